@@ -1,7 +1,7 @@
-//! Starts the real binary and lets Playwright walk through it in a real Chromium.
+//! Starts the real binary, and runs the Playwright tests against it in Chromium.
 //!
-//! Two servers run: one as it is released, and one whose islands are React's development build, which alone reports a hydration that does not fit.
-//! Everything that the walk needs comes from the npm registry: see `browser/chromium.mjs` for where the browser comes from.
+//! Two servers run: the released build, and one whose islands are React's development build. Only the latter reports hydration mismatches.
+//! The packages come from the npm registry. `browser/chromium.mjs` finds or downloads the browser.
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -37,7 +37,7 @@ fn every_page_holds_in_a_real_browser() {
     );
 }
 
-/// A server whose islands are React's development build.
+/// Starts a server whose islands are React's development build.
 fn with_development_build(workspace: &Path, scratch: &Path) -> TestServer {
     let islands = scratch.join("ui");
     must_succeed(
@@ -49,7 +49,7 @@ fn with_development_build(workspace: &Path, scratch: &Path) -> TestServer {
     TestServer::start(workspace, &["--ui-dist", &islands.display().to_string()])
 }
 
-/// Who answers what on that server, as `rowhouse routes` says.
+/// Returns the output of `rowhouse routes` for the server.
 fn routes_of(server: &TestServer, workspace: &Path) -> Vec<u8> {
     let output = Command::new(binary())
         .args(["routes", "--format", "json", "--origin"])

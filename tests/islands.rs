@@ -6,7 +6,7 @@ use rowhouse_tests::workspace;
 
 #[test]
 fn the_islands_pass_their_own_tests() {
-    // The build of the `rowhouse-ui` crate, which this crate depends on, has installed the packages.
+    // The build of the `rowhouse-ui` crate, a dependency of this crate, has installed the packages.
     let status = Command::new("npm")
         .args(["test", "--silent"])
         .current_dir(workspace().join("ui"))

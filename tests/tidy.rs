@@ -1,4 +1,4 @@
-//! The repository tests itself: its crates, its module docs, its top level.
+//! Checks of the repository: its crates, its module docs, its terms, its top level.
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -11,7 +11,7 @@ use syn::punctuated::Punctuated;
 use syn::visit::{self, Visit};
 use syn::{UseTree, Visibility};
 
-/// The crates of the engine, and what of each other they may know.
+/// The crates of the engine, and the crates that each may use.
 const CRATES: [(&str, &[&str]); 6] = [
     ("content", &[]),
     ("release", &[]),
@@ -24,7 +24,7 @@ const CRATES: [(&str, &[&str]); 6] = [
     ),
 ];
 
-/// Everything that may stand at the top of the repository, apart from names that begin with a dot.
+/// All names that may be at the top of the repository, except names that begin with a dot.
 const TOP_LEVEL: [&str; 13] = [
     "CHANGELOG.md",
     "CONTRIBUTING.md",
@@ -41,7 +41,7 @@ const TOP_LEVEL: [&str; 13] = [
     "ui",
 ];
 
-/// The limit on the lines of code in a source file, tests aside.
+/// The limit on the lines of code in a source file, without tests.
 const MAX_CODE_LINES: usize = 900;
 
 fn root() -> PathBuf {
@@ -51,7 +51,7 @@ fn root() -> PathBuf {
         .to_owned()
 }
 
-/// The files that git knows or would take.
+/// Returns the files that git tracks or would add.
 fn files() -> Vec<String> {
     let output = Command::new("git")
         .args(["ls-files", "--cached", "--others", "--exclude-standard"])
@@ -71,7 +71,7 @@ fn text(file: &str) -> String {
     fs::read_to_string(root().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
 }
 
-/// What Cargo prints, by what `Cargo.lock` says and without a network.
+/// Returns the output of Cargo with `Cargo.lock` and without a network.
 fn cargo(arguments: &[&str]) -> String {
     let output = Command::new(env!("CARGO"))
         .args(arguments)
@@ -84,7 +84,7 @@ fn cargo(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("UTF-8")
 }
 
-/// Cargo holds what is not named here; this holds that nobody names more.
+/// Cargo enforces the dependencies that manifests name; this test limits the names in manifests.
 #[test]
 fn arrows_between_crates_point_one_way() {
     for (own, known) in CRATES {
@@ -109,17 +109,17 @@ fn arrows_between_crates_point_one_way() {
     assert_eq!(folders, crates, "each folder of the engine is a crate");
 }
 
-/// A module of a crate, or a path within one: its names from the crate's root on.
+/// The path of a module or an item, from the crate's root.
 type Names = Vec<String>;
 
-/// What a source names of its own crate, tests aside.
+/// The paths that a source uses of its own crate, without tests.
 #[derive(Default)]
 struct Named {
     /// Each path in its code and in its imports.
     paths: BTreeSet<Names>,
-    /// What it brings in, by the name under which others may then find it here. `*` stands for all of a module.
+    /// Its imports, by the name that other modules can use. `*` stands for a complete module.
     imports: BTreeSet<(String, Names)>,
-    /// Whether the import that is visited is only passed on.
+    /// Whether the visited import is a re-export.
     is_passed_on: bool,
 }
 
@@ -183,7 +183,7 @@ impl<'ast> Visit<'ast> for Named {
         if is_for_tests(&item.attrs) {
             return;
         }
-        // A re-export alone is no use: who names it, uses the file that it comes from.
+        // A re-export is not a use: the file that uses the name depends on the origin.
         self.is_passed_on = !matches!(item.vis, Visibility::Inherited);
         self.tree(&item.tree, &[]);
     }
@@ -195,12 +195,12 @@ impl<'ast> Visit<'ast> for Named {
         visit::visit_path(self, path);
     }
 
-    /// `pub(super)` says who may name something, and names nothing.
+    /// `pub(super)` limits visibility and uses no item.
     fn visit_visibility(&mut self, _: &'ast Visibility) {}
 
     fn visit_macro(&mut self, called: &'ast syn::Macro) {
         self.visit_path(&called.path);
-        // Most take expressions, as `format!` does.
+        // Most macros contain expressions, as `format!` does.
         let parser = Punctuated::<syn::Expr, syn::Token![,]>::parse_terminated;
         if let Ok(arguments) = called.parse_body_with(parser) {
             arguments
@@ -210,7 +210,7 @@ impl<'ast> Visit<'ast> for Named {
     }
 }
 
-/// For each file of a crate, given as module and text, those that it uses.
+/// Returns the files that each file of a crate uses. `sources`: text by module.
 fn imports(sources: &BTreeMap<Names, String>) -> BTreeMap<Names, BTreeSet<Names>> {
     let named: BTreeMap<&Names, Named> = sources
         .iter()
@@ -226,7 +226,7 @@ fn imports(sources: &BTreeMap<Names, String>) -> BTreeMap<Names, BTreeSet<Names>
     let all = named.iter().map(|(module, own)| {
         let mut used = BTreeSet::new();
         let mut seen = BTreeSet::new();
-        // A name alone may be one that the file re-exports and uses as well.
+        // A name alone may be re-exported and used in the same file.
         let reexported = own.imports.iter().filter(|(name, path)| {
             own.paths.contains(std::slice::from_ref(name)) && !own.paths.contains(path)
         });
@@ -266,7 +266,7 @@ fn imports(sources: &BTreeMap<Names, String>) -> BTreeMap<Names, BTreeSet<Names>
     all.collect()
 }
 
-/// A path as it stands in a module, from the crate's root on. None where it leads out of the crate.
+/// Resolves a path in a module, from the crate's root. Returns `None` for a path to another crate.
 fn from_root(
     module: &[String],
     path: &[String],
@@ -278,10 +278,10 @@ fn from_root(
         "crate" => whole.clear(),
         "self" => {}
         "super" => drop(whole.pop()),
-        // A name alone is a variable or the like.
+        // A name alone is a variable or similar.
         _ if rest.is_empty() => return None,
         name => {
-            // A path that begins with a module of this one.
+            // A path that begins with a child module.
             whole.push(name.to_owned());
             sources.contains_key(&whole).then_some(())?;
         }
@@ -295,7 +295,7 @@ fn from_root(
     Some(whole)
 }
 
-/// Files that use each other in circles, and what they use of each other.
+/// Returns files that use each other in a circle, and the used items.
 fn circles(sources: &BTreeMap<Names, String>) -> Vec<String> {
     let imports = imports(sources);
     let leads_to = |from: &Names, to: &Names| {
@@ -319,7 +319,7 @@ fn circles(sources: &BTreeMap<Names, String>) -> Vec<String> {
     all.collect()
 }
 
-/// The sources below a folder by module. Folders and files named `tests` or `properties` hold tests.
+/// Returns the sources below a folder by module. Folders and files named `tests` or `properties` contain tests.
 fn sources(folder: &str) -> BTreeMap<Names, String> {
     let prefix = format!("{folder}/src/");
     let of_module = |file: &String| {
@@ -459,7 +459,7 @@ fn every_source_says_why_it_is_there() {
     );
 }
 
-/// Terms that the style guide replaces, each with the term of the field.
+/// Terms that the style guide replaces, with the term of the field.
 const REPLACED_TERMS: [(&str, &str); 8] = [
     ("asked for", "requested"),
     ("coding", "content encoding"),
@@ -471,7 +471,7 @@ const REPLACED_TERMS: [(&str, &str); 8] = [
     ("under way", "in flight"),
 ];
 
-/// The lines that people read: comments of Rust, and Markdown outside of code.
+/// Returns the comments of Rust, and Markdown outside of code blocks, with line numbers.
 fn prose(file: &str) -> Vec<(usize, String)> {
     let is_markdown = file.ends_with(".md");
     let mut in_code = false;
@@ -485,7 +485,7 @@ fn prose(file: &str) -> Vec<(usize, String)> {
             true => line,
             false => line.trim_start().strip_prefix("//")?,
         };
-        // Every second piece between backticks is code.
+        // Every second part between backticks is code.
         let words: Vec<&str> = text.split('`').step_by(2).collect();
         Some((number + 1, words.join("`").to_lowercase()))
     };
@@ -520,7 +520,7 @@ fn prose_uses_the_terms_of_the_field() {
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
-/// Counts the lines of a source file that are not tests.
+/// Returns the number of lines of a source file that are not tests.
 fn count_code_lines(file: &str) -> usize {
     if file.starts_with("tests/") || file.contains("/tests/") || file.ends_with("/tests.rs") {
         return 0;
@@ -572,7 +572,7 @@ fn every_folder_of_the_top_level_has_a_readme_of_one_screen() {
     }
 }
 
-/// The oldest compiler that `rust-version` names can build what others wrote; of the standard library, Clippy's `incompatible_msrv` says so of what is used here.
+/// The oldest supported compiler builds every dependency. For the standard library, Clippy's `incompatible_msrv` checks this.
 #[test]
 fn no_dependency_needs_a_newer_compiler_than_rust_version_says() {
     let host = Command::new("rustc").arg("-vV").output().expect("rustc");
@@ -597,14 +597,14 @@ fn no_dependency_needs_a_newer_compiler_than_rust_version_says() {
     assert!(newer.is_empty(), "these need a newer one: {newer:#?}");
 }
 
-/// The packages of `cargo tree` with their features.
+/// Returns the packages of `cargo tree` with their features.
 fn tree(arguments: &[&str]) -> BTreeSet<String> {
     let lines = cargo(&[&["tree", "--prefix=none", "--format={p} {f}"], arguments].concat());
     let packages = lines.lines().map(|line| line.trim_end_matches(" (*)"));
     packages.map(ToOwned::to_owned).collect()
 }
 
-/// Else Cargo builds it once for what the tests import, and once more, while they run, for what they start.
+/// Otherwise Cargo builds the program twice: with the features for the tests, and again with those for the program that they start.
 #[test]
 fn no_feature_that_only_tests_want_makes_the_program_another() {
     let alone = tree(&["--package=rowhouse", "--features=otlp", "--edges=normal"]);

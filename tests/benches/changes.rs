@@ -1,6 +1,6 @@
-//! The time from the last write to the first answer with the new bytes, over HTTP: a saved page, a changed theme, a dropped folder and a removed one, a hundred times each, beside the six tenants.
+//! Measures the time from the last write to the first response with the new bytes, over HTTP: a hundred saved pages, theme changes, new folders and removed folders, beside the six tenants.
 //!
-//! `cargo bench -p rowhouse-tests --bench changes`; it fails where a median is over the budget.
+//! Run `cargo bench -p rowhouse-tests --bench changes`. It fails if a median is over its budget.
 #![allow(missing_docs, clippy::print_stdout, clippy::unwrap_used)]
 
 use std::fs;
@@ -13,11 +13,11 @@ use tempfile::TempDir;
 
 const ROUNDS: usize = 100;
 const BUDGET: Duration = Duration::from_millis(300);
-/// Between two looks: the times are no finer than this.
+/// The pause between two requests, which limits the precision of the times.
 const LOOK: Duration = Duration::from_micros(500);
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Makes one change, and tells how long it took to be seen.
+/// Makes one change, and returns the time until visitors see the change.
 type Change = fn(&mut Bench, usize) -> Duration;
 
 struct Bench {
@@ -60,7 +60,7 @@ fn main() {
 }
 
 impl Bench {
-    /// Waits until everything is drawn, which the first minutes of a server are busy with.
+    /// Waits until all images are rendered, which takes the first minutes of a server.
     fn settle(&mut self) {
         let domain = self.server.domain();
         let begin = Instant::now();
@@ -87,7 +87,7 @@ impl Bench {
         })
     }
 
-    /// All six sites use the theme. What is seen is one of them, the others are rendered beside it.
+    /// Changes the theme of all six sites, and waits for one of them. The others are rendered at the same time.
     fn template(&mut self, round: usize) -> Duration {
         let path = "themes/base/sections/checklist/section.html";
         let mark = format!("<b hidden>Marked {round}.</b>");
@@ -102,7 +102,7 @@ impl Bench {
         self.wait_for("/verses", |_, text| text.contains(&mark))
     }
 
-    /// Puts a line in the place of the one that begins so, or at the end.
+    /// Replaces the line that begins with `begin`, or appends the line.
     fn replace(&self, path: &str, begin: &str, line: &str) {
         let path = self.place.path().join(path);
         let text = fs::read_to_string(&path).unwrap();
@@ -126,7 +126,7 @@ impl Bench {
         self.wait_for(&format!("/dropped{round}/terms"), |status, _| status == 404)
     }
 
-    /// The time from now, just after the last write, until an answer is as wanted.
+    /// Returns the time from now, just after the last write, until the response is as wanted.
     fn wait_for(&mut self, path: &str, wanted: impl Fn(u16, &str) -> bool) -> Duration {
         let (begin, domain) = (Instant::now(), self.server.domain());
         loop {
@@ -140,7 +140,7 @@ impl Bench {
     }
 }
 
-/// A small tenant of two pages, written as `cp -r` writes it.
+/// Writes a tenant with two small pages in the order of `cp -r`.
 fn tenant(folder: &Path, round: usize) {
     fs::create_dir_all(folder.join("pages")).unwrap();
     fs::write(

@@ -1,6 +1,6 @@
-//! A thousand and ten thousand tenants of five pages of 5 KB of Markdown beside the six sites: ready, first answers, saved pages, dropped folders, memory, a restart with a state, and what a request costs; beside it Hugo building the same pages, where it is installed.
+//! Compares a thousand and ten thousand tenants (five pages of 5 KB of Markdown each) with the six sites: startup, first responses, saved pages, new folders, memory, a warm start, and the cost of a request. If Hugo is installed, it builds the same pages.
 //!
-//! `cargo bench -p rowhouse-tests --bench many`; `ROWHOUSE_MANY="300 1000"` chooses other numbers. It prints figures with their budgets.
+//! Run `cargo bench -p rowhouse-tests --bench many`; `ROWHOUSE_MANY="300 1000"` sets other numbers. It prints figures with their budgets.
 #![allow(missing_docs, clippy::print_stdout, clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use rowhouse_tests::{Answer, Process, TestServer, Times, Visitor, binary, copy, workspace};
 use tempfile::TempDir;
 
-/// Bytes of pages and pictures in memory.
+/// The value of `--memory`, in bytes.
 const MEMORY: &str = "536870912";
 const PAGES: usize = 5;
 const FIRST_ANSWERS: usize = 300;
@@ -27,7 +27,7 @@ const TURNS: usize = 6;
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 fn main() {
-    // Built before anything is measured.
+    // Builds the binary before the measurement.
     let _ = binary();
     let numbers = std::env::var("ROWHOUSE_MANY").unwrap_or_else(|_| "1000 10000".to_owned());
     for count in numbers.split_whitespace() {
@@ -41,7 +41,7 @@ fn main() {
     costs();
 }
 
-/// Without a state: what the background does not hold up, and what all pages take.
+/// Measures without a state: responses during background rendering, and the cost of all pages.
 fn cold(place: &TempDir, count: usize) {
     let begun = Instant::now();
     let server = TestServer::start_at_once(place.path(), &["--memory", MEMORY]);
@@ -72,7 +72,7 @@ fn cold(place: &TempDir, count: usize) {
     many.compare(place);
 }
 
-/// A restart that finds what the last process left.
+/// Measures a warm start, with the state of the last process.
 fn with_state(place: &TempDir) {
     let state = TempDir::new().unwrap();
     let path = state.path().to_str().unwrap();
@@ -92,7 +92,7 @@ fn with_state(place: &TempDir) {
     drop(server);
 }
 
-/// What Hugo takes to make all pages, where there is a Hugo: `ROWHOUSE_HUGO` names it.
+/// Measures Hugo with the same pages. `ROWHOUSE_HUGO` names the binary.
 fn hugo(place: &TempDir, count: usize) {
     let program = std::env::var("ROWHOUSE_HUGO").unwrap_or_else(|_| "hugo".to_owned());
     let found = Command::new(&program)
@@ -131,7 +131,7 @@ fn hugo(place: &TempDir, count: usize) {
     say("Hugo, all pages", begun.elapsed(), "none");
 }
 
-/// The processor time of a request, of many tenants and of six.
+/// Measures the processor time of a request, with many tenants and with six.
 fn costs() {
     let (many, few) = (place(1_000), place(0));
     let start = |place: &TempDir| {
@@ -159,7 +159,7 @@ fn costs() {
     );
 }
 
-/// Asks for all pages, and waits until nothing is done any more for who asked: pages are compressed well once somebody has.
+/// Requests all pages, and waits until the background work for them ends: requested pages are compressed again.
 fn settle(server: &TestServer, visitor: &mut Visitor, paths: &[String]) {
     let (process, domain, begun) = (Process(server.id()), server.domain(), Instant::now());
     for path in paths {
@@ -193,7 +193,7 @@ fn say(what: &str, took: Duration, budget: &str) {
     println!("{what:17} {:8.2} s   (budget {budget})", took.as_secs_f64());
 }
 
-/// A server of many tenants, and who asks it.
+/// A server with many tenants, and its visitor.
 struct Many {
     server: TestServer,
     visitor: Visitor,
@@ -202,7 +202,7 @@ struct Many {
 }
 
 impl Many {
-    /// The answers to who asks first for tenants of which most are not rendered.
+    /// Measures first requests for tenants, most of which are not rendered yet.
     fn first_answers(&mut self) -> String {
         let mut times = Vec::new();
         for _ in 0..FIRST_ANSWERS {
@@ -220,14 +220,14 @@ impl Many {
         )
     }
 
-    /// From the last write of a page until it is served.
+    /// Measures the time from the last write of a page until the page is served.
     fn saves(&mut self, place: &TempDir) -> Times {
         let mut times = Times::default();
         for round in 0..SAVES {
             let tenant = self.numbers.below(self.count);
             let mark = format!("This is change {round} of the page.");
             let file = format!("tenants/t{tenant}/pages/page-1.md");
-            // Who saves a page has looked at it.
+            // The author has looked at the page before.
             self.page(&path(tenant, 1));
             fs::write(place.path().join(file), page(tenant, 1) + &mark).unwrap();
             times.add(self.until(&path(tenant, 1), |answer| answer.text().contains(&mark)));
@@ -235,7 +235,7 @@ impl Many {
         times
     }
 
-    /// From the last write of a new folder until its first page is served.
+    /// Measures the time from the last write of a new folder until its first page is served.
     fn drops(&mut self, place: &TempDir) -> Times {
         let mut times = Times::default();
         for round in 0..DROPS {
@@ -250,7 +250,7 @@ impl Many {
         times
     }
 
-    /// The time until an answer is right, which may be another one or none before.
+    /// Returns the time until a response satisfies `is_right`.
     fn until(&mut self, path: &str, is_right: impl Fn(&Answer) -> bool) -> Duration {
         let (begun, domain) = (Instant::now(), self.server.domain());
         while !is_right(&self.visitor.get(&domain, path, &[]).unwrap()) {
@@ -260,7 +260,7 @@ impl Many {
         begun.elapsed()
     }
 
-    /// Asks for all pages in random order, as several visitors at once.
+    /// Requests all pages in random order, from several visitors at once.
     fn every_page(&mut self) {
         let mut left: Vec<usize> = (0..self.count * PAGES).collect();
         let mut pages = Vec::new();
@@ -290,9 +290,9 @@ impl Many {
         answer.text()
     }
 
-    /// Holds some pages against a server that has little else.
+    /// Compares some pages with those of a server with few tenants.
     fn compare(&mut self, place: &TempDir) {
-        // The connection of before was at rest for longer than the server keeps one.
+        // The old connection was idle for longer than the server allows.
         self.visitor = Visitor::new(self.server.visitors);
         let few = TempDir::new().unwrap();
         let mut answers = BTreeMap::new();
@@ -315,7 +315,7 @@ impl Many {
         for (path, expected) in answers {
             let answer = visitor.get(&domain, &path, &[]).unwrap();
             let text = answer.text().replace(&domain, &own);
-            // Which tenants there are shows in the list of the company's sites, and in the name of the file that has the drawings of them all.
+            // The list of the company's sites, and the name of the file with their drawings, depend on the number of tenants.
             assert_eq!(compared(&text), compared(&expected), "{path}");
         }
         println!(
@@ -325,7 +325,7 @@ impl Many {
     }
 }
 
-/// What is in `<main>`, without the hash of the file of drawings.
+/// Returns the content of `<main>`, without the hash of the file of drawings.
 fn compared(html: &str) -> String {
     let from = html.find("<main").unwrap();
     let to = html.find("</main>").unwrap();
@@ -337,7 +337,7 @@ fn compared(html: &str) -> String {
     text
 }
 
-/// The path of a page of a tenant below the domain.
+/// Returns the path of a tenant's page below the domain.
 fn path(tenant: usize, page: usize) -> String {
     match page {
         0 => format!("/t{tenant}"),
@@ -345,7 +345,7 @@ fn path(tenant: usize, page: usize) -> String {
     }
 }
 
-/// The six sites, and as many more.
+/// Creates a folder with the six sites and `count` more tenants.
 fn place(count: usize) -> TempDir {
     let place = TempDir::new().unwrap();
     copy(&workspace().join("tenants"), &place.path().join("tenants"));
@@ -372,7 +372,7 @@ fn write_tenant(folder: &Path, tenant: usize) {
     }
 }
 
-/// 5 KB of Markdown that no other page has.
+/// Returns 5 KB of Markdown that differ from all other pages.
 fn page(tenant: usize, number: usize) -> String {
     const WORDS: [&str; 16] = [
         "house", "corner", "light", "street", "early", "garden", "letter", "window", "paper",
@@ -392,7 +392,7 @@ fn page(tenant: usize, number: usize) -> String {
     text + "\n"
 }
 
-/// The same numbers in each run (xorshift64, G. Marsaglia 2003).
+/// A random number generator with the same numbers in each run (xorshift64, G. Marsaglia 2003).
 struct Numbers(u64);
 
 impl Numbers {

@@ -1,6 +1,6 @@
-//! Somebody who stands before Pebble: passes requests of the program on, and makes of the answers what a test wants.
+//! A proxy in front of Pebble, which passes requests of the program on and changes responses for a test.
 //!
-//! Pebble names itself as its clients do, so that everything that it offers leads through here, too.
+//! Pebble builds its URLs from the `Host` of a request, so all further requests also go through the proxy.
 
 use std::fs;
 use std::io::{self, BufReader, Read as _, Write as _};
@@ -20,21 +20,21 @@ use serde_json::Value;
 
 use crate::authority::Authority;
 
-/// What the program asked.
+/// A request of the program.
 #[derive(Debug, Clone)]
 pub(crate) struct Question {
     pub(crate) at: Instant,
     pub(crate) method: String,
     /// The path.
     pub(crate) target: String,
-    /// What is signed in the body (RFC 8555, section 6.2); nothing where it is empty.
+    /// The signed payload of the body (RFC 8555, section 6.2). Null if the body is empty.
     pub(crate) payload: Value,
     head: String,
     body: Vec<u8>,
 }
 
 impl Question {
-    /// The host that is ordered, where this is an order.
+    /// Returns the ordered host, if the request is an order.
     pub(crate) fn ordered(&self) -> Option<&str> {
         match &*self.target {
             "/order-plz" => self.payload["identifiers"][0]["value"].as_str(),
@@ -43,7 +43,7 @@ impl Question {
     }
 }
 
-/// An answer.
+/// A response.
 #[derive(Debug, Clone)]
 pub(crate) struct Reply {
     pub(crate) status: u16,
@@ -61,30 +61,30 @@ impl Reply {
         }
     }
 
-    /// A problem of ACME (RFC 8555, section 6.7).
+    /// Makes a problem document of ACME (RFC 8555, section 6.7).
     pub(crate) fn problem(status: u16, kind: &str, detail: &str, fields: &str) -> Self {
         let kind = format!("urn:ietf:params:acme:error:{kind}");
         let body = serde_json::json!({ "type": kind, "detail": detail, "status": status });
         Self::json(status, fields, &body)
     }
 
-    /// The value of a header field.
+    /// Returns the value of a header field.
     pub(crate) fn field(&self, name: &str) -> Option<&str> {
         let mut fields = self.fields.lines().filter_map(|line| line.split_once(':'));
         let found = fields.find(|(field, _)| field.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.trim())
     }
 
-    /// The body as JSON; nothing where it is none.
+    /// Returns the body as JSON, or null if the body is not JSON.
     pub(crate) fn value(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
 }
 
-/// What becomes of a question: the second argument asks Pebble.
+/// Makes the response to a request. The second argument passes the request on to Pebble.
 pub(crate) type Rule = dyn Fn(&Question, &dyn Fn() -> Reply) -> Reply + Send + Sync;
 
-/// What the program has asked so far.
+/// The requests of the program so far.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Record(Arc<Mutex<Vec<Question>>>);
 
@@ -93,7 +93,7 @@ impl Record {
         self.0.lock().expect("a record").clone()
     }
 
-    /// The orders for a host.
+    /// Returns the orders for a host.
     pub(crate) fn orders(&self, host: &str) -> Vec<Question> {
         let mut all = self.all();
         all.retain(|question| question.ordered() == Some(host));
@@ -101,7 +101,7 @@ impl Record {
     }
 }
 
-/// Stands before an authority from now on, until the tests end.
+/// Starts a proxy in front of the authority, which runs until the tests end.
 pub(crate) fn stand_before(authority: &mut Authority, rule: Box<Rule>) -> Record {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a socket");
     authority.ask_at(listener.local_addr().expect("an address"));
@@ -131,7 +131,7 @@ pub(crate) fn stand_before(authority: &mut Authority, rule: Box<Rule>) -> Record
     thread::spawn(move || {
         for socket in listener.incoming().flatten() {
             let proxy = Arc::clone(&proxy);
-            // A client that breaks off is what some tests are about.
+            // Some tests close the client's connection early, so errors are ignored.
             thread::spawn(move || proxy.serve(socket));
         }
     });
@@ -177,20 +177,20 @@ impl AcmeProxy {
         Ok(())
     }
 
-    /// What Pebble answers.
+    /// Passes the request on to Pebble, and returns the response.
     fn pass(&self, question: &Question) -> io::Result<Reply> {
         let host = ServerName::from(self.pebble.ip());
         let session =
             ClientConnection::new(Arc::clone(&self.client), host).map_err(io::Error::other)?;
         let mut stream = StreamOwned::new(session, TcpStream::connect(self.pebble)?);
-        // The older version has no chunks, and ends with the connection.
+        // HTTP/1.0 has no chunks, and the connection ends with the body.
         let head = question.head.replacen("HTTP/1.1\r\n", "HTTP/1.0\r\n", 1);
         stream.write_all(head.as_bytes())?;
         stream.write_all(&question.body)?;
         let mut stream = BufReader::new(stream);
         let head = read_head(&mut stream)?.unwrap_or_default();
         let mut body = Vec::new();
-        // Go ends without `close_notify` after such an answer.
+        // Go closes the connection without `close_notify` after such a response.
         if let Err(error) = stream.read_to_end(&mut body)
             && error.kind() != io::ErrorKind::UnexpectedEof
         {
@@ -214,7 +214,7 @@ impl AcmeProxy {
     }
 }
 
-/// A head with the empty line after it; nothing where the connection ended before it.
+/// Reads the head of a request with its final empty line. Returns `None` if the connection ended before the head.
 fn read_head(stream: &mut impl io::BufRead) -> io::Result<Option<String>> {
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {

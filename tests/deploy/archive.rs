@@ -1,4 +1,4 @@
-//! What a release is made of (`.ci/dist`): two builds of the same files, in two folders, give the same bytes.
+//! The archive of a release (`.ci/dist`): two builds of the same files, in two folders, give the same bytes.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,17 +11,17 @@ use tempfile::TempDir;
 
 use crate::support::run;
 
-/// A moment for what would have the time of the build.
+/// A fixed time for files with a build time (`SOURCE_DATE_EPOCH`).
 const EPOCH: &str = "1700000000";
 
-/// The program is optimised as little as can be: the same steps in a tenth of the time.
+/// The lowest optimisation: the same build steps in a tenth of the time.
 const QUICKLY: [(&str, &str); 3] = [
     ("CARGO_PROFILE_DIST_LTO", "off"),
     ("CARGO_PROFILE_DIST_OPT_LEVEL", "0"),
     ("CARGO_PROFILE_DIST_CODEGEN_UNITS", "64"),
 ];
 
-/// The files of the repository, in a folder of their own.
+/// Copies the files of the repository into a folder.
 fn copy(folder: &Path) {
     fs::create_dir(folder).expect("a folder");
     let mut list = Command::new("git")
@@ -47,7 +47,7 @@ fn copy(folder: &Path) {
     assert!(pack.wait().expect("tar").success());
 }
 
-/// Makes the archive in such a folder: where it lies unpacked.
+/// Builds the archive in a copy of the repository, and returns the folder of the unpacked archive.
 fn build(folder: &Path) -> PathBuf {
     let (made, said) = run(Command::new(folder.join(".ci/dist"))
         .env("SOURCE_DATE_EPOCH", EPOCH)
@@ -68,7 +68,7 @@ fn two_builds_give_the_same_archive_and_all_of_it_is_there() {
         return;
     }
     let scratch = TempDir::new().expect("a folder");
-    // A name of another length, so that a path in the program would move what follows it.
+    // The names differ in length, so that a path in the program would move the bytes after it.
     let folders = ["one", "another-of-two"].map(|name| scratch.path().join(name));
     let built = folders.each_ref().map(|folder| {
         copy(folder);
@@ -95,10 +95,10 @@ fn two_builds_give_the_same_archive_and_all_of_it_is_there() {
     is_complete(folder);
 }
 
-/// The C library of the base of the image (`deploy/container/Containerfile`), which is that of Debian 12.
+/// The C library of the image's base (`deploy/container/Containerfile`), Debian 12.
 const BASE: (u32, u32) = (2, 36);
 
-/// On Linux, what the archive and `CONTRIBUTING.md` say of the C library is what the program asks for, and the image has it.
+/// On Linux, checks that the archive and `CONTRIBUTING.md` name the C library that the program needs, and that the image has it.
 fn needs_no_later_system_than_it_says(folder: &Path, program: &str) {
     let told = fs::read_to_string(folder.join("NEEDS.txt")).expect("what it needs");
     if !cfg!(all(target_os = "linux", target_env = "gnu")) {

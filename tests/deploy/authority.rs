@@ -1,4 +1,4 @@
-//! Pebble, which is Let's Encrypt's authority for tests, with its resolver, and how the program stands with it.
+//! Pebble (Let's Encrypt's test authority) with its resolver, and helpers that read the program's certificates.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -12,14 +12,14 @@ use tempfile::TempDir;
 
 use crate::support::{Program, Rowhouse, is_there, run, tenant, wait_for, wait_until};
 
-/// The domain of all tests here, which only Pebble's resolver knows.
+/// The domain of these tests, which only Pebble's resolver knows.
 pub(crate) const DOMAIN: &str = "studio.example";
 
-/// Pebble, its resolver, and the ports at which it looks for a name.
+/// Pebble, its resolver, and the ports at which Pebble validates a host.
 pub(crate) struct Authority {
     pub(crate) folder: TempDir,
     pub(crate) directory: SocketAddr,
-    /// Whom the program asks: Pebble, or who stands before it.
+    /// The address that the program uses: Pebble, or a proxy in front of Pebble.
     front: SocketAddr,
     management: SocketAddr,
     dns: SocketAddr,
@@ -32,14 +32,14 @@ pub(crate) struct Authority {
 }
 
 impl Authority {
-    /// Both programs, where they are there.
+    /// Starts both programs, or returns `None` if they are not installed.
     pub(crate) fn start(variables: &[(&'static str, &'static str)], more: &Value) -> Option<Self> {
         let mut authority = Self::prepare(variables, more)?;
         authority.open();
         Some(authority)
     }
 
-    /// The same, and Pebble does not answer yet.
+    /// Starts the resolver only; Pebble does not respond yet.
     pub(crate) fn prepare(
         variables: &[(&'static str, &'static str)],
         more: &Value,
@@ -95,7 +95,7 @@ impl Authority {
         })
     }
 
-    /// Starts Pebble. What it knew before it has forgotten, accounts, too.
+    /// Starts Pebble. A restarted Pebble has forgotten everything, also accounts.
     pub(crate) fn open(&mut self) {
         self.pebble = None;
         let pebble = Program::start(
@@ -104,10 +104,10 @@ impl Authority {
                 .arg(self.folder.path().join("config.json"))
                 .args(["-dnsserver", &self.dns.to_string()])
                 .env("PEBBLE_VA_NOSLEEP", "1")
-                // A question that is asked again would count twice.
+                // A rejected nonce would be requested again, and count twice.
                 .env("PEBBLE_WFE_NONCEREJECT", "0")
-                // Its search for an authorization that it may use again takes two locks, and other requests take them the
-                // other way round: with many orders at once it can wait for itself for good.
+                // With many orders at once, Pebble's search for reusable authorizations can deadlock: other requests take
+                // its two locks in the opposite order.
                 .env("PEBBLE_AUTHZREUSE", "0")
                 .envs(self.variables.iter().copied()),
         );
@@ -127,26 +127,26 @@ impl Authority {
         });
     }
 
-    /// Has the program ask somebody else, who stands before Pebble.
+    /// Makes the program use a proxy in front of Pebble.
     pub(crate) fn ask_at(&mut self, front: SocketAddr) {
         self.front = front;
     }
 
-    /// What browsers of the test trust.
+    /// Returns the root certificate that browsers of the test trust.
     pub(crate) fn root(&self) -> PathBuf {
         self.folder.path().join("root.pem")
     }
 
-    /// How many orders it was given.
+    /// Returns the number of orders that Pebble has got.
     pub(crate) fn orders(&self) -> usize {
         let log = self.pebble.as_ref().expect("a running Pebble").log();
         log.matches("POST /order-plz").count()
     }
 
-    /// Where a name leads from now on.
+    /// Points a name at an address from now on.
     pub(crate) fn lead(&self, host: &str, address: &str) {
         let data = json!({ "host": format!("{host}."), "addresses": [address] }).to_string();
-        // It would go on naming the address of before, too.
+        // Without `clear-a`, the old address stays, too.
         for what in ["clear-a", "add-a"] {
             let url = format!("http://{}/{what}", self.resolver_management);
             wait_for("the resolver", || {
@@ -158,14 +158,14 @@ impl Authority {
         }
     }
 
-    /// The command of a server that has its certificates from here.
+    /// Returns the command of a server that gets its certificates here.
     pub(crate) fn serve(&self, tenants: &Path) -> Command {
         let mut command = self.serve_without_http(tenants);
         command.args(["--http-redirect", &self.http.to_string()]);
         command
     }
 
-    /// The same, and the authority can only look by TLS.
+    /// Returns the same command, but the authority can validate by TLS only.
     pub(crate) fn serve_without_http(&self, tenants: &Path) -> Command {
         let mut command = Command::new(binary());
         command
@@ -187,7 +187,7 @@ impl Authority {
         command
     }
 
-    /// What a browser gets that trusts nobody else: the last line is status and version.
+    /// Requests a host as a browser that trusts only this authority. The last line of the output is status and version.
     pub(crate) fn visit(&self, host: &str) -> (bool, String) {
         let port = self.https.port();
         run(Command::new("curl")
@@ -206,12 +206,12 @@ impl Authority {
             .arg(format!("https://{host}:{port}/")))
     }
 
-    /// The folder for certificates, which is below the state.
+    /// Returns the folder of certificates, which is below the state.
     pub(crate) fn certificates(&self) -> PathBuf {
         self.folder.path().join("state/certificates")
     }
 
-    /// This authority's folder there.
+    /// Returns the folder of this authority in it.
     pub(crate) fn kept(&self) -> PathBuf {
         let mut folders = fs::read_dir(self.certificates()).expect("a folder");
         folders.next().expect("a folder").expect("a folder").path()
@@ -228,11 +228,11 @@ impl Authority {
     }
 }
 
-/// The certificate of Pebble's own listener, of an authority that is made for it.
+/// Makes the certificate of Pebble's own listener, signed by a new authority.
 fn own_certificate(folder: &Path) {
     let mut parameters = CertificateParams::new(Vec::new()).expect("parameters");
     parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    // A name of its own: what is signed by a name like its own passes for self-signed.
+    // The name must differ from that of the issuer; otherwise the certificate counts as self-signed.
     let name = &mut parameters.distinguished_name;
     name.push(DnType::CommonName, "Authority of the test");
     let key = KeyPair::generate().expect("a key");
@@ -250,7 +250,7 @@ fn own_certificate(folder: &Path) {
     }
 }
 
-/// How it stands with each host.
+/// Returns the state of each host's certificate.
 pub(crate) fn certificates(server: &Rowhouse) -> Vec<Value> {
     let (status, text) = server.operator("/certificates").expect("an answer");
     assert_eq!(status, 200, "{text}");
@@ -263,7 +263,7 @@ pub(crate) fn of(server: &Rowhouse, host: &str) -> Value {
     found.unwrap_or_default()
 }
 
-/// Waits until every host has a certificate: their number.
+/// Waits until every host has a certificate, and returns their number.
 pub(crate) fn all_valid(server: &mut Rowhouse, what: &str) -> usize {
     wait_until(|| {
         server.program.must_run();

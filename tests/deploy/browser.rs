@@ -1,4 +1,4 @@
-//! Every page of the six sites over HTTPS in a real browser, which trusts the test's root as it trusts those that it came with.
+//! Every page of the six sites over HTTPS in a real browser that trusts the test's root certificate.
 
 use std::fs;
 use std::process::Command;
@@ -11,7 +11,7 @@ use crate::tls::{DOMAIN, Signer};
 
 #[test]
 fn every_page_comes_to_a_browser_over_http2_without_a_warning() {
-    // The tool of NSS, whose store of roots in its owner's home Chromium on Linux reads.
+    // A tool of NSS. Chromium on Linux reads the NSS store of root certificates in the user's home.
     if !is_there("certutil") {
         return;
     }

@@ -1,4 +1,4 @@
-//! `deploy/caddy/Caddyfile`, run as it stands: a dropped folder answers over https, a stranger's host gets no certificate.
+//! `deploy/caddy/Caddyfile` without changes: a new folder is served over HTTPS, and an unknown host gets no certificate.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::support::{Program, Rowhouse, is_there, place, run, tenant, wait_for};
 
-/// Caddy on free ports before a rowhouse with one tenant.
+/// Caddy on free ports in front of a server with one tenant.
 struct Street {
     folder: TempDir,
     rowhouse: Rowhouse,
@@ -49,22 +49,22 @@ impl Street {
             street.caddy.must_run();
             street.authority().is_file().then_some(())
         });
-        // Caddy asks for a certificate during the first handshake, and dates it to the second that has just begun. Curl
-        // reads a coarser clock, which may not be there yet: to it such a certificate is not valid for some milliseconds.
+        // Caddy orders a certificate during the first handshake, valid from the current second. The clock of curl is
+        // coarser and may be behind, so curl may reject the certificate for some milliseconds.
         wait_for("a certificate that is valid to curl too", || {
             street.secure("localhost", &[]).0.then_some(())
         });
         street
     }
 
-    /// What a browser that trusts Caddy's authority has of it.
+    /// Returns the root certificate of Caddy's own authority.
     fn authority(&self) -> PathBuf {
         self.folder
             .path()
             .join("data/caddy/pki/authorities/local/root.crt")
     }
 
-    /// Asks for a URL's page: the last line is the status and the version of HTTP.
+    /// Requests a page. The last line of the output is the status and the version of HTTP.
     fn curl(&self, url: &str, host: &str, port: u16, more: &[&str]) -> (bool, String) {
         run(Command::new("curl")
             .args(["--silent", "--show-error", "--max-time", "30", "--http2"])

@@ -1,4 +1,4 @@
-//! Certificates of operators, and what visitors notice when they are replaced or the process is: nothing.
+//! Certificates of operators: visitors notice neither a replaced certificate nor a replaced process.
 
 use std::fs;
 use std::net::TcpListener;
@@ -15,10 +15,10 @@ use crate::http;
 use crate::support::{Program, Rowhouse, run, tenant, wait_for};
 use crate::tls::{DOMAIN, Files, Signer, visit};
 
-/// How often the files are replaced.
+/// The number of replacements.
 const TIMES: usize = 3;
 
-/// Visitors who come again and again until the load is over: how often they were answered, and what went wrong.
+/// Visitors who send requests until the load ends: the number of responses, and the failures.
 #[derive(Debug, Default)]
 struct Visits {
     over: AtomicBool,
@@ -47,7 +47,7 @@ impl Visits {
     }
 }
 
-/// Ends the visits also when something failed, or they would never be joined.
+/// Ends the visits when dropped, also after a failure; otherwise the threads could not be joined.
 struct Ending<'a>(&'a Visits);
 
 impl Drop for Ending<'_> {
@@ -110,7 +110,7 @@ fn files_that_are_replaced_under_load_fail_no_handshake() {
     assert!(visits.answered.load(Relaxed) > TIMES * 20);
 }
 
-/// As careless as can be: first the one, then the other, each written in two parts where it lies.
+/// Replaces both files in the worst way: one after the other, each written in place in two parts.
 fn replace(signer: &Signer, files: &Files) {
     let (chain, key) = signer.sign();
     for (path, text) in [(&files.certificate, chain), (&files.key, key)] {
@@ -166,7 +166,7 @@ fn each_name_has_the_certificate_of_its_own_file() {
             ("shop.example", "the house of Shop"),
         ]
         .map(|(host, words)| {
-            // The visitor looks whether it is good for the host.
+            // The client verifies the certificate for the host.
             let (answer, shown) = visit(address, &config, host, "/").expect("an answer");
             assert!(answer.contains(words), "{host}: {answer}");
             shown
@@ -185,7 +185,7 @@ fn each_name_has_the_certificate_of_its_own_file() {
     );
 }
 
-/// Runs a program with the sockets at its standard input and output as the third and the fourth descriptor, as `sd_listen_fds(3)` has it.
+/// Runs a program with the sockets of its standard input and output as descriptors 3 and 4 (`sd_listen_fds(3)`).
 const HAND_OVER: &str = r#"exec 3<&0 4>&1 0</dev/null 1>/dev/null; LISTEN_FDS=2 LISTEN_FDNAMES=https:http-redirect LISTEN_PID=$$ exec "$@""#;
 
 #[test]

@@ -1,4 +1,4 @@
-//! The folder for certificates when the disk is full, takes nothing, or has lost what it had.
+//! The folder of certificates on a disk that is full, read-only or has lost its data.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -19,7 +19,7 @@ fn a_disk_that_takes_nothing_costs_no_visitor_a_certificate() {
     };
     let tenants = authority.tenants();
     tenant(&tenants.join("home"), "Home", "root: true\n");
-    // Once, for the folder that is the authority's own.
+    // Runs once to create the authority's own folder.
     let mut server = Rowhouse::start_with(&mut authority.serve(&tenants));
     all_valid(&mut server, "the first certificates");
     assert_eq!(server.program.end(), Some(0));
@@ -27,7 +27,7 @@ fn a_disk_that_takes_nothing_costs_no_visitor_a_certificate() {
     for host in ["shop", "app"] {
         tenant(&tenants.join(host), host, "");
     }
-    // A file is written beside its place. One of these goes to a device that is full, which ends with the first try; the other is in the way for as long as it stands.
+    // A file is written under a temporary name first. One of these names links to a full device, which fails once; the other blocks as long as it exists.
     symlink("/dev/full", kept.join(".shop.studio.example.pem.new")).expect("a link");
     let in_the_way = kept.join(".app.studio.example.pem.new");
     fs::create_dir(&in_the_way).expect("a folder");
@@ -43,7 +43,7 @@ fn a_disk_that_takes_nothing_costs_no_visitor_a_certificate() {
     let log = server.program.log();
     assert!(log.contains("No space left on device"), "{log}");
 
-    // When there is room again, it is written without another order.
+    // With room on the disk, the certificate is written without another order.
     let orders = authority.orders();
     fs::remove_dir(&in_the_way).expect("room");
     authority.drop_folder("garden", "");
@@ -68,7 +68,7 @@ fn a_full_disk_keeps_no_site_from_its_certificate() {
     };
     tenant(&authority.tenants().join("shop"), "Shop", "");
     let mut server = goes_on(&authority, &disk, kept_before, "No space left on device");
-    // A host that leaves and comes back has the certificate that is in memory alone.
+    // The certificate of a host that is removed and added again is in memory only.
     let (here, away) = (
         authority.tenants().join("shop"),
         authority.folder.path().join("away"),
@@ -80,7 +80,7 @@ fn a_full_disk_keeps_no_site_from_its_certificate() {
         });
     }
 
-    // When there is room again, it is written without another order.
+    // With room on the disk, the certificate is written without another order.
     let orders = authority.orders();
     disk.free(server.program.id());
     authority.drop_folder("garden", "");
@@ -116,7 +116,7 @@ fn a_disk_that_is_mounted_read_only_keeps_no_site_from_its_certificate() {
     assert!(log.contains(told), "{log}");
 }
 
-/// A start and an end that leave three certificates: the orders of that.
+/// Starts and ends a server that stores three certificates. Returns the number of orders.
 fn keeps_three(authority: &Authority) -> usize {
     let tenants = authority.tenants();
     tenant(&tenants.join("home"), "Home", "root: true\n");
@@ -126,7 +126,7 @@ fn keeps_three(authority: &Authority) -> usize {
     authority.orders()
 }
 
-/// A server that shows the certificates that are kept and one that cannot be, and says why.
+/// Starts a server that has the stored certificates, and reports the one that cannot be stored with the reason.
 fn goes_on(authority: &Authority, disk: &BadDisk, orders: usize, why: &str) -> Rowhouse {
     let command = authority.serve(&authority.tenants());
     let mut server = Rowhouse::start_with(&mut disk.begin_like(&command));
@@ -135,7 +135,7 @@ fn goes_on(authority: &Authority, disk: &BadDisk, orders: usize, why: &str) -> R
         let (trusted, said) = authority.visit(host);
         assert!(trusted && said.ends_with("200 HTTP/2"), "{host}: {said}");
     }
-    // What could be read was not ordered again.
+    // Stored certificates are not ordered again.
     let log = server.program.log();
     assert_eq!(authority.orders(), orders + 1, "{log}");
     assert!(log.contains(why), "{log}");

@@ -1,4 +1,4 @@
-//! How an authority looks whether a name leads here: one way fails and the other does not, or it need not look again.
+//! Challenges: one type fails and the other succeeds, or none is needed.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -17,7 +17,7 @@ fn a_name_that_is_not_found_in_one_way_is_found_in_the_other() {
     };
     let tenants = authority.tenants();
     tenant(&tenants.join("home"), "Home", "root: true\n");
-    // Not where the authority looks by HTTP: nobody is there.
+    // The authority cannot validate by HTTP here.
     let mut command = authority.serve_without_http(&tenants);
     let mut server = Rowhouse::start_with(command.args(["--http-redirect", "127.0.0.1:0"]));
     assert_eq!(all_valid(&mut server, "certificates by the other way"), 3);
@@ -74,7 +74,7 @@ fn an_authority_that_knows_a_name_does_not_look_again_and_hears_of_another_conta
         }
     }
     assert_eq!(lost, 3);
-    // Nobody would find them here now.
+    // The authority could not find these hosts now.
     for host in [DOMAIN, "www.studio.example", "home.studio.example"] {
         authority.lead(host, "127.0.0.9");
     }

@@ -1,4 +1,4 @@
-//! `deploy/container/Containerfile`: no engine is needed to see what of an archive comes into the image, who runs in it, and what its health check does.
+//! `deploy/container/Containerfile` without a container engine: the files of the image, its user, and its health check.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::support::{Rowhouse, run, tenant, text};
 
-/// The instructions, each with what it says, of the last stage or of all.
+/// Returns the instructions with their arguments, of the last stage or of all stages.
 fn instructions(all: bool) -> Vec<(String, String)> {
     let text = text("container/Containerfile").replace("\\\n", " ");
     let instructions: Vec<(String, String)> = text
@@ -26,7 +26,7 @@ fn instructions(all: bool) -> Vec<(String, String)> {
     instructions[if all { 0 } else { last }..].to_vec()
 }
 
-/// What the one instruction of that name says, in the last stage.
+/// Returns the argument of the only instruction with that name in the last stage.
 fn said(name: &str) -> String {
     let mut all: Vec<String> = instructions(false)
         .into_iter()
@@ -111,7 +111,7 @@ fn each_stage_is_there_when_it_is_copied_from() {
     }
 }
 
-/// What the first stage does with an archive, in a folder in the place of its root.
+/// Runs the steps of the first stage with an archive, with a folder as its root.
 fn unpack(root: &Path) -> (bool, String) {
     let all = instructions(true);
     let (_, command) = (all.iter())
@@ -123,7 +123,7 @@ fn unpack(root: &Path) -> (bool, String) {
     run(Command::new("sh").args(["-c", &format!("set -e; {command}")]))
 }
 
-/// An archive as `.ci/dist` makes it, as far as the image is concerned.
+/// Writes an archive like that of `.ci/dist`, with the files that the image needs.
 fn archive(root: &Path) {
     let name = "rowhouse-1.2.3-some-system";
     let folder = root.join("archive");

@@ -1,4 +1,4 @@
-//! `deploy/grafana/rowhouse.json`: its queries parse, its panels do not overlap, and every variable in use is one that it has.
+//! `deploy/grafana/rowhouse.json`: its queries parse, its panels do not overlap, and all used variables exist.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use crate::support::{between, is_there, text, tool};
 
-/// How many columns a dashboard has.
+/// The number of columns of a dashboard.
 const COLUMNS: u64 = 24;
 
 fn dashboard() -> Value {
@@ -19,7 +19,7 @@ fn panels(dashboard: &Value) -> &[Value] {
     dashboard["panels"].as_array().expect("panels")
 }
 
-/// Whose expression, and the expression, as Grafana has it.
+/// Returns each panel's title and expression, as Grafana has them.
 pub(crate) fn expressions() -> Vec<(String, String)> {
     let dashboard = dashboard();
     let mut found = Vec::new();
@@ -38,7 +38,7 @@ fn promtool_can_read_every_query() {
     if !is_there("promtool") {
         return;
     }
-    // What Grafana would put in for its variables; JSON is YAML.
+    // Replaces the variables as Grafana does. JSON is valid YAML.
     let rules: Vec<Value> = expressions()
         .iter()
         .enumerate()

@@ -1,4 +1,4 @@
-//! A visitor of a proxy or of rowhouse itself, who keeps a connection for as long as it is kept for him.
+//! A visitor of a proxy or of rowhouse, who keeps a connection open as long as the server does.
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -22,7 +22,7 @@ impl Visitor {
         })
     }
 
-    /// Asks once, with more header lines, each with its end: the status, whether the connection is kept, and the body.
+    /// Sends one request with more header lines, each with its line end. Returns the status, whether the connection stays open, and the body.
     pub(crate) fn get(
         &mut self,
         host: &str,
@@ -34,7 +34,7 @@ impl Visitor {
         Ok((status, !connection.eq_ignore_ascii_case("close"), body))
     }
 
-    /// Asks once: the status, and where it leads.
+    /// Sends one request. Returns the status and the `Location`.
     pub(crate) fn lead(&mut self, host: &str, path: &str) -> io::Result<(u16, String)> {
         let (status, fields, _) = self.answer(host, path, "")?;
         let location = field(&fields, "location").unwrap_or_default();
@@ -79,14 +79,14 @@ impl Visitor {
     }
 }
 
-/// The value of a header field.
+/// Returns the value of a header field.
 fn field<'a>(fields: &'a Fields, name: &str) -> Option<&'a str> {
     let mut fields = fields.iter();
     let found = fields.find(|(field, _)| field.eq_ignore_ascii_case(name));
     found.map(|(_, value)| &**value)
 }
 
-/// One request on a connection of its own: the status and the body; nothing when nobody answers.
+/// Sends one request on its own connection. Returns the status and the body, or `None` if there is no response.
 pub(crate) fn ask(address: SocketAddr, host: &str, path: &str) -> Option<(u16, String)> {
     let (status, _, body) = Visitor::connect(address)
         .ok()?

@@ -1,4 +1,4 @@
-//! `deploy/kubernetes/`: what one manifest names, another has. A wrong label or port there is valid YAML and an outage.
+//! `deploy/kubernetes/`: names in one manifest exist in the others. A wrong label or port is valid YAML and an outage.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,7 +10,7 @@ use tempfile::{NamedTempFile, TempDir};
 
 use crate::support::{Rowhouse, files, is_there, one_of, place, run, tenant, text, tool, yaml};
 
-/// Every kind that is used, with the version of the interface that has it.
+/// Each kind in use, with its API version.
 const KINDS: [(&str, &str); 7] = [
     ("Namespace", "v1"),
     ("PersistentVolumeClaim", "v1"),
@@ -21,7 +21,7 @@ const KINDS: [(&str, &str); 7] = [
     ("NetworkPolicy", "networking.k8s.io/v1"),
 ];
 
-/// The one document of a file.
+/// Returns the only document of a file.
 fn document(path: &str) -> Value {
     let mut documents = yaml(path);
     assert_eq!(documents.len(), 1, "{path}");
@@ -66,7 +66,7 @@ fn container(deployment: &Value) -> &Value {
     &containers[0]
 }
 
-/// What the container's environment says.
+/// Returns a variable of the container's environment.
 fn variable<'a>(container: &'a Value, name: &str) -> &'a str {
     items(container, "/env")
         .iter()
@@ -290,7 +290,7 @@ fn the_autoscaler_finds_its_deployment() {
         deployment.pointer("/spec/replicas").is_none(),
         "each `apply` would undo what the autoscaler did"
     );
-    // Utilisation is a share of what is requested.
+    // Utilisation is a share of the request.
     word(container(&deployment), "/resources/requests/cpu");
     number(&base("disruption-budget"), "/spec/maxUnavailable");
 }
@@ -350,7 +350,7 @@ fn tenants_from_config_maps_lie_as_the_program_wants_them() {
     assert!(content, "{said}");
 }
 
-/// What `kubectl apply -k` would send for a variant; nothing where no program is there that can say it.
+/// Returns what `kubectl apply -k` would send for a variant, or `None` without a program that can build it.
 fn built(variant: &str) -> Option<Vec<Value>> {
     let said = built_text(variant)?;
     Some(serde_saphyr::from_multiple(&said).expect("YAML"))
@@ -369,7 +369,7 @@ fn built_text(variant: &str) -> Option<String> {
     Some(said)
 }
 
-/// The one document of a kind.
+/// Returns the only document of a kind.
 fn of_kind<'a>(documents: &'a [Value], kind: &str) -> &'a Value {
     let mut found = documents.iter().filter(|one| word(one, "/kind") == kind);
     let one = found.next().unwrap_or_else(|| panic!("no {kind}"));
@@ -428,7 +428,7 @@ fn every_variant_holds_to_the_schemas_of_the_interface() {
             return;
         };
         fs::write(file.path(), text).expect("a file");
-        // The first that has all that is used, and a late one.
+        // The first version with all features in use, and a late one.
         for version in ["1.30.0", "1.37.0"] {
             let (holds, said) = validate(version);
             assert!(holds, "{variant} in {version}: {said}");
@@ -477,7 +477,7 @@ fn https_in_the_pods_has_the_same_ports_everywhere_and_its_certificate() {
     let believed = believed.filter(|one| word(one, "/name") == "ROWHOUSE_TRUSTED_PROXY");
     assert_eq!(believed.count(), 0, "nobody stands before the pods");
 
-    // The names that Kubernetes gives the parts of a Secret of the type `kubernetes.io/tls`, in the folder that is mounted.
+    // The keys of a Secret of the type `kubernetes.io/tls`, in the mounted folder.
     let mount = items(container, "/volumeMounts")
         .iter()
         .find(|mount| word(mount, "/name") == "certificate")

@@ -1,4 +1,4 @@
-//! A load balancer that passes TCP on and names the visitor by the PROXY protocol: HAProxy before HTTPS.
+//! HAProxy as a load balancer that passes TCP on and names the visitor by the PROXY protocol.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -45,7 +45,7 @@ fn a_load_balancer_names_the_visitor_in_either_version_of_the_protocol() {
     .expect("a file");
     let mut haproxy = Program::start(Command::new("haproxy").arg("-db").arg("-f").arg(&settings));
 
-    // From an address of this machine, which the access log names.
+    // Connects from an address of this machine, which the access log names.
     let visit = |at: SocketAddr, from: &str| {
         let port = at.port();
         run(Command::new("curl")
@@ -59,7 +59,7 @@ fn a_load_balancer_names_the_visitor_in_either_version_of_the_protocol() {
     for (at, from) in [
         (first, "127.0.0.2"),
         (second, "127.0.0.3"),
-        // Whoever is no proxy is believed nothing, and needs to say nothing.
+        // An untrusted client needs no PROXY header, and its header is not used.
         (secure, "127.0.0.4"),
     ] {
         let said = wait_for("an answer", || {
@@ -74,7 +74,7 @@ fn a_load_balancer_names_the_visitor_in_either_version_of_the_protocol() {
             log.contains(&named).then_some(())
         });
     }
-    // A proxy that names nobody is set up wrongly, and served nothing.
+    // A trusted proxy that names no visitor is misconfigured, and gets no response.
     let (trusted, said) = visit(secure, "127.0.0.1");
     assert!(!trusted, "{said}");
 }

@@ -1,6 +1,6 @@
-//! What is in `deploy/`, tried as far as this machine can: units, manifests, rules and proxies against the real binary.
+//! Tests of `deploy/` with the real binary, as far as this machine can run them: units, manifests, rules and proxies.
 //!
-//! A check that needs a program which is not there (`caddy`, `certutil`, `nginx`, `haproxy`, `openssl`, `pebble`, `promtool`, `systemd-analyze`, `kubectl` or `kustomize`, `kubernetes-validate`, a `node` with OpenSSL 3.5) fails where `CI` is set. Elsewhere it prints one line that says so, and passes.
+//! Some tests need other programs (`caddy`, `certutil`, `nginx`, `haproxy`, `openssl`, `pebble`, `promtool`, `systemd-analyze`, `kubectl` or `kustomize`, `kubernetes-validate`, a `node` with OpenSSL 3.5). Without the program, a test fails if `CI` is set. Otherwise it prints one line and passes.
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 

@@ -1,4 +1,4 @@
-//! Every metric that the dashboard or an alert asks for is one that a running rowhouse has, with those labels: a name that is wrong is an alert that never fires.
+//! Every metric of the dashboard and the alerts exists in a running server, with its labels. An alert with a wrong name never fires.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -18,7 +18,7 @@ type Metrics = BTreeMap<String, BTreeSet<String>>;
 /// Labels that Prometheus adds.
 const ADDED: [&str; 2] = ["instance", "job"];
 
-/// The rowhouse metrics that a text names, as an expression or an exposition.
+/// Returns the rowhouse metrics that a text names, as an expression or an exposition.
 fn metrics(text: &str) -> Metrics {
     let mut found = Metrics::new();
     for (start, _) in text.match_indices("rowhouse_") {
@@ -58,7 +58,7 @@ fn the_reader_of_expressions_sees_metrics_and_labels() {
     );
 }
 
-/// A server with a certificate of its own, whose end is a metric.
+/// Starts a server with a certificate, whose expiry is a metric.
 fn with_https(tenants: &Path, folder: &Path) -> Rowhouse {
     let key = KeyPair::generate().expect("a key");
     let names = CertificateParams::new(vec!["studio.example".to_owned()]).expect("names");
@@ -101,7 +101,7 @@ fn a_running_rowhouse_has_every_metric_that_is_asked_for() {
         let answer = http::ask(server.visitors, host, path).expect("an answer");
         assert_eq!(answer.0, status, "{host}{path}");
     }
-    // Requests are counted when their last byte has gone.
+    // A request is counted after its last byte is sent.
     let exposed = wait_for("all requests to be counted", || {
         let (_, text) = server.operator("/metrics")?;
         text.contains("rowhouse_http_requests_total{tenant=\"_unknown\"")

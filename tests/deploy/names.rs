@@ -1,4 +1,4 @@
-//! What `deploy/` says of the program is what the program has: variables, files, and a README of one screen in each folder.
+//! Variables and files that `deploy/` names exist, and each folder has a README of one screen.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -7,7 +7,7 @@ use rowhouse_tests::binary;
 
 use crate::support::{between, files, place, run, text, words};
 
-/// Variables of that beginning that the program does not read: one is for its build, one is Kubernetes' doing.
+/// Variables with that prefix that the program does not read: one is for its build, and Kubernetes sets the other.
 const OTHERS: [&str; 2] = ["ROWHOUSE_UI_DIST", "ROWHOUSE_PORT"];
 
 #[test]

@@ -1,6 +1,6 @@
-//! What Mozilla's HTTP Observatory looks for (npm `@mdn/mdn-http-observatory`), on every host of the six sites: with all of it a site has 130 points and an A+.
+//! The criteria of Mozilla's HTTP Observatory (npm `@mdn/mdn-http-observatory`), on every host of the six sites. With all of them a site has 130 points and an A+.
 //!
-//! The Observatory itself brings two hundred packages, and is asked with `ROWHOUSE_LONG` only.
+//! The Observatory itself has two hundred packages, so it runs only with `ROWHOUSE_LONG`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,13 +16,13 @@ use crate::http;
 use crate::support::{Rowhouse, run, wait_for};
 use crate::tls::{Signer, visit};
 
-/// Half a year, in seconds: what it wants of HSTS.
+/// Half a year in seconds, the least value that the Observatory accepts for HSTS.
 const HALF_A_YEAR: u64 = 15_768_000;
 
-/// The version whose criteria these are.
+/// The version with these criteria.
 const PACKAGE: &str = "@mdn/mdn-http-observatory@1.4.8";
 
-/// Has Node take names of the test for this machine, at the ports of the server under test.
+/// Makes Node resolve names of the test to this machine, at the ports of the server.
 const ROUTE: &str = r"const net = require('node:net');
 const { HTTP_PORT, HTTPS_PORT } = process.env;
 const connect = net.Socket.prototype.connect;
@@ -37,7 +37,7 @@ net.Socket.prototype.connect = function (...given) {
 };
 ";
 
-/// The fields of an answer by lower-case name, and its status.
+/// Returns the status and the header fields, by lower-case name.
 fn head(answer: &str) -> (u16, BTreeMap<String, String>) {
     let head = answer.split("\r\n\r\n").next().unwrap_or_default();
     let status = head.split(' ').nth(1).and_then(|text| text.parse().ok());
@@ -70,7 +70,7 @@ fn every_host_has_what_the_observatory_wants() {
         let host = line["host"].as_str().expect("a host");
         let (answer, _) = visit(secure, &config, host, "/").expect("an answer");
         let (status, fields) = head(&answer);
-        // Some lead to the domain, which has the rest.
+        // Some hosts redirect to the domain, which has the other fields.
         let is_page = status != 308;
         assert!(!is_page || status == 200, "{host}: {status}");
         pages += usize::from(is_page);
@@ -81,7 +81,7 @@ fn every_host_has_what_the_observatory_wants() {
         let age = age.and_then(|age| age.split(';').next()?.parse::<u64>().ok());
         assert!(age >= Some(HALF_A_YEAR), "{host}: {fields:?}");
         if is_page {
-            // What else is in the policy is the suite's (`headers`).
+            // The suite (`headers`) tests the rest of the policy.
             let policy = field("content-security-policy");
             assert!(
                 policy.starts_with("default-src 'none'; "),
@@ -107,21 +107,21 @@ fn every_host_has_what_the_observatory_wants() {
     }
 }
 
-/// The first step from HTTP is to HTTPS at the same host, and needs no other.
+/// Checks that HTTP redirects to HTTPS at the same host first.
 fn leads_to_https(redirect: SocketAddr, host: &str) {
     let mut visitor = http::Visitor::connect(redirect).expect("a connection");
     let (status, location) = visitor.lead(host, "/").expect("an answer");
     assert_eq!((status, location), (308, format!("https://{host}/")));
 }
 
-/// What the Observatory itself says of each host.
+/// Returns the Observatory's own result for each host.
 fn scan<'h>(
     folder: &Path,
     hosts: impl Iterator<Item = &'h str>,
     secure: SocketAddr,
     redirect: SocketAddr,
 ) {
-    // Its scripts fetch the list of preloaded hosts, which has none of the test's.
+    // Its scripts download the list of preloaded hosts, which has no host of the test.
     let (installed, said) = run(Command::new("npm")
         .args(["install", "--ignore-scripts", "--no-audit", "--no-fund"])
         .arg("--prefix")

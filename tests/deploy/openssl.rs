@@ -1,4 +1,4 @@
-//! What a client sees that is not rustls: versions, suites, groups, renegotiation, tickets and alerts, asked by `openssl s_client` as `testssl.sh` asks them, and by Node.
+//! TLS as clients other than rustls see it: versions, suites, groups, renegotiation, tickets and alerts, tested by `openssl s_client` like `testssl.sh`, and by Node.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -12,14 +12,14 @@ use tempfile::{NamedTempFile, TempDir};
 use crate::support::{Rowhouse, is_there, one_of, run, tenant};
 use crate::tls::{DOMAIN, Signer};
 
-/// What is left of TLS 1.2 with an ECDSA key (RFC 9325, section 4.2): forward secrecy, and nothing that is not authenticated.
+/// The suites of TLS 1.2 with an ECDSA key that have forward secrecy and authentication (RFC 9325, section 4.2).
 const OLDER_SUITES: [&str; 3] = [
     "ECDHE-ECDSA-AES128-GCM-SHA256",
     "ECDHE-ECDSA-AES256-GCM-SHA384",
     "ECDHE-ECDSA-CHACHA20-POLY1305",
 ];
 
-/// Everything that OpenSSL can do, however weak: what is refused is refused by the server.
+/// Every suite of OpenSSL, however weak, so that a refusal comes from the server.
 const WEAKEST: &str = "ALL:eNULL:@SECLEVEL=0";
 
 struct Site {
@@ -54,7 +54,7 @@ impl Site {
         self.folder.path().join(name)
     }
 
-    /// A client that trusts the root alone, has these lines to send, and these wishes.
+    /// Runs a client that trusts only the root, with lines to send and options.
     fn ask(&self, lines: &str, wishes: &[&str]) -> (bool, String) {
         let input = NamedTempFile::new().expect("a file");
         fs::write(input.path(), lines).expect("a file");
@@ -67,7 +67,7 @@ impl Site {
             .stdin(input.reopen().expect("a file")))
     }
 
-    /// The same for the domain, without anything to send.
+    /// Runs a client for the domain that sends nothing.
     fn greet(&self, wishes: &[&str]) -> (bool, String) {
         self.ask("", &[&["-servername", DOMAIN], wishes].concat())
     }
@@ -80,7 +80,7 @@ fn versions_and_suites_are_those_that_are_advised() {
     };
     for old in ["-tls1", "-tls1_1"] {
         let (done, said) = site.greet(&[old, "-cipher", WEAKEST]);
-        // By the server, and not by the client itself.
+        // The server refuses, and not the client itself.
         assert!(!done && said.contains("SSL alert number"), "{old}: {said}");
     }
     let (listed, all) = run(Command::new("openssl").args(["ciphers", "-s", "-tls1_2", WEAKEST]));
@@ -104,7 +104,7 @@ fn versions_and_suites_are_those_that_are_advised() {
         assert_eq!(done, expected, "{suite}: {said}");
         assert!(!done || said.contains("Verification: OK"), "{said}");
     }
-    // What a client takes that has a choice.
+    // The suite that a client with a choice gets.
     let (_, said) = site.greet(&["-tls1_2"]);
     for expected in ["Secure Renegotiation IS supported", "Compression: NONE"] {
         assert!(said.contains(expected), "{expected} in {said}");
@@ -126,7 +126,7 @@ fn groups_are_those_that_are_advised() {
     }
 }
 
-/// Asks for the domain's first page by way of Node, with the groups and versions that are given: a full handshake, and one with the ticket of the first.
+/// Requests the domain's first page with Node, with given groups and versions: by a full handshake, and by one with the ticket of the first.
 const VISITS: &str = r"
 const [port, root, host, groups, version] = process.argv.slice(1);
 const { connect } = require('node:tls');
@@ -154,7 +154,7 @@ visit().then(async ([full, session]) => {
 });
 ";
 
-/// A Node whose OpenSSL has the hybrid groups: from 3.5 on.
+/// Returns a Node with OpenSSL 3.5 or later, which has the hybrid groups.
 fn recent_node() -> Option<&'static str> {
     let is_recent = |program: &&&str| {
         let version = Command::new(program)
@@ -185,7 +185,7 @@ fn another_client_agrees_on_keys_that_withstand_quantum_computers_and_comes_back
         assert!(done, "{said}");
         serde_json::from_str(&said).unwrap_or_else(|error| panic!("{error}: {said}"))
     };
-    // It offers nothing else, so that one that succeeds has agreed on it.
+    // The client offers nothing else, so a success means that this group was agreed on.
     for (groups, version) in [("X25519MLKEM768", "TLSv1.3"), ("X25519:P-256", "TLSv1.2")] {
         let visits = visits(groups, version);
         for (visit, is_resumed) in [(&visits[0], false), (&visits[1], true)] {
@@ -195,7 +195,7 @@ fn another_client_agrees_on_keys_that_withstand_quantum_computers_and_comes_back
             assert!(answer.starts_with("HTTP/1.1 200"), "{visits}");
         }
     }
-    // Nor does it fall back by itself: this one is not spoken here.
+    // The client does not fall back by itself: the server does not support this group.
     let refused = visits("SecP384r1MLKEM1024", "TLSv1.3");
     let error = refused[0]["error"].as_str().unwrap_or_default();
     assert!(error.contains("handshake failure"), "{refused}");
@@ -231,7 +231,7 @@ fn a_name_that_nobody_has_is_shown_nothing() {
     let Some(site) = Site::start() else {
         return;
     };
-    // The certificate covers the first, and no tenant claims it.
+    // The certificate covers the first name, and no tenant claims it.
     let names = ["stranger.studio.example", "stranger.example"];
     let named = names.map(|name| vec!["-servername", name]);
     for wishes in named.into_iter().chain([vec!["-noservername"]]) {

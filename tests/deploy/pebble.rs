@@ -1,4 +1,4 @@
-//! Certificates from an authority: Pebble against the real binary.
+//! Certificates from Pebble with the real binary.
 
 use std::fs;
 use std::process::Command;
@@ -17,10 +17,10 @@ fn every_host_has_a_certificate_and_a_restart_orders_none() {
     let tenants = authority.tenants();
     tenant(&tenants.join("home"), "Home", "root: true\n");
     tenant(&tenants.join("shop"), "Shop", "hosts: [shop.example]\n");
-    // What operators say of the domain says nothing about a tenant's own host.
+    // The operator's setting for the domain does not change the tenant's own host.
     let mut command = authority.serve(&tenants);
     let mut server = Rowhouse::start_with(command.args(["--hsts", "subdomains"]));
-    // The domain, `www.`, two tenants below it, and one's own.
+    // The domain, `www.`, two tenants below the domain, and one tenant's own host.
     assert_eq!(all_valid(&mut server, "certificates of all hosts"), 5);
     assert_eq!(authority.orders(), 5);
     for (host, expected) in [
@@ -47,7 +47,7 @@ fn every_host_has_a_certificate_and_a_restart_orders_none() {
     assert_eq!(authority.orders(), 6);
     assert_eq!(server.program.end(), Some(0));
 
-    // One file is damaged meanwhile: it is the only one that is requested again.
+    // A damaged file is the only certificate that is ordered again.
     let damaged = authority.kept().join("shop.example.pem");
     fs::write(&damaged, "-----BEGIN CERTIFICATE-----\nAA").expect("a file");
     let mut server = Rowhouse::start_with(&mut authority.serve(&tenants));
@@ -55,7 +55,7 @@ fn every_host_has_a_certificate_and_a_restart_orders_none() {
     assert_eq!(authority.orders(), 7);
     operators_see_them(&authority, &server);
 
-    // A host that leaves shows nobody's certificate, and one that comes back needs no order.
+    // A removed host shows no certificate. A host that is added again needs no order.
     let (here, away) = (tenants.join("garden"), authority.folder.path().join("away"));
     fs::rename(&here, &away).expect("a moved folder");
     wait_for("a host that left", || {
@@ -70,7 +70,7 @@ fn every_host_has_a_certificate_and_a_restart_orders_none() {
     assert_eq!(authority.orders(), 7);
 }
 
-/// `certificates` and `probe --https` of the command line, and the metrics.
+/// Checks `certificates` and `probe --https` of the command line, and the metrics.
 fn operators_see_them(authority: &Authority, server: &Rowhouse) {
     let admin = server.operators.to_string();
     let (all_good, said) = run(Command::new(binary()).args(["certificates", "--admin", &admin]));
@@ -88,10 +88,10 @@ fn operators_see_them(authority: &Authority, server: &Rowhouse) {
     assert!(good && said.contains("TLSv1_3 h2"), "{said}");
     let (good, said) = probe("stranger.example");
     assert!(!good && said.contains("stranger.example"), "{said}");
-    // Those whom browsers trust have not signed it.
+    // Default roots of browsers have not signed the certificate.
     let (good, said) = run(&mut ask(DOMAIN));
     assert!(!good && said.contains("UnknownIssuer"), "{said}");
-    // A line for each order, and one for what came of it.
+    // The log has a line for each order, and a line for its result.
     let log = server.program.log();
     for expected in ["ordering a certificate", "certificate issued"] {
         let of_shop = format!(r#""message":"{expected}","host":"shop.example""#);
@@ -101,7 +101,7 @@ fn operators_see_them(authority: &Authority, server: &Rowhouse) {
     let (_, metrics) = server.operator("/metrics").expect("an answer");
     for expected in [
         r#"rowhouse_certificate_not_after_seconds{host="shop.example"} "#,
-        // The only one that was ordered since the start.
+        // The only host that was ordered since startup.
         r#"rowhouse_certificate_last_try_seconds{host="shop.example"} "#,
         r#"rowhouse_tls_handshakes_total{version="1.3",result="full"} "#,
     ] {
@@ -117,7 +117,7 @@ fn a_name_that_does_not_lead_here_holds_up_nobody_and_says_why() {
     let tenants = authority.tenants();
     tenant(&tenants.join("home"), "Home", "root: true\n");
     tenant(&tenants.join("lost"), "Lost", "");
-    // Nobody listens there.
+    // No server listens at this address.
     authority.lead("lost.studio.example", "127.0.0.9");
     let mut server = Rowhouse::start_with(&mut authority.serve(&tenants));
     let line = wait_for("a failure and the others' certificates", || {
@@ -131,11 +131,11 @@ fn a_name_that_does_not_lead_here_holds_up_nobody_and_says_why() {
         let waits = line["next_try"].as_u64() > line["last_try"].as_u64().map(|last| last + 60);
         (others == 3 && waits).then_some(line)
     });
-    // What Pebble says of a name whose machine shows nothing.
+    // Pebble's result for a name whose machine does not respond.
     assert_eq!(line["error"]["kind"], "elsewhere", "{line}");
     let detail = line["error"]["detail"].as_str().unwrap_or_default();
     assert!(detail.contains("127.0.0.9"), "{line}");
-    // Both ways were tried, and nothing else until later.
+    // Both challenge types were tried, and nothing else until later.
     assert_eq!(authority.orders(), 3 + 2);
     let (_, text) = server.operator("/tenants").expect("an answer");
     let tenants_now: Value = serde_json::from_str(&text).expect("JSON");
@@ -214,7 +214,7 @@ fn an_authority_that_is_down_or_forgets_everything_is_asked_again() {
     authority.open();
     assert_eq!(all_valid(&mut server, "certificates once it is up"), 3);
 
-    // Pebble keeps nothing: the account is unknown to it now.
+    // Pebble is new and does not know the account.
     authority.open();
     authority.drop_folder("garden", "");
     wait_for("the certificate of a new account", || {
@@ -230,7 +230,7 @@ fn an_authority_that_is_down_or_forgets_everything_is_asked_again() {
 
 #[test]
 fn a_certificate_is_renewed_before_it_ends() {
-    // Seconds.
+    // In seconds.
     let Some(authority) = Authority::start(&[], &json!({ "certificateValidityPeriod": 30 })) else {
         return;
     };
@@ -244,7 +244,7 @@ fn a_certificate_is_renewed_before_it_ends() {
         assert_eq!(line["state"], "valid", "{line}");
         (line["not_after"].as_u64() > Some(first)).then_some(())
     });
-    // Neither all the time.
+    // Renewal is not repeated all the time.
     assert!(authority.orders() <= 3 * 3, "{}", authority.orders());
 }
 
@@ -265,7 +265,7 @@ fn two_hundred_folders_at_once_and_an_end_in_the_middle() {
         all.iter().filter(|line| line["state"] == "valid").count()
     };
     wait_for("some of them", || (valid(&server) > 40).then_some(()));
-    // Killed, with orders in flight.
+    // Killed with orders in flight.
     drop(server);
     let before = authority.orders();
     let mut server = Rowhouse::start_with(&mut authority.serve(&tenants));

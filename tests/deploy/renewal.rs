@@ -1,4 +1,4 @@
-//! Renewal when the authority wants it (ARI, RFC 9773), over HTTP. Pebble of Debian does not know it: somebody before it does.
+//! Renewal at the time that the authority suggests (ARI, RFC 9773), over HTTP. Debian's Pebble lacks ARI, so the proxy in front of Pebble provides it.
 
 use std::fs;
 use std::path::Path;
@@ -18,12 +18,12 @@ use crate::support::{Rowhouse, tenant, wait_for};
 
 const PATH: &str = "/renewal-info/";
 
-/// What the authority says of renewal.
+/// The authority's suggestions for renewal.
 #[derive(Debug, Default)]
 struct Renewal {
-    /// The certificate that it wants renewed at once, by its identifier.
+    /// The identifier of the certificate that must be renewed at once.
     at_once: Mutex<String>,
-    /// Whether it says that the next order's certificate was replaced already.
+    /// Whether the authority says that the certificate of the next order was replaced already.
     replaced_already: AtomicBool,
 }
 
@@ -53,7 +53,7 @@ impl Renewal {
     }
 }
 
-/// What authorities call a certificate (RFC 9773, section 4.1): the key of who signed it, and its number.
+/// Returns the identifier of a certificate (RFC 9773, section 4.1): the key of its issuer, and its serial number.
 fn identifier(file: &Path) -> String {
     let pem = fs::read(file).expect("a certificate");
     let chain = CertificateDer::from_pem_slice(&pem).expect("a certificate");
@@ -70,7 +70,7 @@ fn identifier(file: &Path) -> String {
 
 #[test]
 fn the_authority_says_when_a_certificate_is_renewed() {
-    // Seconds: it is requested the first time within a hundredth of them.
+    // In seconds: the first request for renewal information comes within a hundredth of this time.
     let validity = json!({ "certificateValidityPeriod": 300 });
     let Some(mut authority) = Authority::start(&[], &validity) else {
         return;
@@ -86,7 +86,7 @@ fn the_authority_says_when_a_certificate_is_renewed() {
     tenant(&tenants.join("shop"), "Shop", "");
     let mut server = Rowhouse::start_with(&mut authority.serve(&tenants));
     assert_eq!(all_valid(&mut server, "the first certificates"), 4);
-    // What is new is left in peace for a minute; after a restart nothing is.
+    // A new certificate is not checked for a minute, but after a restart it is.
     assert_eq!(server.program.end(), Some(0));
     let mut server = Rowhouse::start_with(&mut authority.serve(&tenants));
 
@@ -108,7 +108,7 @@ fn the_authority_says_when_a_certificate_is_renewed() {
         (identifier(&file(DOMAIN)) != first).then_some(())
     });
     assert_eq!(of(&server, DOMAIN)["state"], "valid");
-    // Once with what it stands in for, which the authority does not want to hear, and once without; the others' time has not come.
+    // One order with `replaces`, which the authority refuses, and one without. The other hosts are not due.
     let renewed: Vec<(Option<String>, Value)> = orders(&record)
         .iter()
         .skip(4)
@@ -119,7 +119,7 @@ fn the_authority_says_when_a_certificate_is_renewed() {
         .collect();
     let host = Some(DOMAIN.to_owned());
     assert_eq!(renewed, [(host.clone(), first.into()), (host, Value::Null)]);
-    // The new one has its own name, and is asked about, too.
+    // The new certificate has its own identifier, and is also checked.
     let asked = format!("{PATH}{}", identifier(&file(DOMAIN)));
     wait_for("a question about the new certificate", || {
         was_asked(&record, &asked).then_some(())

@@ -1,4 +1,4 @@
-//! `deploy/haproxy/haproxy.cfg`, run as it stands: two instances restart one after the other under load, and no visitor notices.
+//! `deploy/haproxy/haproxy.cfg` without changes: two instances restart one after the other under load, and no request fails.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -12,15 +12,15 @@ use tempfile::TempDir;
 use crate::http::Visitor;
 use crate::support::{Program, Rowhouse, is_there, place, tenant, wait_for};
 
-/// Visitors at once; every second one opens a connection for each request.
+/// The number of visitors; every second one opens a connection for each request.
 const VISITORS: usize = 8;
 
-/// Answers that must have come between two steps.
+/// The number of responses between two steps.
 const SOME: usize = 500;
 
 const ORIGIN: &str = "http://studio.example";
 
-/// The load: what was answered, and what went wrong.
+/// The load: the number of responses, and the failures.
 #[derive(Debug, Default)]
 struct Load {
     over: AtomicBool,
@@ -28,7 +28,7 @@ struct Load {
 }
 
 impl Load {
-    /// Asks until the load is over: what went wrong.
+    /// Sends requests until the load ends, and returns the failures.
     fn visit(&self, proxy: SocketAddr, keeps: bool) -> Vec<String> {
         let mut failures = Vec::new();
         let mut connection = None;
@@ -67,7 +67,7 @@ impl Load {
     }
 }
 
-/// Ends the load also when something failed, or its visitors would never be joined.
+/// Ends the load when dropped, also after a failure; otherwise the visitors could not be joined.
 struct Ending<'a>(&'a Load);
 
 impl Drop for Ending<'_> {
@@ -76,7 +76,7 @@ impl Drop for Ending<'_> {
     }
 }
 
-/// How many visitors an instance has had.
+/// Returns the number of requests that an instance has served.
 fn had(instance: &Rowhouse) -> Option<u64> {
     let (_, metrics) = instance.operator("/metrics")?;
     metrics
@@ -131,7 +131,7 @@ fn a_rolling_restart_behind_haproxy_fails_no_request() {
                 "{}",
                 instance.program.log()
             );
-            // On the other instance alone.
+            // Only the other instance serves these.
             load.wait_for_some_more();
             *instance = Rowhouse::start_at(&tenants, ORIGIN, instance.visitors, instance.operators);
             wait_for("visitors of the new process", || {

@@ -1,4 +1,4 @@
-//! `deploy/prometheus/`: the rules are valid, each alert is tried and has its line in the runbook, and the scrape configurations find the pods.
+//! `deploy/prometheus/`: the rules are valid, each alert has a test and a line in the runbook, and the scrape configurations find the pods.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::support::{is_there, text, tool, yaml};
 
-/// The alerts: name and rule.
+/// Returns the name and the rule of each alert.
 fn alerts() -> Vec<(String, Value)> {
     let rules = yaml("prometheus/rules.yml").remove(0);
     rules["groups"]
@@ -18,7 +18,7 @@ fn alerts() -> Vec<(String, Value)> {
         .collect()
 }
 
-/// Whose expression, and the expression.
+/// Returns the name and the expression of each alert.
 pub(crate) fn expressions() -> Vec<(String, String)> {
     alerts()
         .into_iter()

@@ -1,4 +1,4 @@
-//! `rowhouse export --for nginx` and `--for caddy`, served by both: every address of every page answers as rowhouse itself does.
+//! `rowhouse export --for nginx` and `--for caddy` with both servers: every address of every page has the response of rowhouse.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -32,7 +32,7 @@ title: Corner
 
 ![How it works](../assets/clip.mp4)
 ";
-/// What a web server says by itself, or has no use for.
+/// Header fields that a web server adds itself or does not need.
 const ITS_OWN: [&str; 7] = [
     "accept-ranges",
     "cache-tag",
@@ -81,7 +81,7 @@ fn corner() -> TestSite {
     site
 }
 
-/// What rowhouse answers.
+/// Returns the response of rowhouse.
 fn served(site: &TestSite, host: &str, path: &str) -> Response<Bytes> {
     let mut headers = HeaderMap::new();
     headers.insert(HOST, HeaderValue::from_str(host).expect("a host"));
@@ -96,7 +96,7 @@ fn served(site: &TestSite, host: &str, path: &str) -> Response<Bytes> {
     response.map(|body| body.in_memory().cloned().expect("a body in memory"))
 }
 
-/// The values of the attributes of a page that name addresses of its own host.
+/// Returns the attribute values of a page that are addresses of its own host.
 fn addresses(html: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for attribute in [" href=\"", " src=\"", " poster=\"", " srcset=\""] {
@@ -112,7 +112,7 @@ fn addresses(html: &str) -> BTreeSet<String> {
     found
 }
 
-/// Every address of the tenant's pages at a place, with what nobody links.
+/// Returns every address of the tenant's pages at a mount, with some that no page links.
 fn all(site: &TestSite, host: &str, prefix: &str) -> BTreeSet<String> {
     let mut all = BTreeSet::new();
     for page in ["/", "/terms"] {
@@ -136,7 +136,7 @@ fn all(site: &TestSite, host: &str, prefix: &str) -> BTreeSet<String> {
     ] {
         all.insert(format!("{prefix}{more}"));
     }
-    // What an export holds beside pages is nobody's page.
+    // An export also has files that are not public.
     for more in ["/_headers", "/_redirects", "/index.html.br", "/terms.html"] {
         all.insert(more.to_owned());
     }
@@ -158,7 +158,7 @@ fn hold_against(own: &Response<Bytes>, other: &Answer, at: &str) {
     assert_eq!(other.status, own.status().as_u16(), "{at}");
     if own.status().is_redirection() {
         let location = own.headers()["location"].to_str().expect("text");
-        // Rowhouse may name a file by its place beside the path that was requested.
+        // Rowhouse may write `Location` relative to the requested path.
         assert!(other.header("location").ends_with(location), "{at}");
         return;
     }
@@ -168,7 +168,7 @@ fn hold_against(own: &Response<Bytes>, other: &Answer, at: &str) {
     }
 }
 
-/// Exports the site for a web server, which `run` starts, and asks it for everything.
+/// Exports the site for a web server, which `run` starts, and compares all responses.
 fn answers_alike(server: WebServer, run: impl FnOnce(&Path, SocketAddr) -> Program) {
     let site = corner();
     let public = TempDir::new().expect("a folder");
@@ -213,7 +213,7 @@ fn answers_alike(server: WebServer, run: impl FnOnce(&Path, SocketAddr) -> Progr
     }
     assert!(saved >= PLACES.len(), "no file that is saved");
 
-    // The other host leads on, and compressed forms and parts of files are had as from any web server.
+    // The other host redirects. Compressed files and ranges work as in any web server.
     let moved = visitor
         .get("www.studio.example", "/corner?a=b", &[])
         .expect("an answer");
@@ -222,7 +222,7 @@ fn answers_alike(server: WebServer, run: impl FnOnce(&Path, SocketAddr) -> Progr
         (moved.status, location),
         (308, "https://studio.example/corner?a=b")
     );
-    // Its body is of no known length.
+    // The body has no known length.
     let asked = ["accept-encoding: gzip", "connection: close"];
     let page = visitor
         .get("studio.example", "/corner", &asked)
@@ -240,7 +240,7 @@ fn answers_alike(server: WebServer, run: impl FnOnce(&Path, SocketAddr) -> Progr
     assert_eq!((part.status, part.body.as_slice()), (206, &b"ftyp"[..]));
 }
 
-/// The folders of hosts with the configurations beside them.
+/// Returns the folders of hosts and the configurations beside them.
 fn hosts(public: &Path, extension: &str) -> Vec<(String, String, String)> {
     let mut hosts = Vec::new();
     for entry in fs::read_dir(public).expect("a folder") {
@@ -262,7 +262,7 @@ fn nginx_serves_an_export_as_rowhouse_would() {
     }
     let own = TempDir::new().expect("a folder");
     answers_alike(WebServer::Nginx, |public, address| {
-        // One process, so that nothing of it is left when the test ends it.
+        // One process, so that the test can end all of it.
         let mut text = format!(
             "daemon off; master_process off; pid {0}/pid; error_log stderr;\nevents {{}}\nhttp {{ access_log off;\n",
             own.path().display()

@@ -1,4 +1,4 @@
-//! An authority that is slow, that limits, that lies, or that wants an account of its owner first.
+//! An authority that is slow, limits orders, sends wrong data, or requires an external account.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
@@ -15,7 +15,7 @@ use crate::support::{Rowhouse, run, tenant, wait_for};
 
 const SHOP: &str = "shop.studio.example";
 
-/// The hosts that have a valid certificate.
+/// Returns the hosts with a valid certificate.
 fn valid(server: &Rowhouse) -> Vec<String> {
     let all = certificates(server);
     let all = all.iter().filter(|line| line["state"] == "valid");
@@ -23,7 +23,7 @@ fn valid(server: &Rowhouse) -> Vec<String> {
         .collect()
 }
 
-/// `check --live`: the exit code, and what it prints.
+/// Runs `check --live`, and returns the exit code and the output.
 fn check_live(authority: &Authority, server: &Rowhouse) -> (Option<i32>, String) {
     let output = Command::new(binary())
         .args(["check", "--live", "--admin", &server.operators.to_string()])
@@ -47,10 +47,10 @@ fn one_order_that_is_never_answered_holds_up_nobody() {
         &mut authority,
         Box::new(|question, pass| {
             if question.ordered() == Some(SHOP) {
-                // Longer than the test, and than the program waits.
+                // Longer than the test and the program's timeouts.
                 sleep(Duration::from_secs(3600));
             }
-            // And everything else takes its time.
+            // All other requests are slow, too.
             sleep(Duration::from_millis(100));
             pass()
         }),
@@ -70,14 +70,14 @@ fn one_order_that_is_never_answered_holds_up_nobody() {
         (&"missing".into(), &true.into())
     );
     assert_eq!(record.orders(SHOP).len(), 1);
-    // What is in flight is no error yet.
+    // An order in flight is not an error.
     let (code, said) = check_live(&authority, &server);
     assert_eq!(code, Some(0), "{said}");
     assert!(
         said.contains("warning[certificate]: `shop.studio.example`"),
         "{said}"
     );
-    // Nor does it hold up the end.
+    // The order does not delay the shutdown.
     assert_eq!(server.program.end(), Some(0));
 }
 
@@ -116,7 +116,7 @@ fn an_authority_that_limits_is_left_in_peace_for_as_long_as_it_wants() {
     let [first, second] = [(); 2].map(|()| directory.next().expect("a question").at);
     let pause = second.duration_since(first);
     assert!(pause >= Duration::from_secs(3), "{pause:?}");
-    // Seconds since 1970; both were whole before they were compared.
+    // Whole seconds since 1970, compared without fractions.
     let (last, next) = (line["last_try"].as_u64(), line["next_try"].as_u64());
     assert!(next >= last.map(|last| last + 7200 - 1), "{line}");
     assert_eq!(record.orders(SHOP).len(), 1);
@@ -140,14 +140,14 @@ fn an_authority_that_limits_is_left_in_peace_for_as_long_as_it_wants() {
     assert_eq!(code, Some(2), "nobody answers: {said}");
 }
 
-/// An authority that tells each host's order one lie, once.
+/// An authority that sends one wrong response for each host, once.
 #[derive(Debug, Default)]
 struct Liar {
-    /// Hosts that were lied to.
+    /// Hosts that got their wrong response.
     told: Mutex<BTreeSet<String>>,
-    /// The number of the order whose certificate is to be another's.
+    /// The number of the order that gets the certificate of another host.
     order: Mutex<String>,
-    /// Where that certificate is.
+    /// The URL of that certificate.
     certificate: Mutex<String>,
 }
 
@@ -181,7 +181,7 @@ impl Liar {
         match label {
             "nonsense" => reply.body = b"<html>Welcome!</html>".to_vec(),
             "endless" => reply.body.resize(2 * 1024 * 1024, b' '),
-            // What leads out of HTTPS.
+            // A URL without HTTPS.
             "clear" => {
                 let text = String::from_utf8(reply.body).expect("JSON");
                 reply.body = text.replace("https://", "http://").into_bytes();
@@ -269,7 +269,7 @@ fn an_authority_may_want_an_account_of_its_owner_first() {
     let mut server = serve(&["--acme-eab-kid", "kid-1", "--acme-eab-key", key]);
     assert_eq!(all_valid(&mut server, "certificates of that account"), 3);
     assert_eq!(server.program.end(), Some(0));
-    // A key that is none is said at once, and not shown.
+    // An invalid key is reported at startup, and its value is not shown.
     let mut command = authority.serve(&tenants);
     command.args(["--acme-eab-kid", "kid-1", "--acme-eab-key", "no key!"]);
     let (started, said) = run(&mut command);

@@ -16,20 +16,20 @@ use tempfile::NamedTempFile;
 
 use crate::http;
 
-/// The longest that anything may take: a debug build on a busy machine compiles every page.
+/// The timeout of every wait: a debug build on a busy machine needs long to render every page.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// A file or folder of `deploy/`.
+/// Returns the path of a file or folder of `deploy/`.
 pub(crate) fn place(path: &str) -> PathBuf {
     workspace().join("deploy").join(path)
 }
 
-/// The text of a file of `deploy/`.
+/// Returns the text of a file of `deploy/`.
 pub(crate) fn text(path: &str) -> String {
     fs::read_to_string(place(path)).unwrap_or_else(|error| panic!("deploy/{path}: {error}"))
 }
 
-/// Every file below a folder of `deploy/`, by its path from there.
+/// Returns every file below a folder of `deploy/`, by its path from that folder.
 pub(crate) fn files(folder: &str) -> Vec<String> {
     let mut found = Vec::new();
     for entry in fs::read_dir(place(folder)).expect("a folder") {
@@ -50,20 +50,20 @@ pub(crate) fn files(folder: &str) -> Vec<String> {
     found
 }
 
-/// The documents of a YAML file of `deploy/`.
+/// Returns the documents of a YAML file of `deploy/`.
 pub(crate) fn yaml(path: &str) -> Vec<Value> {
     serde_saphyr::from_multiple(&text(path))
         .unwrap_or_else(|error| panic!("deploy/{path}: {error}"))
 }
 
-/// Whether a program is there: see [`one_of`].
+/// Whether a program is installed: see [`one_of`].
 pub(crate) fn is_there(program: &str) -> bool {
     one_of(&[program]).is_some()
 }
 
-/// The first of these programs that is on the PATH, where any of them will do.
+/// Returns the first of these programs that is on the PATH.
 ///
-/// Without one nothing is tested: on CI (the variable `CI` is set, and not to nothing) that is a failure, elsewhere a line that says so.
+/// Without one, the test is skipped: this is a failure with the variable `CI` (set and not empty), and otherwise prints a line.
 pub(crate) fn one_of<'a>(programs: &[&'a str]) -> Option<&'a str> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
@@ -79,7 +79,7 @@ pub(crate) fn one_of<'a>(programs: &[&'a str]) -> Option<&'a str> {
     found
 }
 
-/// What a program prints, to both outputs, and whether it is content.
+/// Runs a program, and returns whether it succeeded, and the text of both outputs.
 pub(crate) fn run(command: &mut Command) -> (bool, String) {
     let Output {
         status,
@@ -92,12 +92,12 @@ pub(crate) fn run(command: &mut Command) -> (bool, String) {
     (status.success(), said.into_owned())
 }
 
-/// Looks again and again until there is something to see.
+/// Polls until `look` returns a value.
 pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     wait_until(|| look().ok_or_else(|| what.to_owned()))
 }
 
-/// The same, where each look says what is missing.
+/// Polls until `look` succeeds. Its error says what is missing.
 pub(crate) fn wait_until<T>(mut look: impl FnMut() -> Result<T, String>) -> T {
     let begin = Instant::now();
     loop {
@@ -109,7 +109,7 @@ pub(crate) fn wait_until<T>(mut look: impl FnMut() -> Result<T, String>) -> T {
     }
 }
 
-/// A running program. It ends with the test.
+/// A running program, which ends with the test.
 #[derive(Debug)]
 pub(crate) struct Program {
     child: Child,
@@ -128,7 +128,7 @@ impl Program {
         Self { child, log }
     }
 
-    /// The same with sockets at its standard input and output; its log is what it says to standard error.
+    /// Starts a program with sockets at its standard input and output. Its log is its standard error.
     pub(crate) fn start_between(command: &mut Command, input: OwnedFd, output: OwnedFd) -> Self {
         let log = NamedTempFile::new().expect("a file");
         let child = command
@@ -140,24 +140,24 @@ impl Program {
         Self { child, log }
     }
 
-    /// Its process, for `/proc`.
+    /// Returns the process id, for `/proc`.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// What it has said so far.
+    /// Returns the log so far.
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(self.log.path()).expect("a file")
     }
 
-    /// Fails if it has ended.
+    /// Panics if the program has ended.
     pub(crate) fn must_run(&mut self) {
         if let Some(status) = self.child.try_wait().expect("a child") {
             panic!("ended early: {status}\n{}", self.log());
         }
     }
 
-    /// Asks it to end and waits until it has: the exit code.
+    /// Sends SIGTERM, waits for the end, and returns the exit code.
     pub(crate) fn end(&mut self) -> Option<i32> {
         let (sent, said) = run(Command::new("kill").arg(self.child.id().to_string()));
         assert!(sent, "{said}");
@@ -170,13 +170,13 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // It may have ended by itself, which is what some tests are about.
+        // The program may have ended by itself, as some tests expect.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// `rowhouse serve`, told everything by its environment, as every unit and manifest here does.
+/// `rowhouse serve`, configured by variables only, like the units and manifests.
 #[derive(Debug)]
 pub(crate) struct Rowhouse {
     pub(crate) program: Program,
@@ -185,13 +185,13 @@ pub(crate) struct Rowhouse {
 }
 
 impl Rowhouse {
-    /// Serves a folder of tenants and waits until it is ready.
+    /// Serves a folder of tenants, and waits until the server is ready.
     pub(crate) fn start(tenants: &Path, origin: &str) -> Self {
         let anywhere = SocketAddr::from(([127, 0, 0, 1], 0));
         Self::start_at(tenants, origin, anywhere, anywhere)
     }
 
-    /// The same at addresses that it had before.
+    /// Serves at addresses that an earlier server had.
     pub(crate) fn start_at(
         tenants: &Path,
         origin: &str,
@@ -211,7 +211,7 @@ impl Rowhouse {
         )
     }
 
-    /// The same by a command of one's own, which names free ports.
+    /// Starts a server by a command, which names free ports.
     pub(crate) fn start_with(command: &mut Command) -> Self {
         let program = Program::start(command);
         let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
@@ -227,13 +227,13 @@ impl Rowhouse {
             let told = |name: &str| log.lines().find_map(|line| address_in(line, name));
             (server.visitors, server.operators) = (told("listen")?, told("admin")?);
             let ready = server.operator("/readyz");
-            // It serves while tenants are still to be rendered; the tests want them all.
+            // The server is ready while tenants are pending; the tests need all of them.
             ready.filter(|(status, said)| *status == 200 && !said.contains("pending"))
         });
         server
     }
 
-    /// The status and body that an operator gets; nothing when nobody answers.
+    /// Returns the status and the body at the admin listener, or `None` without a response.
     pub(crate) fn operator(&self, path: &str) -> Option<(u16, String)> {
         http::ask(self.operators, "localhost", path)
     }
@@ -250,7 +250,7 @@ pub(crate) fn tenant(folder: &Path, name: &str, more: &str) {
     .expect("a file");
 }
 
-/// The words between two others, each time they stand in a text.
+/// Returns each text between `start` and `end`.
 pub(crate) fn between<'a>(text: &'a str, start: &str, end: &str) -> Vec<&'a str> {
     text.match_indices(start)
         .filter_map(|(at, _)| text[at + start.len()..].split_once(end))
@@ -258,7 +258,7 @@ pub(crate) fn between<'a>(text: &'a str, start: &str, end: &str) -> Vec<&'a str>
         .collect()
 }
 
-/// Every word of a text that begins in some way and goes on with letters, digits and underscores.
+/// Returns every word that begins with `beginning` and continues with letters, digits and underscores.
 pub(crate) fn words(text: &str, beginning: &str) -> BTreeSet<String> {
     text.split(|character: char| !character.is_ascii_alphanumeric() && character != '_')
         .filter(|word| word.starts_with(beginning) && word.len() > beginning.len())

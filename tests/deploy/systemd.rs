@@ -1,4 +1,4 @@
-//! `deploy/systemd/`: the units parse, are closed to all that the program does not need, and agree with each other.
+//! `deploy/systemd/`: the units parse, agree with each other, and restrict all that the program does not need.
 
 use std::fs;
 
@@ -14,7 +14,7 @@ const SECURE_SOCKETS: [&str; 2] = [
     "systemd/rowhouse-http-redirect.socket",
 ];
 
-/// The values of a key, in order.
+/// Returns the values of a key, in order.
 fn values(unit: &str, key: &str) -> Vec<String> {
     text(unit)
         .lines()
@@ -30,7 +30,7 @@ fn value(unit: &str, key: &str) -> String {
     all.remove(0)
 }
 
-/// What the service's environment says of one variable of the program.
+/// Returns a variable of the service's environment.
 fn variable(name: &str) -> String {
     values(SERVICE, "Environment")
         .iter()
@@ -45,7 +45,7 @@ fn the_service_exposes_less_than_one_and_a_half() {
     if !is_there("systemd-analyze") {
         return;
     }
-    // The threshold is in tenths; above it the exit code is not 0.
+    // The threshold is in tenths. Above it, the exit code is not 0.
     let (content, said) = tool(
         "systemd-analyze",
         &[
@@ -66,7 +66,7 @@ fn systemd_has_nothing_to_say_of_the_units() {
     }
     let folder = TempDir::new().expect("a folder");
     let program = binary().display().to_string();
-    // A copy, since `verify` wants the program to be where the unit says.
+    // A copy, since `verify` needs the program at the path in the unit.
     let service = text(SERVICE).replace(
         "ExecStart=/usr/local/bin/rowhouse",
         &format!("ExecStart={program}"),
@@ -131,7 +131,7 @@ fn the_service_comes_with_its_socket() {
     assert_eq!(values(SOCKET, "Accept"), Vec::<String>::new());
 }
 
-/// The program knows the sockets by these names, and no other says which is which.
+/// The program recognises the sockets by these names only.
 #[test]
 fn each_socket_for_https_has_the_name_that_the_program_looks_for() {
     let names = SECURE_SOCKETS.map(|socket| value(socket, "FileDescriptorName"));

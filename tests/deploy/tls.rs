@@ -1,4 +1,4 @@
-//! Certificates that a test signs itself, and visitors who trust nobody else.
+//! Certificates that a test signs itself, and visitors who trust only these.
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};
@@ -14,10 +14,10 @@ use rustls::client::Resumption;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
-/// The domain of the tests with certificates of files.
+/// The domain of the tests with certificate files.
 pub(crate) const DOMAIN: &str = "studio.example";
 
-/// Who signs.
+/// The certificate authority of a test.
 pub(crate) struct Signer {
     issuer: CertifiedIssuer<'static, KeyPair>,
 }
@@ -41,17 +41,17 @@ impl Signer {
         }
     }
 
-    /// The root as PEM.
+    /// Returns the root as PEM.
     pub(crate) fn root(&self) -> String {
         self.issuer.pem()
     }
 
-    /// Chain and key as PEM, for the domain and all names below it.
+    /// Returns chain and key as PEM, for the domain and all names below it.
     pub(crate) fn sign(&self) -> (String, String) {
         self.sign_for(vec![DOMAIN.to_owned(), format!("*.{DOMAIN}")])
     }
 
-    /// The same for other names.
+    /// Returns chain and key as PEM for other names.
     pub(crate) fn sign_for(&self, names: Vec<String>) -> (String, String) {
         let key = KeyPair::generate().expect("a key");
         let parameters = CertificateParams::new(names).expect("names");
@@ -62,12 +62,12 @@ impl Signer {
         )
     }
 
-    /// Those of the domain, written into a folder.
+    /// Writes chain and key for the domain into a folder.
     pub(crate) fn write(&self, folder: &Path) -> Files {
         Files::write(folder, self.sign())
     }
 
-    /// A visitor who trusts nobody else.
+    /// Returns the configuration of a visitor who trusts only this authority.
     pub(crate) fn visitor(&self) -> Arc<ClientConfig> {
         let mut roots = RootCertStore::empty();
         roots.add(self.issuer.der().clone()).expect("a root");
@@ -75,7 +75,7 @@ impl Signer {
             .with_root_certificates(roots)
             .with_no_client_auth();
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        // Who resumes is shown no certificate.
+        // A resumed session shows no certificate.
         config.resumption = Resumption::disabled();
         Arc::new(config)
     }
@@ -93,7 +93,7 @@ impl Files {
         files
     }
 
-    /// The command of a server that speaks HTTPS with them, and limits no test's handshakes.
+    /// Returns the command of a server with these files, and without limits on handshakes.
     pub(crate) fn serve(&self, tenants: &Path) -> Command {
         let mut command = Command::new(binary());
         command
@@ -114,7 +114,7 @@ impl Files {
     }
 }
 
-/// A whole answer on a connection of its own, and the certificate that was shown.
+/// Returns a complete response on its own connection, and the certificate that the server showed.
 pub(crate) fn visit(
     address: SocketAddr,
     config: &Arc<ClientConfig>,

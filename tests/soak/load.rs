@@ -1,4 +1,4 @@
-//! Visitors who never stop asking, and look at each answer: it must be whole, and of one version.
+//! A steady load of visitors, who check each response: it must be complete, and of one version.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -12,16 +12,16 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{LINES, STEADY, Soak};
 
-/// Between two requests of one visitor: a load that is steady and leaves the machine to others.
+/// The pause between two requests of a visitor, which leaves processor time to others.
 const PACE: Duration = Duration::from_millis(2);
 
-/// Visitors who never stop asking.
+/// Visitors who send requests until stopped.
 pub(crate) struct Load {
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<(u64, Vec<String>)>>,
 }
 
-/// A page that is requested again and again.
+/// A page that is requested repeatedly.
 struct Page {
     name: String,
     host: String,
@@ -80,7 +80,7 @@ fn asked(soak: &Soak, address: SocketAddr) -> Vec<Page> {
         })
     };
     let always = Arc::new(AtomicBool::new(true));
-    // The root tenant's own label only leads on.
+    // The host of the root tenant's own name only redirects.
     let steady =
         (1..STEADY).flat_map(|index| at(&format!("steady{index}"), true, &always, &Arc::default()));
     let restless = soak
@@ -90,7 +90,7 @@ fn asked(soak: &Soak, address: SocketAddr) -> Vec<Page> {
     steady.chain(restless).collect()
 }
 
-/// Asks for one page after the other, and says how many answers came and what was wrong with them.
+/// Requests one page after the other. Returns the number of responses, and the failures.
 fn visit(address: SocketAddr, asked: &[Page], stop: &AtomicBool) -> (u64, Vec<String>) {
     let mut visitor = Visitor::new(address);
     let (mut answers, mut problems) = (0, Vec::new());
@@ -127,7 +127,7 @@ fn visit(address: SocketAddr, asked: &[Page], stop: &AtomicBool) -> (u64, Vec<St
     (answers, problems)
 }
 
-/// The version that a page is of, if it is the tenant's; an error when it is of none or of two.
+/// Returns the version of the tenant's page, or `None` for another page. Fails if the page has no version or two versions.
 pub(crate) fn version_in(answer: &Answer, name: &str) -> Result<Option<u64>, String> {
     if answer.status == 404 || answer.status == 421 {
         return Ok(None);

@@ -1,6 +1,6 @@
-//! A hundred random drops, edits, breaks, repairs and removals under a steady load, hostile tenants among them: no answer fails, none is of two versions, nothing grows, and at the end everything is as after a fresh start.
+//! A hundred random additions, edits, errors, repairs and removals under a steady load, with hostile tenants: no response fails, none mixes two versions, no resource grows, and at the end everything is as after a cold start.
 //!
-//! The seed is fixed, so that a failure comes again: `ROWHOUSE_SOAK_SEED` sets another. `ROWHOUSE_SOAK_ROUNDS` sets how many changes are made (160 by default, the first sixty of which only warm up; where memory has grown, the others again).
+//! The seed is fixed, so a failure can be repeated: `ROWHOUSE_SOAK_SEED` sets another one. `ROWHOUSE_SOAK_ROUNDS` sets the number of changes (160 by default; the first sixty only warm up). If memory has grown, the changes after the warm-up are repeated.
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -21,24 +21,24 @@ use load::{Load, version_in};
 
 const SEED: u64 = 0x00c0_ffee;
 const ROUNDS: u64 = 160;
-/// How many of them come before the first measurement.
+/// The number of changes before the first measurement.
 const WARM_UP: u64 = 60;
-/// Memory that is lost with each change grows in every period; the allocator may come to hold all that it ever will in any one of them.
+/// Lost memory grows in every period. The allocator may reach its maximum in any one of them.
 const PERIODS: usize = 3;
-/// Tenants that nobody touches.
+/// Tenants that never change.
 const STEADY: usize = 5;
-/// Tenants that come, change, break and go.
+/// Tenants that are added, changed, broken and removed.
 const RESTLESS: usize = 8;
 /// Far more than a change takes, since the tests share their machine.
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// Lines of a page, each of which names the version.
 const LINES: usize = 60;
-/// What the program keeps of replaced files, for a day, over all tenants (`OF_ALL` in `engine/supervisor/src/snapshot/replaced.rs`), in bytes.
+/// The limit of replaced files, over all tenants, in bytes (`OF_ALL` in `engine/supervisor/src/snapshot/replaced.rs`).
 const REPLACED: u64 = 96 << 20;
-/// Rounds in which that fills: in a short run there may be less of them.
+/// The number of changes that fill this limit; a short run may make fewer.
 const FILLED: u64 = 1_000;
 
-/// Numbers that look random and are the same for the same seed (SplitMix64).
+/// A random number generator with the same numbers for the same seed (SplitMix64).
 struct Dice(u64);
 
 impl Dice {
@@ -56,14 +56,14 @@ fn from_environment(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
 }
 
-/// What visitors should find of a restless tenant.
+/// What visitors should find of a changing tenant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shown {
     Nothing,
     Version(u64),
 }
 
-/// What its folder holds.
+/// The content of a tenant's folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Folder {
     Absent,
@@ -71,15 +71,15 @@ enum Folder {
     Broken,
 }
 
-/// A restless tenant.
+/// A changing tenant.
 #[derive(Debug)]
 struct Restless {
     name: String,
     folder: Folder,
     shown: Shown,
-    /// Set while visitors must find it whatever happens.
+    /// Set while visitors must find the tenant.
     must_show: Arc<AtomicBool>,
-    /// Counts changes of `must_show`, so that a visitor can tell whether it held all the time.
+    /// Counts the changes of `must_show`, so that a visitor can tell whether it was set all the time.
     turns: Arc<AtomicU64>,
 }
 
@@ -167,7 +167,7 @@ impl Soak {
         }
     }
 
-    /// Makes random changes, up to four at once, and waits after each turn until visitors find what they should.
+    /// Makes up to four random changes at once, and waits until visitors find the expected pages.
     fn change(&mut self, rounds: u64) {
         let mut made = 0;
         while made < rounds {
@@ -187,7 +187,7 @@ impl Soak {
         }
     }
 
-    /// Drops a tenant that means harm, or removes it where it is there.
+    /// Adds a hostile tenant, or removes it.
     fn toggle_hostile(&mut self) {
         let kind = &hostile::ALL[self.dice.below(hostile::ALL.len())];
         let folder = self.hostile_folder(kind);
@@ -203,7 +203,7 @@ impl Soak {
         *self.made.entry(action).or_default() += 1;
     }
 
-    /// Lets every hostile tenant in and waits until each has been dealt with: what the allocator keeps of that is no growth.
+    /// Adds every hostile tenant, and waits until each is handled. Memory that the allocator retains then does not count as growth.
     fn all_hostile_at_once(&mut self) {
         for kind in hostile::ALL {
             let folder = self.hostile_folder(kind);
@@ -232,7 +232,7 @@ impl Soak {
         self.place.path().join(format!("tenants/x-{}", kind.name))
     }
 
-    /// Repairs what is broken, and holds every page against that of a program that has just begun.
+    /// Repairs all tenants, and compares every page with that of a new process.
     fn compare_with_a_fresh_start(&mut self) {
         for index in 0..RESTLESS {
             if self.restless[index].folder == Folder::Broken {
@@ -277,7 +277,7 @@ impl Soak {
         let folder = self.place.path().join("tenants").join(&tenant.name);
         let action = match (tenant.folder, roll) {
             (Folder::Absent, 0) => {
-                // As `cp -r` does it: one file after the other, in place.
+                // Written like `cp -r`: one file after the other, in place.
                 write(&folder, &tenant.name, version);
                 tenant.folder = Folder::Good;
                 "copied"
@@ -326,7 +326,7 @@ impl Soak {
         *self.made.entry(action).or_default() += 1;
     }
 
-    /// Waits until visitors find what they should, and operators hear what is wrong.
+    /// Waits until visitors find the expected pages, and operators the expected state.
     fn wait_for(&self, index: usize) {
         let tenant = &self.restless[index];
         let wanted = match (tenant.folder, tenant.shown) {
@@ -366,7 +366,7 @@ impl Soak {
         tenant["state"].as_str().map(ToOwned::to_owned)
     }
 
-    /// Removes every restless tenant, and every hostile one.
+    /// Removes every changing and every hostile tenant.
     fn clear(&mut self) {
         for folder in hostile::ALL.iter().map(|kind| self.hostile_folder(kind)) {
             if folder.exists() {
@@ -385,7 +385,7 @@ impl Soak {
         }
     }
 
-    /// What the program holds, at the least within half a second: the connections of single requests end a moment after their answers.
+    /// Measures the process. Returns the least value within half a second, since connections close slightly after their responses.
     fn usage(&self) -> Usage {
         let process = Process(self.server.id());
         let now = || Usage {
@@ -406,7 +406,7 @@ impl Soak {
         least
     }
 
-    /// The same once it holds no more descriptors and threads than before and less memory than this, or still does after all patience: threads end a while after their work, and the best encodings of pages that were requested are made then, which takes memory for as long as it lasts.
+    /// Measures again until the process has no more descriptors and threads than before and less memory than `memory`, or until the timeout. Threads end slightly after their work, and the best encodings of requested pages need memory while they are made.
     fn usage_once(&self, before: &Usage, memory: u64) -> Usage {
         let begin = Instant::now();
         loop {
@@ -419,7 +419,7 @@ impl Soak {
     }
 }
 
-/// What a process holds.
+/// The resources of a process.
 #[derive(Debug)]
 struct Usage {
     memory: u64,
@@ -428,7 +428,7 @@ struct Usage {
 }
 
 impl Usage {
-    /// Whether it has no more descriptors and threads than another time.
+    /// Whether the process has no more descriptors and threads than before.
     fn is_within(&self, other: &Self) -> bool {
         self.descriptors <= other.descriptors && self.threads <= other.threads
     }

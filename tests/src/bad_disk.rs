@@ -1,4 +1,4 @@
-//! A folder on a disk that takes nothing, for one program alone: a mount in a namespace of its own.
+//! A folder on a bad disk, for one program only: a mount in its own namespace.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::skip;
 
-/// Puts what is in a folder onto a small disk in memory, spoils that, lays it over the folder, and begins the program. All of it keeps one process id.
+/// Copies a folder onto a small disk in memory, makes that disk bad, mounts it over the folder, and starts the program. All steps have the same process id.
 const BEGIN: &str = r#"
 set -e
 harm=$1 folder=$2
@@ -20,23 +20,23 @@ mount --bind "$disk" "$folder"
 exec "$@"
 "#;
 
-/// A folder that is on such a disk for whom [`BadDisk::begin`] begins.
+/// A folder that is on a bad disk for programs started by [`BadDisk::begin`].
 #[derive(Debug)]
 pub struct BadDisk {
     harm: &'static str,
     folder: PathBuf,
-    /// How this machine lets a program have mounts of its own.
+    /// The command that gives a program its own mounts on this machine.
     namespace: &'static [&'static str],
 }
 
 impl BadDisk {
-    /// Without a free byte. What is in the folder can be read. Nothing where the machine allows no mounts.
+    /// Makes a disk without a free byte, which can be read. Returns `None` if the machine allows no mounts.
     #[must_use]
     pub fn full(folder: &Path) -> Option<Self> {
         Self::new("full", folder)
     }
 
-    /// Mounted read-only.
+    /// Makes a read-only disk. Returns `None` if the machine allows no mounts.
     #[must_use]
     pub fn read_only(folder: &Path) -> Option<Self> {
         Self::new("read-only", folder)
@@ -67,7 +67,7 @@ impl BadDisk {
         })
     }
 
-    /// A command for a program, to which its arguments are to be added.
+    /// Returns a command for a program, to which the caller adds arguments.
     #[must_use]
     pub fn begin(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new("unshare");
@@ -79,7 +79,7 @@ impl BadDisk {
         command
     }
 
-    /// The same with the arguments of another command.
+    /// Returns a command with the program and arguments of another command.
     #[must_use]
     pub fn begin_like(&self, other: &Command) -> Command {
         let mut command = self.begin(other.get_program());
@@ -87,7 +87,7 @@ impl BadDisk {
         command
     }
 
-    /// Where others see the folder as the process does.
+    /// Returns the folder as the process sees it, for other processes.
     #[must_use]
     pub fn seen_by(&self, process: u32) -> PathBuf {
         let mut path = OsString::from(format!("/proc/{process}/root"));
@@ -95,7 +95,7 @@ impl BadDisk {
         path.into()
     }
 
-    /// Gives a full disk room again.
+    /// Frees space on a full disk.
     pub fn free(&self, process: u32) {
         std::fs::remove_file(self.seen_by(process).join("filler")).expect("room");
     }

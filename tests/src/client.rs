@@ -1,4 +1,4 @@
-//! A visitor who keeps a connection, as browsers do: for loads that last, and for times worth measuring.
+//! A visitor who keeps a connection open, as browsers do: for loads, and for measured times.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufReader, Read as _, Write as _};
@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use crate::Answer;
 
-/// The longest that an answer may take.
+/// The timeout of a response.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// One client with one connection, opened again when the server has said that it closes it.
+/// A client with one connection, which it opens again after the server has announced the end.
 #[derive(Debug)]
 pub struct Visitor {
     address: SocketAddr,
@@ -18,7 +18,7 @@ pub struct Visitor {
 }
 
 impl Visitor {
-    /// A visitor who has not come yet.
+    /// Makes a visitor without a connection.
     #[must_use]
     pub const fn new(address: SocketAddr) -> Self {
         Self {
@@ -27,10 +27,10 @@ impl Visitor {
         }
     }
 
-    /// What a path of a host answers, with header fields such as `accept-encoding: br`.
+    /// Requests a path of a host, with header fields such as `accept-encoding: br`.
     ///
     /// # Errors
-    /// When the server cannot be reached, or closes before it has answered in full.
+    /// Fails if the server cannot be reached, or closes the connection before the response is complete.
     pub fn get(&mut self, host: &str, path: &str, fields: &[&str]) -> io::Result<Answer> {
         let mut stream = match self.stream.take() {
             Some(stream) => stream,
@@ -62,10 +62,10 @@ impl Visitor {
     }
 }
 
-/// The status and the fields of a response.
+/// Reads the status and the fields of a response.
 ///
 /// # Errors
-/// When the connection ends within them, or they are no HTTP.
+/// Fails if the connection ends before the end of the head, or if the head is not HTTP.
 pub(crate) fn read_head(
     reader: &mut impl io::BufRead,
 ) -> io::Result<(u16, BTreeMap<String, String>)> {

@@ -1,4 +1,4 @@
-//! Folders of tenants that mean harm, or look as if they did: each kind tries to hurt its neighbours in another way.
+//! Folders of hostile tenants, or of tenants that look hostile. Each tries to affect other tenants in another way.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -6,21 +6,21 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-/// A folder that means harm.
+/// A hostile folder.
 #[derive(Debug, Clone, Copy)]
 pub struct Hostile {
-    /// What it does, as a host label.
+    /// The name of the attack, as a host label.
     pub name: &'static str,
-    /// What `rowhouse check` has to say of it: a word of its report. None where nothing is wrong with the folder as such.
+    /// A word of the report of `rowhouse check`. `None` if the folder itself is valid.
     pub says: Option<&'static str>,
     write: fn(&Path),
 }
 
 impl Hostile {
-    /// Writes the folder, which must not be there yet: whole, as if it had been moved in.
+    /// Writes the complete folder as if it had been moved in. The folder must not exist yet.
     ///
     /// # Panics
-    /// When something cannot be written.
+    /// Panics if a file cannot be written.
     pub fn write(&self, folder: &Path) {
         fs::create_dir_all(folder.join("assets")).expect("a folder");
         fs::create_dir_all(folder.join("pages")).expect("a folder");
@@ -30,7 +30,7 @@ impl Hostile {
     }
 }
 
-/// Every kind that there is.
+/// All hostile folders.
 pub const ALL: &[Hostile] = &[
     kind("html-asset", None, |folder| {
         for end in [
@@ -86,7 +86,7 @@ pub const ALL: &[Hostile] = &[
         file(folder, &format!("assets/{deep}x.txt"), "x");
     }),
     kind("many-folders", Some("folder"), |folder| {
-        // More than one tenant may have (4,096).
+        // More than a tenant may have (4,096).
         for number in 0..5_000 {
             fs::create_dir(folder.join(format!("assets/{number}"))).expect("a folder");
         }

@@ -1,4 +1,4 @@
-//! What the end-to-end tests stand on: a copied fixture to change ([`TestSite`]) and the real binary ([`TestServer`]).
+//! The base of the end-to-end tests: a copy of a fixture to change ([`TestSite`]), and the real binary ([`TestServer`]).
 
 #![expect(clippy::expect_used, reason = "a test's helper fails by panicking")]
 
@@ -21,7 +21,7 @@ pub use playwright::{must_succeed, playwright};
 pub use server::{Answer, TestServer, address_in, binary, reserved_address};
 pub use site::{NOW, TestSite, copy, expect_text, text_of};
 
-/// The repository.
+/// Returns the folder of the repository.
 #[must_use]
 pub fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -29,13 +29,13 @@ pub fn workspace() -> PathBuf {
         .map_or_else(PathBuf::new, Path::to_owned)
 }
 
-/// Whether tests that could go on for long do so: `ROWHOUSE_LONG` is set, and not to nothing.
+/// Whether long tests run in full: `ROWHOUSE_LONG` is set and not empty.
 #[must_use]
 pub fn is_long() -> bool {
     std::env::var_os("ROWHOUSE_LONG").is_some_and(|value| !value.is_empty())
 }
 
-/// A folder below `tests/fixtures`.
+/// Returns a folder below `tests/fixtures`.
 #[must_use]
 pub fn fixture(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -43,10 +43,10 @@ pub fn fixture(path: &str) -> PathBuf {
         .join(path)
 }
 
-/// Says that a test is left out, and why. Where the variable `CI` is set, and not to nothing, and `must` says so, that is a failure.
+/// Prints that a test is skipped, and the reason. Panics if `must` is set, and the variable `CI` is set and not empty.
 pub fn skip(why: &str, must: bool) {
     let is_ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty());
     assert!(!(is_ci && must), "{why}");
-    // Past the test harness, which keeps what a passing test prints to itself.
+    // Written directly, since the test harness hides the output of passing tests.
     let _ = std::io::stderr().write_all(format!("skipped: {why}\n").as_bytes());
 }

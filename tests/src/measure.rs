@@ -1,4 +1,4 @@
-//! What benchmarks measure with: times in order, and what a process uses, as the system counts it.
+//! Measurements for benchmarks: sorted times, and the resources of a process.
 
 use std::fmt;
 use std::fs;
@@ -6,27 +6,27 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How many times a second the kernel counts processor time (`USER_HZ`, the same on every Linux that this runs on).
+/// Ticks of processor time per second (`USER_HZ`, 100 on every supported Linux).
 const TICKS: f64 = 100.0;
 
-/// Times of one thing, done again and again.
+/// Times of repeated measurements.
 #[derive(Debug, Default)]
 pub struct Times(Vec<Duration>);
 
 impl Times {
-    /// Adds one.
+    /// Adds a time.
     pub fn add(&mut self, time: Duration) {
         let place = self.0.partition_point(|other| *other < time);
         self.0.insert(place, time);
     }
 
-    /// The one in the middle; zero without any.
+    /// Returns the median, or zero without times.
     #[must_use]
     pub fn median(&self) -> Duration {
         self.0.get(self.0.len() / 2).copied().unwrap_or_default()
     }
 
-    /// The longest; zero without any.
+    /// Returns the longest time, or zero without times.
     #[must_use]
     pub fn worst(&self) -> Duration {
         self.0.last().copied().unwrap_or_default()
@@ -46,7 +46,7 @@ impl fmt::Display for Times {
     }
 }
 
-/// A process, seen through `/proc`.
+/// A process, read from `/proc`.
 #[derive(Debug, Clone, Copy)]
 pub struct Process(pub u32);
 
@@ -64,41 +64,41 @@ impl Process {
             .expect("a number")
     }
 
-    /// Resident memory, in bytes.
+    /// Returns the resident memory, in bytes.
     #[must_use]
     pub fn memory(self) -> u64 {
         self.status("VmRSS:") << 10
     }
 
-    /// Resident memory that holds no file, in bytes: what the system cannot give to others.
+    /// Returns the resident memory without files, in bytes, which the system cannot reclaim.
     #[must_use]
     pub fn own_memory(self) -> u64 {
         self.status("RssAnon:") << 10
     }
 
-    /// The most resident memory that it ever had, in bytes.
+    /// Returns the peak of the resident memory, in bytes.
     #[must_use]
     pub fn peak(self) -> u64 {
         self.status("VmHWM:") << 10
     }
 
-    /// How many threads it has.
+    /// Returns the number of threads.
     #[must_use]
     pub fn threads(self) -> u64 {
         self.status("Threads:")
     }
 
-    /// How many files and connections it has open.
+    /// Returns the number of open files and connections.
     #[must_use]
     pub fn descriptors(self) -> usize {
         fs::read_dir(self.path("fd")).expect("the process").count()
     }
 
-    /// The processor time that it has used, its kernel work with it.
+    /// Returns the used processor time, with time in the kernel.
     #[must_use]
     pub fn processor_time(self) -> Duration {
         let stat = fs::read_to_string(self.path("stat")).expect("the process");
-        // The second field is a name in brackets that may hold spaces (proc(5)); user and system time are 14 and 15.
+        // The second field is a name in brackets that may contain spaces (proc(5)). User and system time are fields 14 and 15.
         let fields = stat.rsplit(')').next().unwrap_or_default();
         let ticks: f64 = fields
             .split_whitespace()
@@ -109,10 +109,10 @@ impl Process {
         Duration::from_secs_f64(ticks / TICKS)
     }
 
-    /// Waits until it has nothing to do: it uses next to no processor time for half a second.
+    /// Waits until the process uses almost no processor time for half a second.
     ///
     /// # Panics
-    /// When it is still at work after two minutes.
+    /// Panics if the process is still busy after two minutes.
     pub fn wait_until_quiet(self) {
         let begin = Instant::now();
         let mut before = self.processor_time();

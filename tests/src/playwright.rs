@@ -1,4 +1,4 @@
-//! The browser tests' packages, and the program that runs them.
+//! The packages of the browser tests, and the program that runs them.
 
 use std::fs;
 use std::path::Path;
@@ -6,10 +6,10 @@ use std::process::Command;
 
 use crate::workspace;
 
-/// A command that runs the specs in `tests/browser`; its packages are installed where they are not. What the specs read of the environment is its caller's: `browser/support/environment.ts`.
+/// Returns a command that runs the specs in `tests/browser`. Installs its packages if needed. The caller sets the environment of the specs: `browser/support/environment.ts`.
 ///
 /// # Panics
-/// When the packages cannot be installed.
+/// Panics if the packages cannot be installed.
 #[must_use]
 pub fn playwright() -> Command {
     let browser = workspace().join("tests/browser");
@@ -21,7 +21,7 @@ pub fn playwright() -> Command {
     command
 }
 
-/// Installs the packages when their lock file changed since the last time.
+/// Installs the packages if their lock file has changed.
 fn install(browser: &Path) {
     let lock = fs::read(browser.join("package-lock.json")).expect("a lock file");
     let stamp = browser.join("node_modules/.installed");
@@ -40,7 +40,7 @@ fn install(browser: &Path) {
 /// Runs a program of the browser tests, with its output on the terminal.
 ///
 /// # Panics
-/// When it is not there, or fails.
+/// Panics if the program is missing or fails.
 pub fn must_succeed(command: &mut Command) {
     let status = command.status().unwrap_or_else(|error| {
         panic!("cannot run {command:?}: {error}; the browser tests need Node 20 or later")

@@ -1,4 +1,4 @@
-//! The real binary on free ports, and a small client that can say what browsers never would.
+//! The real binary on free ports, and a small client that can send requests that browsers never send.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -15,13 +15,13 @@ use tempfile::NamedTempFile;
 use crate::bad_disk::BadDisk;
 use crate::client::read_head;
 
-/// The longest that a server may take to answer at first: a debug build compiles every page.
+/// The timeout of startup: a debug build needs long to render every page.
 const START_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// How long tenants may take that are waited for.
+/// The time to wait for pending tenants.
 const LONG: Duration = Duration::from_secs(15);
 
-/// Runs a program with the socket at its standard input as the third descriptor, as `sd_listen_fds(3)` has it.
+/// Runs a program with the socket of its standard input as descriptor 3 (`sd_listen_fds(3)`).
 const HAND_OVER: &str = r#"exec 3<&0 0</dev/null; LISTEN_FDS=1 LISTEN_PID=$$ exec "$@""#;
 
 /// A running `rowhouse serve`.
@@ -29,19 +29,19 @@ const HAND_OVER: &str = r#"exec 3<&0 0</dev/null; LISTEN_FDS=1 LISTEN_PID=$$ exe
 pub struct TestServer {
     child: Child,
     log: NamedTempFile,
-    /// Where visitors come.
+    /// The address for visitors.
     pub visitors: SocketAddr,
-    /// Where operators ask.
+    /// The address of the admin listener.
     pub operators: SocketAddr,
 }
 
-/// The binary as cargo builds it, built once a test run.
+/// Returns the binary that cargo builds, once for each test run.
 #[must_use]
 pub fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| {
         let test = std::env::current_exe().expect("this test");
-        // target/debug/deps/suite-0123: the same profile in the same folder, so that nothing is built twice.
+        // target/debug/deps/suite-0123: the same profile and folder, so that no crate is built twice.
         let folder = test.ancestors().nth(2).expect("a profile's folder");
         let profile = match folder.file_name().and_then(|name| name.to_str()) {
             Some("debug") | None => "dev",
@@ -51,7 +51,7 @@ pub fn binary() -> &'static Path {
             .args(["--profile", profile])
             .manifest_path(crate::workspace().join("engine/rowhouse/Cargo.toml"))
             .bin("rowhouse")
-            // What is tested has every feature that costs little to build, and what is measured the allocator of what is deployed.
+            // Tests use every feature that is cheap to build. Benchmarks use the allocator of deployments.
             .features(match profile {
                 "dev" => "otlp",
                 _ => "otlp,jemalloc",
@@ -69,7 +69,7 @@ fn shell() -> Command {
 }
 
 impl TestServer {
-    /// Serves a folder that has `tenants`, and perhaps `themes`, in it.
+    /// Serves a folder with `tenants` and optionally `themes`, and waits until all tenants are rendered.
     #[must_use]
     pub fn start(folder: &Path, more: &[&str]) -> Self {
         let log = NamedTempFile::new().expect("a file");
@@ -77,7 +77,7 @@ impl TestServer {
         Self::start_with(folder, more, &[], log, stderr)
     }
 
-    /// The same, as soon as it serves: tenants may still have to be rendered.
+    /// Serves a folder, and returns as soon as the server is ready. Tenants may be pending.
     #[must_use]
     pub fn start_at_once(folder: &Path, more: &[&str]) -> Self {
         let log = NamedTempFile::new().expect("a file");
@@ -85,8 +85,8 @@ impl TestServer {
         Self::spawn(shell(), folder, more, &[], log, stderr, Duration::ZERO)
     }
 
-    /// The same, failing where the lines of the file `faults` say so (`content::report::guard::inject`); the file may change while the server runs.
-    /// Its log is a file `*.log` in the folder, which can be read before the server is ready.
+    /// Serves a folder, and fails at the points that the lines of the file `faults` name (`content::report::guard::inject`). The file may change while the server runs.
+    /// The log is a file `*.log` in the folder, which can be read before the server is ready.
     #[must_use]
     pub fn start_failing(folder: &Path, more: &[&str], faults: &Path) -> Self {
         let log = tempfile::Builder::new().suffix(".log").tempfile_in(folder);
@@ -96,7 +96,7 @@ impl TestServer {
         Self::start_with(folder, more, &environment, log, stderr)
     }
 
-    /// The same, with a log that goes into a pipe whose other end nobody reads.
+    /// Serves a folder with a log that goes to a pipe without a reader.
     #[must_use]
     pub fn start_unread(folder: &Path, more: &[&str]) -> Self {
         Self::start_with(
@@ -108,7 +108,7 @@ impl TestServer {
         )
     }
 
-    /// The same on a disk that takes nothing.
+    /// Serves a folder with a bad disk.
     #[must_use]
     pub fn start_on(disk: &BadDisk, folder: &Path, more: &[&str]) -> Self {
         let log = NamedTempFile::new().expect("a file");
@@ -126,7 +126,7 @@ impl TestServer {
         Self::spawn(shell(), folder, more, environment, log, stderr, LONG)
     }
 
-    /// `command`: a shell. `long`: how long tenants may take that are waited for.
+    /// `command`: a shell. `long`: the time to wait for pending tenants.
     fn spawn(
         mut command: Command,
         folder: &Path,
@@ -136,7 +136,7 @@ impl TestServer {
         stderr: Stdio,
         long: Duration,
     ) -> Self {
-        // Open before the program is there, as a supervisor holds it: the origin names its port, and nobody else can get it.
+        // Opened before the program starts, as a supervisor does: the origin names the port, and no other program can take it.
         let anywhere = SocketAddr::from(([127, 0, 0, 1], 0));
         let socket = server::listen::bind(anywhere).expect("a socket");
         let visitors = socket.local_addr().expect("an address");
@@ -147,7 +147,7 @@ impl TestServer {
             .args(["serve", "--admin", "127.0.0.1:0"])
             .args(more)
             .env_remove("RUST_LOG")
-            // As `deploy/` has it: what the allocator keeps for each thread is not what tests of memory look for.
+            // As in `deploy/`: the tests of memory do not measure pools of each thread.
             .env("MALLOC_ARENA_MAX", "1")
             .envs(environment.iter().copied())
             .stdin(OwnedFd::from(socket))
@@ -157,7 +157,7 @@ impl TestServer {
             command.args(["--origin", &format!("http://localhost:{}", visitors.port())]);
         }
         let child = command.spawn().expect("a started server");
-        // The command holds the socket, too, and connections would wait there for a program that has ended.
+        // The command also holds the socket. Connections would wait there after the program has ended.
         drop(command);
         let mut server = Self {
             child,
@@ -170,7 +170,7 @@ impl TestServer {
     }
 
     fn wait_until_ready(&mut self, long: Duration) {
-        // Of a log that goes into a pipe only the beginning is read.
+        // Reads only the first lines of a log in a pipe.
         if let Some(pipe) = self.child.stderr.as_mut() {
             let mut lines = BufReader::with_capacity(1, pipe).lines();
             let told = lines.find_map(|line| address_in(&line.expect("a line"), "admin"));
@@ -189,7 +189,7 @@ impl TestServer {
                 self.operators = told.unwrap_or(self.operators);
             } else if let Some(answer) = ask(self.operators, "GET", "/readyz", &[])
                 && answer.status == 200
-                // It serves while tenants are still to be rendered; most tests want them all.
+                // The server is ready while tenants are pending; most tests need all of them.
                 && (!answer.text().contains("pending") || begin.elapsed() > long)
             {
                 return;
@@ -202,25 +202,25 @@ impl TestServer {
         );
     }
 
-    /// What it has logged so far.
+    /// Returns the log so far.
     #[must_use]
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.log.path()).expect("a file")
     }
 
-    /// The domain with its port: `localhost:43210`.
+    /// Returns the domain with its port: `localhost:43210`.
     #[must_use]
     pub fn domain(&self) -> String {
         format!("localhost:{}", self.visitors.port())
     }
 
-    /// What a browser would get for a path of a host.
+    /// Returns the response for a browser.
     #[must_use]
     pub fn get(&self, host: &str, path: &str) -> Answer {
         self.ask("GET", host, path, &[])
     }
 
-    /// What any client would get.
+    /// Returns the response for any client.
     #[must_use]
     pub fn ask(&self, method: &str, host: &str, path: &str, headers: &[(&str, &str)]) -> Answer {
         let mut all = vec![("host", host)];
@@ -228,19 +228,19 @@ impl TestServer {
         ask(self.visitors, method, path, &all).expect("an answer")
     }
 
-    /// What an operator would get.
+    /// Returns the response of the admin listener.
     #[must_use]
     pub fn operator(&self, path: &str) -> Answer {
         self.operator_as("localhost", path)
     }
 
-    /// What an operator would get who names the admin listener like this.
+    /// Returns the response of the admin listener for a `Host`.
     #[must_use]
     pub fn operator_as(&self, host: &str, path: &str) -> Answer {
         ask(self.operators, "GET", path, &[("host", host)]).expect("an answer")
     }
 
-    /// What a form of the console would get, from a browser that names itself with these fields.
+    /// Returns the response to a form of the console, from a browser with these header fields.
     #[must_use]
     pub fn submit(&self, path: &str, form: &str, fields: &[(&str, &str)]) -> Answer {
         let length = form.len().to_string();
@@ -253,7 +253,7 @@ impl TestServer {
         ask_with(self.operators, "POST", path, &all, form).expect("an answer")
     }
 
-    /// The process, for `/proc`.
+    /// Returns the process id, for `/proc`.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.child.id()
@@ -268,7 +268,7 @@ impl TestServer {
         assert!(status.success());
     }
 
-    /// Waits for the end: the exit code.
+    /// Waits for the end, and returns the exit code.
     pub fn wait(&mut self) -> Option<i32> {
         let begin = Instant::now();
         while begin.elapsed() < START_TIMEOUT {
@@ -283,7 +283,7 @@ impl TestServer {
 
 impl Drop for TestServer {
     fn drop(&mut self) {
-        // It may have ended by itself, which is what some tests are about.
+        // The program may have ended by itself, as some tests expect.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -294,36 +294,36 @@ impl Drop for TestServer {
 pub struct Answer {
     /// The status code.
     pub status: u16,
-    /// The fields by lower-case name.
+    /// The header fields by lower-case name.
     pub headers: BTreeMap<String, String>,
     /// The body.
     pub body: Vec<u8>,
 }
 
 impl Answer {
-    /// A field, or nothing.
+    /// Returns the value of a header field, or an empty string.
     #[must_use]
     pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", String::as_str)
     }
 
-    /// The body as text.
+    /// Returns the body as text.
     #[must_use]
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 }
 
-/// The address of a listener, if this is the line of a log that says where the program serves: `listen` or `admin`.
+/// Returns the address of a listener (`listen` or `admin`) from a line of the log.
 #[must_use]
 pub fn address_in(line: &str, listener: &str) -> Option<SocketAddr> {
     let line: serde_json::Value = serde_json::from_str(line).ok()?;
     line[listener].as_str()?.parse().ok()
 }
 
-/// An address for a program that cannot say which one it was given, or that comes back at the same one.
+/// Returns an address for a program that cannot report its port, or that starts again at the same one.
 ///
-/// Its port is below those that the system gives out by itself (`ip_local_port_range`), so that nobody gets it by chance before the program takes it. Test programs that run at once begin at different ports.
+/// The port is below those that the system assigns (`ip_local_port_range`), so no other program gets it by chance. Parallel test programs begin at different ports.
 #[must_use]
 pub fn reserved_address() -> SocketAddr {
     static NEXT: AtomicU16 = AtomicU16::new(0);

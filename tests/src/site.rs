@@ -1,4 +1,4 @@
-//! Folders of tenants to compile: a fixture as it lies, or a copy that a test changes.
+//! Folders of tenants to compile: a fixture, or a copy that a test changes.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,10 +16,10 @@ use rowhouse_ui::Bundle;
 use supervisor::{Places, Registry};
 use tempfile::TempDir;
 
-/// The moment at which fixtures are compiled, unless a test says otherwise.
+/// The time at which fixtures are compiled by default.
 pub const NOW: &str = "2026-11-21T12:00:00Z";
 
-/// A folder with `tenants`, and perhaps `themes`, in a temporary place, and the registry that owns it.
+/// A temporary folder with `tenants` and optionally `themes`, and its registry.
 #[derive(Debug)]
 pub struct TestSite {
     folder: TempDir,
@@ -35,7 +35,7 @@ impl TestSite {
         Self::copy_of(&crate::fixture(name))
     }
 
-    /// Copies any folder that has `tenants` in it and compiles it. Without `themes` there, the program's own are used.
+    /// Copies a folder with `tenants` and compiles it. Without `themes`, the embedded themes are used.
     #[must_use]
     pub fn copy_of(source: &Path) -> Self {
         static ISLANDS: OnceLock<Arc<Islands>> = OnceLock::new();
@@ -46,7 +46,7 @@ impl TestSite {
         Self::with_islands(source, Arc::clone(islands))
     }
 
-    /// The same with other islands than the program's own.
+    /// Copies a folder and compiles it with other islands than the embedded ones.
     #[must_use]
     pub fn with_islands(source: &Path, islands: Arc<Islands>) -> Self {
         let folder = TempDir::new().expect("a temporary folder");
@@ -73,25 +73,25 @@ impl TestSite {
         site
     }
 
-    /// The folder that it lies in.
+    /// Returns the folder of the copy.
     #[must_use]
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Reads the folders again.
+    /// Reloads the folders.
     pub fn reload(&mut self) -> &mut Self {
         self.reload_at(NOW)
     }
 
-    /// Reads the folders again, at another moment (RFC 3339).
+    /// Reloads the folders at another time (RFC 3339).
     pub fn reload_at(&mut self, now: &str) -> &mut Self {
         let now = now.parse().expect("a moment");
         self.snapshot = self.registry.reload(now).expect("the folders");
         self
     }
 
-    /// Draws the pictures that pages name: social images and icons.
+    /// Renders the images that pages name: social images and icons.
     pub fn draw(&mut self) -> &mut Self {
         self.registry.draw();
         self
@@ -103,23 +103,23 @@ impl TestSite {
         self
     }
 
-    /// The files of an export, by their paths.
+    /// Returns the files of an export, by their paths.
     ///
     /// # Errors
-    /// When two paths would be one file.
+    /// Fails if two resources have the same path.
     pub fn exported(&self, options: Options) -> Result<BTreeMap<String, Bytes>, ExportError> {
         let mut files = BTreeMap::new();
         export(&self.registry, &self.snapshot, options, &mut files)?;
         Ok(files)
     }
 
-    /// Where a file of the copy lies.
+    /// Returns the path of a file of the copy.
     #[must_use]
     pub fn path(&self, path: &str) -> PathBuf {
         self.folder.path().join(path)
     }
 
-    /// Writes a file of the copy, with the folders above it.
+    /// Writes a file of the copy, with its parent folders.
     pub fn write(&mut self, path: &str, content: impl AsRef<[u8]>) -> &mut Self {
         let target = self.path(path);
         fs::create_dir_all(target.parent().expect("a parent")).expect("a folder");
@@ -127,7 +127,7 @@ impl TestSite {
         self
     }
 
-    /// Replaces words in a file of the copy. The words must be there.
+    /// Replaces a text in a file of the copy. The text must be there.
     pub fn edit(&mut self, path: &str, from: &str, to: &str) -> &mut Self {
         let text = fs::read_to_string(self.path(path)).expect("a file");
         assert!(text.contains(from), "{path} does not hold `{from}`");
@@ -145,19 +145,19 @@ impl TestSite {
         self
     }
 
-    /// The owner, for its summaries.
+    /// Returns the registry, for its summaries.
     #[must_use]
     pub fn registry(&self) -> &Registry {
         &self.registry
     }
 
-    /// What there is to say.
+    /// Returns the report of all tenants.
     #[must_use]
     pub fn report(&self) -> Report {
         self.registry.report()
     }
 
-    /// The report as `check` prints it, with the temporary folder as `[ROOT]`.
+    /// Returns the report as `check` prints it, with the temporary folder as `[ROOT]`.
     #[must_use]
     pub fn report_text(&self) -> String {
         let root = self.folder.path().display().to_string();
@@ -175,7 +175,7 @@ impl TestSite {
         text.join("\n\n").replace(&root, "[ROOT]") + "\n"
     }
 
-    /// The mount at the root of a host, or at a prefix of it.
+    /// Returns the mount at the root of a host, or at a prefix of the host.
     #[must_use]
     pub fn mount(&self, host: &str, prefix: &str) -> Option<Arc<Mount>> {
         self.mounted(host, prefix).cloned()
@@ -189,10 +189,10 @@ impl TestSite {
         }
     }
 
-    /// What a host answers beside its tenants, by path.
+    /// Returns the files of a host that belong to no tenant, by path.
     ///
     /// # Panics
-    /// When the host serves no site.
+    /// Panics if the host serves no site.
     #[must_use]
     pub fn host_files(&self, host: &str) -> &ResourceTable {
         match self.snapshot.hosts.get(host) {
@@ -201,10 +201,10 @@ impl TestSite {
         }
     }
 
-    /// A picture of a host once it is drawn, by its path.
+    /// Returns a rendered image of a host, by its path.
     ///
     /// # Panics
-    /// When the host serves no site.
+    /// Panics if the host serves no site.
     #[must_use]
     pub fn picture(&self, host: &str, path: &str) -> Option<&Resource> {
         match self.snapshot.hosts.get(host) {
@@ -213,17 +213,17 @@ impl TestSite {
         }
     }
 
-    /// What a tenant answers at a place.
+    /// Returns the pages of a tenant at an address.
     ///
     /// # Panics
-    /// When there is no mount, or nothing is rendered.
+    /// Panics if there is no mount, or if it is not rendered.
     #[must_use]
     pub fn pages(&self, host: &str, prefix: &str) -> &Pages {
         let mount = self.mounted(host, prefix).expect("a mount");
         mount.pages.get().expect("what is rendered")
     }
 
-    /// The text of a page, by the path below its mount.
+    /// Returns the text of a page, by the path below its mount.
     #[must_use]
     pub fn page(&self, host: &str, prefix: &str, path: &str) -> Option<String> {
         let mount = self.mount(host, prefix)?;
@@ -231,7 +231,7 @@ impl TestSite {
     }
 }
 
-/// The identity body of a resource, as text.
+/// Returns the identity body of a resource, as text.
 #[must_use]
 pub fn text_of(resource: &Resource) -> Option<String> {
     match resource {
@@ -243,10 +243,10 @@ pub fn text_of(resource: &Resource) -> Option<String> {
     }
 }
 
-/// Copies a folder with everything in it.
+/// Copies a folder with its content.
 ///
 /// # Panics
-/// When something cannot be read or written.
+/// Panics if a file cannot be read or written.
 pub fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("a folder");
     for entry in fs::read_dir(from).expect("a folder") {
@@ -260,7 +260,7 @@ pub fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Holds a text against a file. With `UPDATE_EXPECTED=1` in the environment the file is written instead.
+/// Compares a text with a file. With `UPDATE_EXPECTED=1` in the environment, writes the file instead.
 pub fn expect_text(actual: &str, expected: &Path) {
     if std::env::var_os("UPDATE_EXPECTED").is_some() {
         fs::create_dir_all(expected.parent().expect("a parent")).expect("a folder");

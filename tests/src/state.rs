@@ -1,11 +1,11 @@
-//! What is in a state (`--state`), read as a process that begins reads it.
+//! The content of a state (`--state`), read as a new process reads it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use release::store::{Store, rows_in_memory};
 
-/// The folders of the deployments in a state.
+/// Returns the folders of the deployments in a state.
 #[must_use]
 pub fn deployments(state: &Path) -> Vec<PathBuf> {
     let folders = fs::read_dir(state).into_iter().flatten().flatten();
@@ -13,14 +13,14 @@ pub fn deployments(state: &Path) -> Vec<PathBuf> {
     folders.filter(|path| path.join("used").exists()).collect()
 }
 
-/// The files that hold the tables of a state.
+/// Returns the files with the tables of a state.
 #[must_use]
 pub fn records(state: &Path) -> Vec<PathBuf> {
     let folders = deployments(state).into_iter();
     folders.map(|path| path.join("tables/records")).collect()
 }
 
-/// The names of the tables of a state, sorted.
+/// Returns the names of the tables of a state, sorted.
 #[must_use]
 pub fn tables(state: &Path) -> Vec<String> {
     let folders = deployments(state).into_iter();
@@ -31,7 +31,7 @@ pub fn tables(state: &Path) -> Vec<String> {
     names
 }
 
-/// The values of a table, behind each other.
+/// Returns the concatenated values of a table.
 #[must_use]
 pub fn table(state: &Path, name: &str) -> Option<Vec<u8>> {
     let mut folders = deployments(state).into_iter();
@@ -41,7 +41,7 @@ pub fn table(state: &Path, name: &str) -> Option<Vec<u8>> {
     })
 }
 
-/// Whether a table is there, with these words in a key or a value.
+/// Whether a table exists and has these words in a key or a value.
 #[must_use]
 pub fn has_words(state: &Path, name: &str, words: &str) -> bool {
     deployments(state).into_iter().any(|folder| {
@@ -51,7 +51,7 @@ pub fn has_words(state: &Path, name: &str, words: &str) -> bool {
     })
 }
 
-/// How often a table was written, as long as its file was not written anew.
+/// Returns how often a table was written since its file was written in full.
 #[must_use]
 pub fn versions(state: &Path, name: &str) -> usize {
     let count = |path: PathBuf| {

@@ -1,9 +1,9 @@
-//! Who answers where: nobody takes an address from a tenant that has it.
+//! Assignment of addresses: no tenant takes an address from its owner.
 
 use release::snapshot::HostEntry;
 use rowhouse_tests::{TestSite, copy};
 
-/// Who answers at an address, or nobody.
+/// Returns the owner of an address, or `nobody`.
 fn owner(site: &TestSite, host: &str, prefix: &str) -> String {
     let mount = site.mount(host, prefix);
     mount.map_or_else(|| "nobody".to_owned(), |mount| mount.tenant.to_string())
@@ -54,7 +54,7 @@ fn www_and_the_root_tenants_own_label_move_to_the_domain() {
 #[test]
 fn who_owns_an_address_does_not_depend_on_the_order_of_arrival() {
     let mut site = TestSite::fixture("sites");
-    // `aaa` comes first by name, but an alias never beats a folder's name.
+    // `aaa` comes first by name, but an alias never takes precedence over a folder's name.
     site.write(
         "tenants/aaa/tenant.yaml",
         "name: A\naliases: [/app]\nhosts: [app.studio.example]\n",
@@ -207,7 +207,7 @@ fn a_new_folder_takes_no_address_from_a_tenant_that_has_it() {
         ("studio.example", "/apps/app", "app"),
     ];
     let before = site.page("app.example", "", "/");
-    // `aaa` comes first by name, and has `app` in no claim's way of its own.
+    // `aaa` comes first by name, and its own name conflicts with no claim.
     add(&mut site, "aaa", TAKER);
     site.reload();
     for (host, prefix, tenant) in wanted {
@@ -226,11 +226,11 @@ fn a_new_folder_takes_no_address_from_a_tenant_that_has_it() {
     }
     assert_eq!(text.matches("error[").count(), 3, "{text}");
 
-    // A folder that is broken keeps what it has with its last good state.
+    // A folder with errors keeps its addresses with its last valid state.
     site.write("tenants/app/tenant.yaml", "nam: App\n").reload();
     assert_eq!(owner(&site, "app.example", ""), "app");
 
-    // What is given up goes to who waits for it, at once.
+    // A released address goes to a waiting tenant at once.
     site.write("tenants/app/tenant.yaml", "name: App\n")
         .reload();
     assert_eq!(owner(&site, "app.example", ""), "aaa");
@@ -301,7 +301,7 @@ fn an_address_that_was_given_up_is_answered_by_its_new_owner_alone() {
     site.reload();
     add(&mut site, "aaa", "name: A\nhosts: [app.example]\n");
     site.reload();
-    // The new manifest is taken, but its pages cannot be: the last ones, with the old addresses, stay.
+    // The new manifest is valid, but its pages are not: the last pages stay at the old addresses.
     site.edit("tenants/app/tenant.yaml", "hosts: [app.example]\n", "");
     site.write(
         "tenants/app/pages/extra.md",
@@ -448,7 +448,7 @@ fn a_copied_folder_is_a_site_of_its_own_and_takes_nothing() {
     };
     let before = bytes(&site);
 
-    // By name it comes before the folder that it is a copy of.
+    // By name, the copy comes before the original folder.
     let folder = |name: &str| site.path(&format!("tenants/{name}"));
     copy(&folder("verses"), &folder("sample"));
     site.edit("tenants/sample/tenant.yaml", "name: Verses", "name: Sample");

@@ -1,4 +1,4 @@
-//! Tenants that mean harm, dropped beside others while visitors come and neighbours are edited. With `ROWHOUSE_LONG` the others are the six sites, and a fixture's two otherwise.
+//! Hostile tenants are added while visitors send requests and other tenants are edited. With `ROWHOUSE_LONG` the other tenants are the six sites, otherwise the two of a fixture.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,15 +14,15 @@ use rowhouse_tests::{
 };
 use tempfile::TempDir;
 
-/// The most that the program may take in memory at any moment, in bytes.
+/// The memory limit of the program, in bytes.
 const MEMORY: u64 = 512 << 20;
-/// The longest until a neighbour's edit is served, and until `check` ends. Without optimisation, and beside other tests, everything takes several times as long as for visitors.
+/// The timeout of an edit and of `check`. Without optimisation, and beside other tests, both take several times as long as for visitors.
 const EDIT: Duration = Duration::from_secs(if cfg!(debug_assertions) { 20 } else { 1 });
 const CHECK: Duration = Duration::from_secs(if cfg!(debug_assertions) { 60 } else { 10 });
 
 struct Deployment {
     place: TempDir,
-    /// The tenant whose terms are edited all the time.
+    /// The tenant whose terms are edited repeatedly.
     edited: &'static str,
     server: TestServer,
     edits: usize,
@@ -53,7 +53,7 @@ impl Deployment {
         self.place.path().join("tenants").join(name)
     }
 
-    /// Every page of the six sites on the domain but the one that is edited, with its bytes.
+    /// Requests every page of the six sites on the domain, except the edited one.
     fn pages(&self) -> BTreeMap<String, Answer> {
         let sitemap = self
             .server
@@ -79,7 +79,7 @@ impl Deployment {
         format!("/{}/terms", self.edited)
     }
 
-    /// Edits a neighbour, and waits until visitors find what was written.
+    /// Edits another tenant, and waits until visitors find the change.
     fn edit(&mut self, meanwhile: &'static str) {
         self.edits += 1;
         let words = format!("Edited for the time {}.", self.edits);
@@ -151,7 +151,7 @@ fn attack(deployment: &mut Deployment, kind: &Hostile, before: &BTreeMap<String,
     kind.write(&beside);
     let folder = deployment.tenant(&format!("x-{name}"));
     fs::rename(&beside, &folder).expect("a moved folder");
-    // At once, a little later, and when the newcomer has been dealt with.
+    // At once, a little later, and when the new tenant is handled.
     for pause in [0, 500] {
         thread::sleep(Duration::from_millis(pause));
         deployment.edit(name);
@@ -168,7 +168,7 @@ fn attack(deployment: &mut Deployment, kind: &Hostile, before: &BTreeMap<String,
     deployment.edit(name);
 }
 
-/// Asks for one page after the other until told to stop. How many came, and how long the slowest took.
+/// Requests one page after the other until stopped. Returns the number of responses, and the longest time.
 fn visit(
     address: std::net::SocketAddr,
     domain: &str,
@@ -244,7 +244,7 @@ fn check_ends_soon_and_says_what_is_wrong_with_each_kind() {
     }
 }
 
-/// What `rowhouse check` says of a place. It is given its time, and no more.
+/// Returns the output of `rowhouse check`, which must end in time.
 fn check(place: &Path) -> String {
     let report = place.join("report");
     let mut child = Command::new(binary())
@@ -254,7 +254,7 @@ fn check(place: &Path) -> String {
         .spawn()
         .expect("rowhouse");
     while child.try_wait().expect("a child").is_none() {
-        // Of the processor: other tests run beside it.
+        // Processor time, since other tests run at the same time.
         if Process(child.id()).processor_time() > CHECK {
             child.kill().expect("a living child");
             child.wait().expect("a child");

@@ -1,4 +1,4 @@
-//! What caches between the program and its visitors are told.
+//! Instructions for caches between the program and its visitors.
 
 use rowhouse_tests::{TestServer, TestSite, fixture};
 
@@ -65,7 +65,7 @@ fn a_redirect_is_thrown_away_with_its_tenant() {
 fn only_the_tag_says_whether_a_page_changed() {
     let server = TestServer::start(&fixture("sites"), &[]);
     let domain = server.domain();
-    // The day that a page states stays when what is around its text changes, so no answer names it.
+    // The date that a page states does not change with the layout, so no response has `Last-Modified`.
     for path in ["/app/terms", "/notes/first", "/about", "/robots.txt"] {
         let answer = server.get(&domain, path);
         assert_eq!(answer.header("last-modified"), "", "{path}");

@@ -1,4 +1,4 @@
-//! What people and their shells see of the command line: the greeting on a terminal, completions, manual pages.
+//! The command line for people and shells: the greeting on a terminal, completions, man pages.
 
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
@@ -15,7 +15,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use crate::program::{run, stderr, stdout};
 
-/// The longest that a step may take on a machine that does much else.
+/// The timeout of a step on a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// `rowhouse serve` whose stderr is a terminal.
@@ -50,7 +50,7 @@ impl OnTerminal {
         let mut leader = File::from(leader);
         thread::spawn(move || {
             let mut piece = [0; 4096];
-            // Linux ends a terminal that nobody has open any longer with an error.
+            // Linux returns an error when the last process has closed the terminal.
             while let Ok(length @ 1..) = leader.read(&mut piece) {
                 if sender.send(piece[..length].to_vec()).is_err() {
                     return;
@@ -64,7 +64,7 @@ impl OnTerminal {
         }
     }
 
-    /// Everything up to and with `words`.
+    /// Returns the output up to and including `words`.
     fn until(&mut self, words: &str) -> &str {
         let end = Instant::now() + TIMEOUT;
         while !self.text.contains(words) {
@@ -77,7 +77,7 @@ impl OnTerminal {
         &self.text
     }
 
-    /// What Ctrl-C does.
+    /// Sends an interrupt like Ctrl-C.
     fn interrupt(&mut self) -> ExitStatus {
         let id = self.child.id().to_string();
         let kill = Command::new("kill").args(["-s", "INT", &id]).status();
@@ -89,7 +89,7 @@ impl OnTerminal {
 
 impl Drop for OnTerminal {
     fn drop(&mut self) {
-        // It may have ended by itself, which is what is tested.
+        // The program may have ended by itself, as the test expects.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -131,7 +131,7 @@ fn the_greeting_has_colours_and_the_first_error_of_a_site() {
     }
 }
 
-/// A command's own flags and those of its subcommands, as its help lists them.
+/// Returns a command's own flags and those of its subcommands, from its help.
 fn listed(arguments: &[&str], start: &str) -> BTreeSet<String> {
     let help = stdout(&run(&workspace(), &[arguments, &["--help"]].concat()));
     let first_word = |line: &str| {

@@ -1,4 +1,4 @@
-//! The console at `/` of the admin listener: what it shows without a script, what it does, and for whom.
+//! The console at `/` of the admin listener: its pages without scripts, its commands, and its access control.
 
 use std::fs;
 use std::thread;
@@ -11,7 +11,7 @@ use crate::state::Street;
 const TIMEOUT: Duration = Duration::from_secs(60);
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
-/// What a browser says of a form of the console.
+/// Header fields of a browser that submits a form of the console.
 const BROWSER: [(&str, &str); 3] = [
     ("origin", "http://localhost"),
     ("sec-fetch-site", "same-origin"),
@@ -26,7 +26,7 @@ fn wait(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// A server that takes commands with [`TOKEN`].
+/// Starts a server that accepts commands with [`TOKEN`].
 fn served(street: &Street) -> TestServer {
     street.write("token", TOKEN);
     let folder = street.path("");
@@ -36,7 +36,7 @@ fn served(street: &Street) -> TestServer {
     )
 }
 
-/// A page of the console.
+/// Returns a page of the console.
 fn page(server: &TestServer, path: &str) -> String {
     let answer = server.operator(path);
     assert_eq!(answer.status, 200, "{path}");
@@ -44,7 +44,7 @@ fn page(server: &TestServer, path: &str) -> String {
     answer.text()
 }
 
-/// The text of a page as people read it, in one line.
+/// Returns the visible text of a page, in one line.
 fn words(html: &str) -> String {
     let mut text = String::new();
     for piece in html.split('<').skip(1) {
@@ -66,7 +66,7 @@ fn visitor_reads(server: &TestServer, words: &str) -> bool {
     answer.text().contains(words)
 }
 
-/// The number of the newest release, once the folder's words are recorded.
+/// Returns the number of the newest release, once the folder's change is recorded.
 fn newest(server: &TestServer) -> u64 {
     let text = server.operator("/tenants/app/releases").text();
     let releases: Vec<serde_json::Value> = serde_json::from_str(&text).unwrap_or_default();
@@ -129,7 +129,7 @@ fn the_first_page_is_complete_without_a_script() {
     assert_eq!(server.operator("/nothing").status, 404);
 }
 
-/// What the label of a chart says of its highest value.
+/// Returns the highest value of a chart, from its label.
 fn highest(html: &str, chart: &str) -> String {
     let label = format!("aria-label=\"{chart} over the last hour: ");
     let rest = html.split(&label).nth(1).expect("the chart");
@@ -154,7 +154,7 @@ fn the_page_of_a_site_has_its_own_last_hour() {
     let slowest = highest(&own, "Time until an answer is ready");
     assert!(slowest.ends_with("s"), "{slowest}");
     assert!(words(&own).contains("50th percentile"), "{own}");
-    // The hour of a site knows nothing of its neighbour's.
+    // The charts of a site do not count requests for other sites.
     let other = site("home");
     assert_eq!(highest(&other, "Requests a second"), "0");
     assert_eq!(highest(&other, "Time until an answer is ready"), "–");
@@ -193,7 +193,7 @@ fn only_what_this_listener_has_itself_is_let_into_a_page() {
             (file.status, file.header("content-type")),
             (200, media_type)
         );
-        // Visitors get none of it.
+        // Visitors cannot reach these pages.
         assert_eq!(server.get(&server.domain(), path).status, 404, "{path}");
     }
     assert_eq!(server.get(&server.domain(), "/sites/app").status, 404);
@@ -316,7 +316,7 @@ fn nobody_changes_anything_without_the_token_or_from_elsewhere() {
         );
         assert!(!answer.text().contains(TOKEN));
     }
-    // A browser that gives the wrong token is shown a page that says so.
+    // A browser with a wrong token gets a page that says so.
     let answer = server.submit("/tenants/app/resume", "token=wrong", &BROWSER);
     assert!(words(&answer.text()).contains("that is not the token of this server"));
     for path in ["/", "/sites/app", "/tenants", "/console.js"] {
@@ -427,7 +427,7 @@ fn what_was_not_found_is_listed_with_a_redirect_and_without_persons() {
     assert!(text.contains("/%3Cscript%3E"), "{text}");
     assert!(!html.contains("secret") && !html.contains("a@b"), "{html}");
     assert!(words(&page(&server, "/")).contains("app 3 requests for 2 paths, first of all /term"));
-    // What is to be pasted is what a manifest takes.
+    // A manifest accepts the text to paste.
     let manifest = fs::read_to_string(street.path("tenants/app/tenant.yaml")).expect("a manifest");
     let redirect = "redirects:\n  - {from: /term, to: /terms}\n";
     street.write("tenants/app/tenant.yaml", &format!("{manifest}{redirect}"));

@@ -1,4 +1,4 @@
-//! What is made only for tenants that somebody asks for: pictures, and the best encodings of pages.
+//! Resources that are made only for requested tenants: images, and the best encodings of pages.
 
 use std::collections::BTreeSet;
 use std::thread;
@@ -13,7 +13,7 @@ fn page(server: &TestServer, codings: &str) -> Answer {
     server.ask("GET", &server.domain(), "/", &codings)
 }
 
-/// RFC 9110, section 8.8.3: another body has another tag.
+/// RFC 9110, section 8.8.3: a different body has a different ETag.
 #[test]
 fn the_best_coding_follows_and_is_another_representation() {
     let server = TestServer::start(&fixture("sites"), &[]);
@@ -31,7 +31,7 @@ fn the_best_coding_follows_and_is_another_representation() {
     assert_eq!(best.header("content-encoding"), "br");
     assert!(best.body.len() < quick.body.len());
     assert_eq!(best.header("vary"), quick.header("vary"));
-    // Who cannot read it gets what was there before.
+    // A client that does not accept the new encoding gets the old one.
     let again = page(&server, "gzip");
     assert_eq!(again.header("etag"), other.header("etag"));
 }
@@ -59,7 +59,7 @@ fn a_request_for_a_picture_waits_until_it_is_drawn() {
     assert_eq!(none.status, 404, "nobody draws it");
 }
 
-/// Its address tells whose it is: a browser may ask for the icon of a page that it keeps, and for nothing else of the tenant.
+/// The address of an icon names its tenant: a browser with a cached page may request only the icon.
 #[test]
 fn an_icon_is_drawn_for_who_asks_for_nothing_else_of_its_tenant() {
     let mut site = TestSite::fixture("sites");

@@ -1,4 +1,4 @@
-//! `deployment.yaml`: what it does not list is not given, and an error in it opens nothing.
+//! `deployment.yaml`: an unlisted address is not assigned, and an error in the file releases no address.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +15,7 @@ use crate::state::KEEP;
 
 const FILE: &str = "tenants/deployment.yaml";
 
-/// The street's own claims.
+/// The claims of the fixture.
 const STREET: &str = "root: home
 tenants:
   app:
@@ -83,7 +83,7 @@ fn what_is_not_listed_is_refused_with_the_line_to_add() {
     }
     assert_eq!(text.matches("error[address-refused]").count(), 3, "{text}");
 
-    // The lines that the hints say are enough, and taken at that reload.
+    // The lines in the hints suffice, and take effect at this reload.
     site.write(FILE, format!("{STREET}  aaa: {{aliases: [/greed]}}\n"));
     site.reload();
     assert_eq!(owner(&site, "studio.example", "/greed"), "aaa");
@@ -155,7 +155,7 @@ fn a_error_in_the_file_changes_nothing_but_the_report() {
         site.write(FILE, STREET).reload();
         assert_eq!(site.registry().alarm(), None);
     }
-    // To take the file away opens nothing either.
+    // Removing the file releases no address either.
     let mut site = TestSite::fixture("sites");
     site.write(FILE, STREET);
     add_greedy(&mut site);
@@ -248,7 +248,7 @@ fn text_or_target(resource: &Resource) -> Vec<u8> {
     }
 }
 
-/// A street beside which a process runs.
+/// Creates a deployment for a running process.
 fn street() -> TempDir {
     let folder = TempDir::new().expect("a folder");
     for part in ["tenants", "themes"] {
@@ -297,7 +297,7 @@ fn a_change_of_the_file_is_taken_wherever_it_lies() {
         wait(&server, "the loss of the alias", || {
             status(&server, "localhost", "/apps/app") == 404
         });
-        // As editors do it: another file in its place.
+        // As editors do: another file replaces it.
         write(street.path(), "next.yaml", STREET);
         fs::rename(street.path().join("next.yaml"), street.path().join(file)).expect("a file");
         wait(&server, "the alias", || {
@@ -352,7 +352,7 @@ fn with_a_state_nobody_takes_anything_over_a_restart() {
         "tenants/aaa/pages/index.md",
         "---\ntitle: Greedy\n---\n",
     );
-    // The one that has it is broken, and has no good copy of its own.
+    // The owner's folder has errors, and it has no valid copy.
     for folder in state::deployments(&street.path().join("state")) {
         Store::open(folder, KEEP).remove_table("good.tenant.app".to_owned());
     }
@@ -369,7 +369,7 @@ fn with_a_state_nobody_takes_anything_over_a_restart() {
     });
     assert!(!title("app.example", "/").contains("Greedy"));
 
-    // What the file last said holds over a restart, too.
+    // The last content of the file stays in force after a restart.
     write(street.path(), FILE, STREET);
     kept("good.deployment", "/apps/app");
     drop(server);
@@ -416,7 +416,7 @@ fn check_routes_and_new_know_the_file() {
     );
     assert!(!text.contains("greedy.example"), "{text}");
 
-    // A page below a longer prefix of somebody else is not its tenant's to answer.
+    // A page below a longer prefix of another tenant does not belong to its tenant's addresses.
     write(
         street.path(),
         "tenants/aaa/tenant.yaml",

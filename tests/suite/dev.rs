@@ -1,4 +1,4 @@
-//! `serve --dev`: what authors get, and that visitors get none of it.
+//! `serve --dev`: authors get reloads and errors, and visitors get none of it.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -19,7 +19,7 @@ fn for_authors(name: &str) -> TestSite {
     TestSite::with_islands(&fixture(name), Arc::new(islands.with_dev_script(true)))
 }
 
-/// Everything that a snapshot can answer, with a name for each.
+/// Returns every resource of a snapshot, with a name for each.
 pub(crate) fn everything(snapshot: &Snapshot) -> Vec<(String, &Resource)> {
     let mut all = Vec::new();
     let mut add = |name: String, resource| all.push((name, resource));
@@ -54,7 +54,7 @@ pub(crate) fn everything(snapshot: &Snapshot) -> Vec<(String, &Resource)> {
     all
 }
 
-/// A page without the tag that `--dev` adds.
+/// Returns a page without the tag that `--dev` adds.
 fn without_tag(html: &str) -> String {
     let (Some(mark), true) = (html.find(" data-tenant="), html.contains("data-page=")) else {
         return html.to_owned();
@@ -71,7 +71,7 @@ fn without_the_flag_not_one_byte_is_for_authors() {
     let mut for_authors_only = Vec::new();
     let mut pages = 0;
     let theirs = everything(&visitors.snapshot);
-    // The gallery and the stylesheet of all its sections have a test of their own.
+    // The gallery and the stylesheet of all its sections have their own test.
     let is_gallery =
         |name: &str| name.contains("/_gallery") || name.starts_with("shared /assets/base.");
     let shown: Vec<_> = shown
@@ -134,7 +134,7 @@ fn styles_alone_change_no_pages_digest_and_words_do() {
     assert_ne!(before, digest(&site), "other words");
 }
 
-/// A street of one tenant.
+/// Creates a deployment with one tenant.
 fn street() -> TempDir {
     let folder = TempDir::new().expect("a folder");
     let home = folder.path().join("tenants/home");
@@ -144,7 +144,7 @@ fn street() -> TempDir {
     folder
 }
 
-/// The events of a server, as a browser would read them.
+/// The server-sent events of a server.
 struct Listener(BufReader<TcpStream>);
 
 impl Listener {
@@ -159,7 +159,7 @@ impl Listener {
         Self(BufReader::new(stream))
     }
 
-    /// The next state.
+    /// Returns the next event.
     fn next(&mut self) -> serde_json::Value {
         let mut line = String::new();
         loop {
@@ -202,7 +202,7 @@ fn listeners_are_told_at_once_what_is_wrong_and_when_it_is_mended() {
 
     fs::write(&page, "---\ntitle: Mended\n---\n").expect("a file");
     assert_eq!(listener.next()["tenants"], serde_json::json!({}));
-    // Where rendering takes longer, listeners are told again once it is served.
+    // If rendering takes long, listeners get another event when the page is served.
     while !server.get(&domain, "/").text().contains("Mended") {
         assert_eq!(listener.next()["tenants"], serde_json::json!({}));
     }

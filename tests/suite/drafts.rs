@@ -1,4 +1,4 @@
-//! Pages that are not served now: drafts, which only authors see, and scheduled ones that others link to.
+//! Unpublished pages: drafts, which only authors see, and scheduled pages that other pages link to.
 
 use std::sync::Arc;
 

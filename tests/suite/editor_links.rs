@@ -1,4 +1,4 @@
-//! Links as editors write them: by the place of a file beside theirs, with every sign that a name can hold.
+//! Links as editors write them: relative to the linking file, with every character that a name can have.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use rowhouse_tests::TestSite;
 use crate::addresses::add;
 use crate::links::{addresses, broken_of};
 
-/// The places at which the tenant of these tests answers.
+/// The addresses of the tenant in these tests.
 const PLACES: [(&str, &str); 3] = [
     ("corner.studio.example", ""),
     ("studio.example", "/corner"),
@@ -24,7 +24,7 @@ const NAMES: [&str; 6] = [
     "<odd>.txt",
 ];
 
-/// As the URL standard has it in a path, with what Markdown would take for its own.
+/// Encodes a name for a path (URL standard), and the characters with a meaning in Markdown.
 fn encoded(name: &str) -> String {
     let encode = |byte: u8| match byte {
         b if b.is_ascii_alphanumeric() || b"-._~&'".contains(&b) => char::from(b).to_string(),

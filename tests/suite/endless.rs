@@ -1,4 +1,4 @@
-//! Folders that lead in circles, out of themselves, or on without end, and templates that loop for ever: the neighbours are served and watched as before, and `check` says what is wrong.
+//! Folders with circular, outgoing or endless links, and templates that loop for ever: other tenants are served and watched as before, and `check` reports the cause.
 
 use std::fs;
 use std::io::Read as _;
@@ -12,10 +12,10 @@ use tempfile::TempDir;
 
 use crate::watching::{Street, page, tenant};
 
-/// Far more than it takes, and far less than following the links would.
+/// Far more than the program takes, and far less than following the links would take.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A tenant that is good but for its links: three to the folder that they lie in, and one to the whole file system.
+/// Writes a valid tenant with bad links: three to the folder of the link, and one to the root of the file system.
 fn circles(folder: &Path) {
     tenant(folder, "Bad");
     fs::create_dir_all(folder.join("assets")).expect("a folder");
@@ -25,7 +25,7 @@ fn circles(folder: &Path) {
     symlink("/", folder.join("assets/root")).expect("a link");
 }
 
-/// A street with `home` and what `prepare` puts beside it, served from the start.
+/// Serves a deployment with `home` and the tenants that `prepare` adds before startup.
 fn street(more: &[&str], prepare: impl Fn(&Path)) -> Street {
     let folder = TempDir::new().expect("a folder");
     let tenants = folder.path().join("tenants");
@@ -36,13 +36,13 @@ fn street(more: &[&str], prepare: impl Fn(&Path)) -> Street {
     Street { folder, server }
 }
 
-/// Changes the neighbour, and sees the change served.
+/// Changes the other tenant, and waits for the change.
 fn neighbour_changes(street: &Street, title: &str) {
     page(&street.path("tenants/home"), title);
     street.shows("/", Some(title));
 }
 
-/// What `rowhouse check` prints; it must find errors, and in good time.
+/// Returns the output of `rowhouse check`, which must find errors in time.
 fn check(folder: &Path) -> String {
     let mut child = Command::new(binary())
         .current_dir(folder)
@@ -210,11 +210,11 @@ fn a_folder_without_permission_costs_nobody_the_notifications() {
         fs::set_permissions(&closed, fs::Permissions::from_mode(0o755)).expect("a permission");
         street.shows("/bad", Some("Bad"));
     }
-    // So that it can be removed.
+    // Allows the removal of the folder.
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o755)).expect("a permission");
 }
 
-/// Loops that write nothing, so that nothing but the clock ends them.
+/// Loops without output, which only the watchdog ends.
 const ENDLESS: &str = "{% if page.title == \"Endless\" %}{% set r = range(end=100000) %}{% for a in r %}{% for b in r %}{% for c in r %}{% endfor %}{% endfor %}{% endfor %}{% endif %}<footer>";
 
 #[test]
@@ -233,7 +233,7 @@ fn a_page_that_never_ends_is_given_up_and_corrected_and_hurts_no_neighbour() {
             std::thread::sleep(Duration::from_millis(20));
         }
     };
-    // More often than a tenant may be worked on at once.
+    // More jobs than may run for a tenant at once.
     for number in 0..3 {
         let endless = format!("---\ntitle: Endless\n---\n{number}\n");
         site.write("tenants/app/pages/terms.md", endless);
@@ -245,7 +245,7 @@ fn a_page_that_never_ends_is_given_up_and_corrected_and_hurts_no_neighbour() {
             about.text().contains(&begun)
         });
     }
-    // Both take ten seconds, and spin meanwhile.
+    // Both take ten seconds of processor time.
     let folder = site.folder();
     let text = std::thread::scope(|scope| {
         let checked = scope.spawn(|| check(folder));
@@ -262,7 +262,7 @@ fn a_page_that_never_ends_is_given_up_and_corrected_and_hurts_no_neighbour() {
     let corrected = terms.replace("title: ", "title: Corrected ");
     site.write("tenants/app/pages/terms.md", corrected);
     waits("the correction", &|| app().text().contains("<h1>Corrected"));
-    // Pages are served a moment before operators are told of them.
+    // Pages are served slightly before the state is reported.
     waits("the end of the error", &|| {
         let text = server.operator("/tenants").text();
         !text.contains("did not end")

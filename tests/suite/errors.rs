@@ -1,4 +1,4 @@
-//! Every kind of error has a fixture, and every message is pinned.
+//! Every error code has a fixture, and every message an expected text.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::Path;
 use content::report::Code;
 use rowhouse_tests::{TestSite, expect_text, fixture};
 
-/// Codes that no folder in a repository can show; each has a test of its own below or beside its module.
+/// Codes that no folder in a repository can show. Each has a test below or beside its module.
 const WITHOUT_FIXTURE: [Code; 9] = [
     Code::Certificate,
     Code::FolderTwice,

@@ -1,4 +1,4 @@
-//! What is exported is what is served: every body, every redirect, every header field; and nobody else's file is touched.
+//! An export has every body, redirect and header field that the server sends, and changes no foreign file.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,7 +18,7 @@ use server::admin::status::StatusBoard;
 use supervisor::Registry;
 use tempfile::TempDir;
 
-/// Drawing the pictures of all tenants takes a debug build a while.
+/// The timeout of rendering: a debug build needs long for all images.
 const TIMEOUT: Duration = Duration::from_secs(120);
 const TENANTS: [&str; 6] = [
     "arnold", "bluedoor", "fitgoat", "givefive", "studio", "verses",
@@ -38,7 +38,7 @@ fn summary(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Every file below a folder, by its path.
+/// Returns every file below a folder, by its path.
 fn files(folder: &Path) -> BTreeMap<String, PathBuf> {
     let mut found = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
@@ -56,7 +56,7 @@ fn files(folder: &Path) -> BTreeMap<String, PathBuf> {
     found
 }
 
-/// The six tenants served, and exported for the same origin.
+/// Serves the six tenants, and exports them for the same origin.
 fn served_and_exported() -> (TestServer, TempDir) {
     let server = TestServer::start(&workspace(), &[]);
     let folder = TempDir::new().expect("a folder");
@@ -78,7 +78,7 @@ fn served_and_exported() -> (TestServer, TempDir) {
     (server, folder)
 }
 
-/// What a folder's rule may give to files that are no documents.
+/// Policies of a folder's rule that may apply to files other than documents.
 const POLICIES: [&str; 5] = [
     "content-security-policy",
     "cross-origin-opener-policy",
@@ -87,7 +87,7 @@ const POLICIES: [&str; 5] = [
     "x-frame-options",
 ];
 
-/// The path that a static host answers with a file.
+/// Returns the path at which a static host serves a file.
 fn path_of(file: &str) -> String {
     let path = file.strip_suffix(".html").unwrap_or(file);
     match path.strip_suffix("index") {
@@ -147,7 +147,7 @@ fn every_exported_byte_is_the_served_one() {
             let ask = || server.ask("GET", &asked, &asked_path, &[("accept-encoding", coding)]);
             let mut answer = ask();
             let bytes = fs::read(path).expect("a file");
-            // The server draws its pictures and makes the best encodings after it has begun to answer, the export before it writes.
+            // The server renders images and the best encodings after startup, and the export before it writes.
             let is_late = |answer: &Answer| {
                 let is_drawn = answer.status != 404 || !plain.ends_with(".png");
                 !is_drawn || (coding == "br" && answer.body != bytes)
@@ -156,7 +156,7 @@ fn every_exported_byte_is_the_served_one() {
                 thread::sleep(Duration::from_millis(200));
                 answer = ask();
                 if !is_late(&answer) {
-                    // The background goes on, however slowly.
+                    // The background work continues, so the deadline moves.
                     made_by = Instant::now() + patience;
                 }
             }
@@ -197,7 +197,7 @@ fn every_route_has_its_file(folder: &Path, origin: &str) {
     }
 }
 
-/// `_headers` and `_redirects` as a static host reads them.
+/// The rules of `_headers` and `_redirects`, as a static host reads them.
 struct Rules {
     blocks: Vec<(String, BTreeMap<String, String>)>,
     redirects: Vec<Vec<String>>,
@@ -234,7 +234,7 @@ impl Rules {
         }
     }
 
-    /// All matching rules together say what the server says, and no field twice.
+    /// Checks that all matching rules together give the server's fields, each once.
     fn hold_against(&self, answer: &Answer, path: &str, file: &str) {
         let mut fields = BTreeMap::new();
         for (_, block) in self
@@ -282,14 +282,14 @@ impl Rules {
             );
         }
         if !served.contains_key("x-frame-options") {
-            // No page: the policies of its folder say nothing to it.
+            // Files other than pages ignore the policies of their folder's rule.
             fields
                 .retain(|name, _| served.contains_key(name) || !POLICIES.contains(&name.as_str()));
         }
         assert_eq!(fields, served, "{path}");
     }
 
-    /// Every redirect leads where the server sends.
+    /// Checks that every redirect has the target that the server sends.
     fn lead_where(&self, server: &TestServer, host: &str) {
         for rule in &self.redirects {
             let [from, to, status] = rule.as_slice() else {
@@ -323,7 +323,7 @@ fn modified(folder: &Path) -> BTreeMap<String, SystemTime> {
         .collect()
 }
 
-/// The last snapshot of a copied fixture, without a process of its own.
+/// Exports the last snapshot of a copied fixture, without a process.
 fn write(site: &mut TestSite, to: &Path, options: Options) -> Result<ExportSummary, ExportError> {
     site.reload();
     let mut writer = ExportWriter::begin(to)?;

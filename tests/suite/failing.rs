@@ -1,4 +1,4 @@
-//! What fails is one tenant's or one theme's, at whatever step, and for no longer than its cause lasts.
+//! Failures in every step: each concerns one tenant or one theme, and ends when its cause is corrected.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use rowhouse_tests::{TestServer, binary, copy, fixture};
 use tempfile::TempDir;
 
-/// Far more than anything here takes, since the tests share their machine.
+/// Far more than any step takes, since the tests share their machine.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A street on which anything can be made to fail.
+/// A deployment with failures at chosen points.
 struct Street(TempDir);
 
 impl Street {
@@ -30,7 +30,7 @@ impl Street {
         self.0.path().join(path)
     }
 
-    /// From now on these steps fail, and no others.
+    /// Makes exactly these points fail from now on.
     fn fail(&self, points: &[&str]) {
         fs::write(self.path("faults"), points.join("\n")).expect("a file");
     }
@@ -167,11 +167,11 @@ fn a_panic_in_what_concerns_all_is_an_error_of_its_own() {
     street.fail(&[]);
     let (_, text) = street.check();
     assert!(!text.contains("program-failed"), "{text}");
-    // What is served goes on without the files of that host.
+    // The server continues without the files of that host.
     street.fail(&["host:app.localhost", "shared files:all"]);
     let server = street.serve(&[]);
     assert_eq!(server.get(&server.domain(), "/about").status, 200);
-    // Each line of the log is an event, those of panics too; the last one may still be on its way.
+    // Each line of the log is an event, also for panics. The last line may be incomplete.
     let log = server.log();
     let (lines, _) = log.rsplit_once('\n').expect("a line");
     let events = lines.lines().map(|line| {
@@ -283,7 +283,7 @@ fn what_never_ends_for_one_tenant_holds_up_neither_the_start_nor_the_neighbours(
             says(&server, "/app/extra", "In no time.")
         });
         assert!(begin.elapsed() < Duration::from_secs(20), "{step}");
-        // What corrects it does not wait for it.
+        // The correction does not wait for the failed step.
         street.fail(&[]);
         street.page("slow0", "Corrected.");
         wait(&server, "the correction", || {
@@ -293,7 +293,7 @@ fn what_never_ends_for_one_tenant_holds_up_neither_the_start_nor_the_neighbours(
     }
 }
 
-/// A pipe, which cannot be read.
+/// Makes a named pipe, which cannot be read as a file.
 fn pipe(path: &std::path::Path) {
     let made = Command::new("mkfifo").arg(path).status();
     assert!(made.expect("mkfifo").success());
@@ -315,7 +315,7 @@ fn an_error_of_reading_ends_with_its_cause_though_the_bytes_are_the_same() {
 #[test]
 fn what_could_not_be_read_is_tried_again_until_it_is() {
     let street = Street::new();
-    // Nobody tells of any change.
+    // Without watching, no change is noticed.
     let server = street.serve(&["--watch", "off"]);
     let fifo = street.path("tenants/app/assets/ff");
     pipe(&fifo);
@@ -360,7 +360,7 @@ fn tenant_whose_job_was_lost_in_a_panic_is_rendered_again() {
     wait(&server, "the page", || {
         says(&server, "/app/extra", "Before.")
     });
-    // Its folder was read, and its rendering has begun, when the panic comes.
+    // The panic happens after the folder was read and its rendering has begun.
     street.fail(&["loop:hand over"]);
     street.page("app", "After.");
     wait(&server, "the panic", || {

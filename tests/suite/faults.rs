@@ -1,4 +1,4 @@
-//! The program is killed, paused and started again while visitors come, and what it wrote down is damaged: nobody ever gets wrong bytes, and afterwards everybody gets the right ones.
+//! The program is killed, paused and restarted while visitors send requests, and its state is damaged: no visitor ever gets wrong bytes, and afterwards every visitor gets the right ones.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use rowhouse_tests::{Visitor, binary, fixture, is_long, reserved_address};
 use tempfile::TempDir;
 
-/// What is requested, over and over: the hosts with their labels before the domain, and the paths.
+/// The requested pages: the host's label before the domain, and the path.
 const PAGES: [(&str, &str); 10] = [
     ("", "/"),
     ("", "/about"),
@@ -27,13 +27,13 @@ const PAGES: [(&str, &str); 10] = [
     ("app.", "/nowhere"),
 ];
 
-/// The program at one address, started as often as it ends.
+/// The program at one address, restarted repeatedly.
 struct Program {
     child: Child,
     place: Place,
 }
 
-/// Where it runs, and what it keeps.
+/// The folder of a program, with its state.
 struct Place {
     folder: TempDir,
     visitors: SocketAddr,
@@ -94,7 +94,7 @@ impl Place {
         child
     }
 
-    /// The files of the state.
+    /// Returns the files of the state.
     fn entries(&self) -> Vec<PathBuf> {
         let mut folders = vec![self.folder.path().join("state")];
         let mut files = Vec::new();
@@ -132,7 +132,7 @@ impl Program {
         self.child.wait().expect("an end");
     }
 
-    /// The letter that the system has for what the process does: `T` where it is stopped.
+    /// Returns the state letter of the process: `T` if it is stopped.
     fn does(&self) -> char {
         let text =
             fs::read_to_string(format!("/proc/{}/stat", self.child.id())).expect("a process");
@@ -172,7 +172,7 @@ fn ask(
     Ok((answer.status, answer.body))
 }
 
-/// What came of a load.
+/// The result of a load.
 #[derive(Default)]
 struct Load {
     over: AtomicBool,
@@ -181,7 +181,7 @@ struct Load {
 }
 
 impl Load {
-    /// Four visitors come while `events` happens. An answer is the right one, or there is none.
+    /// Runs `events` while four visitors send requests. A response must be the right one, or missing.
     fn during(address: SocketAddr, right: &Pages, events: impl FnOnce(&Self)) -> Self {
         let load = Self::default();
         thread::scope(|scope| {
@@ -189,7 +189,7 @@ impl Load {
                 let load = &load;
                 scope.spawn(move || load.visit(address, right, first));
             }
-            // Whatever happens, the visitors go home.
+            // Ends the load also after a panic.
             let _end = End(&load.over);
             events(&load);
         });
@@ -219,7 +219,7 @@ impl Load {
         }
     }
 
-    /// Waits for so many more answers.
+    /// Waits for `more` responses.
     fn goes_on(&self, more: usize) {
         let so_far = self.answered.load(Relaxed);
         wait("an answer", || self.answered.load(Relaxed) >= so_far + more);
@@ -235,10 +235,10 @@ impl Drop for End<'_> {
     }
 }
 
-/// Does something to a file of a state, of which this is the number.
+/// Damages a file of the state, given its number.
 type Damage = Box<dyn Fn(usize, &Path)>;
 
-/// As a process leaves it that is killed between two bytes, and as a bad disk does.
+/// Damage as by a process that is killed during a write, and by a bad disk.
 const DAMAGES: [fn(&Path); 3] = [
     |path| {
         let bytes = fs::read(path).expect("a file");
@@ -257,7 +257,7 @@ const DAMAGES: [fn(&Path); 3] = [
     |path| fs::write(path, "").expect("a file"),
 ];
 
-/// What happens to the state between two lives: nothing at first, and then each file is damaged in another way. If it may take long, all files in one way after the other.
+/// Returns the damage between two runs: none at first, and then each file in another way. In long runs, all files in one way after the other.
 fn damages(state: bool) -> Vec<Option<Damage>> {
     let mut damages: Vec<Option<Damage>> = vec![None];
     if is_long() {
@@ -326,7 +326,7 @@ fn a_paused_process_goes_on_where_it_was_and_fails_no_request() {
             load.goes_on(100);
             program.signal("STOP");
             wait("the pause", || program.does() == 'T');
-            // One who comes now waits with the others.
+            // A new visitor waits with the others.
             let mut late = TcpStream::connect(address).expect("a connection");
             write!(late, "GET /about HTTP/1.0\r\nhost: localhost\r\n\r\n").expect("a request");
             program.signal("CONT");

@@ -1,20 +1,20 @@
-//! What a visitor waits for before the first view of a page of the six sites.
+//! The bytes that a visitor waits for before the first view of a page of the six sites.
 
 use release::snapshot::fields::{CACHE_TAG, X_REQUEST_ID};
 use release::snapshot::{Body, Coding, HostEntry, Mount, Pages, Resource, Variant};
 use rowhouse_tests::{TestSite, text_of, workspace};
 
-/// Ten segments of 1,460 bytes: what a server sends before it hears from the other side (RFC 6928).
+/// Ten segments of 1,460 bytes: the initial window of a TCP connection (RFC 6928).
 const ROUND_TRIP: u64 = 14_600;
 
-/// What the server adds to the fields of a page.
+/// Fields that the server adds to those of a page.
 const ADDED: &str =
     "HTTP/1.1 200 OK\r\ncontent-length: 12345\r\ndate: Tue, 24 Nov 2026 10:20:37 GMT\r\n\r\n";
 
-/// A name as requests have them.
+/// An example of a request id.
 const REQUEST_ID: &str = "2f847d16ee1a26dc-12345";
 
-/// The bytes before a page as HTTP/1.1 writes them: later versions take fewer.
+/// Returns the length of the head in HTTP/1.1, which is longer than in later versions.
 fn head(body: &Body, variant: &Variant) -> usize {
     let fields = body.fields.whole(variant.coding, &variant.etag);
     let fields = fields.iter().map(|(name, value)| {
@@ -28,7 +28,7 @@ fn head(body: &Body, variant: &Variant) -> usize {
     ADDED.len() + fields.sum::<usize>()
 }
 
-/// A page of the six sites, and where it is.
+/// A page of the six sites, and its address.
 struct Found<'s> {
     place: String,
     mount: &'s Mount,
@@ -70,7 +70,7 @@ fn every_page_with_its_style_and_loader_comes_in_the_first_round_trip() {
     let mut site = TestSite::copy_of(&workspace());
     let mut heavy = Vec::new();
     for Found { place, body, .. } in pages(&site) {
-        // Who asks first gets the quick encoding, over HTTP/2 as a rule, where the header fields take less.
+        // The first visitor gets the quick encoding, usually over HTTP/2, whose header fields are shorter.
         let quick = body.variants.iter().next().expect("a coding").bytes.len();
         if quick > ROUND_TRIP {
             heavy.push(format!("{place}: {quick} bytes for who asks first"));
@@ -96,7 +96,7 @@ fn nothing_is_asked_for_before_the_first_view() {
     let site = TestSite::copy_of(&workspace());
     for page in pages(&site) {
         let (place, html) = (&page.place, &page.html);
-        // What comes after the words is there.
+        // Drawings in separate files exist.
         for shown in html.split("<use href=\"").skip(1) {
             let file = shown.split('#').next().unwrap_or_default();
             let own = file.strip_prefix(&*page.mount.prefix).unwrap_or(file);

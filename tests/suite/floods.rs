@@ -1,4 +1,4 @@
-//! Floods of connections leave no memory behind in the real program, and take little while they last.
+//! Floods of connections to the real program: little memory during a flood, and no growth after it.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -6,16 +6,16 @@ use std::time::{Duration, Instant};
 
 use rowhouse_tests::{Process, TestServer, fixture, is_long};
 
-/// As many connections as one address may have, but for a few.
+/// Slightly fewer connections than one address may have.
 const CONNECTIONS: usize = 240;
-/// How many floods are measured, unless it may take long.
+/// The number of measured floods in short runs.
 const FLOODS: usize = 10;
-/// What a connection may take while it is open: its buffers for a head and for a response, twice over.
+/// The memory of an open connection: twice its buffers for a head and for a response.
 const EACH: u64 = 64 << 10;
-/// What the allocator may keep.
+/// The memory that the allocator may retain.
 const SLACK: u64 = 4 << 20;
 
-/// Requests over HTTP/2 that are taken back at once (RFC 9113, sections 6.2 and 6.4).
+/// Returns requests over HTTP/2 that are reset at once (RFC 9113, sections 6.2 and 6.4).
 fn resets() -> Vec<u8> {
     let mut bytes = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0".to_vec();
     for stream in (1_u32..1000).step_by(2) {
@@ -30,7 +30,7 @@ fn resets() -> Vec<u8> {
     bytes
 }
 
-/// Opens connections that bring heads without end, garbage, requests whose answers nobody reads, and requests that are taken back.
+/// Opens connections with endless heads, garbage, requests whose responses are not read, and reset requests.
 fn flood(address: SocketAddr, host: &str) -> Vec<TcpStream> {
     let heads = format!(
         "GET / HTTP/1.1\r\nhost: {host}\r\nx: {}",
@@ -47,14 +47,14 @@ fn flood(address: SocketAddr, host: &str) -> Vec<TcpStream> {
     let sockets = (0..CONNECTIONS).map(|number| {
         let mut socket = TcpStream::connect(address).expect("a connection");
         socket.set_nonblocking(true).expect("a socket");
-        // What does not fit is not waited for, and what is refused may be cut.
+        // Sends without waiting for space. A refused connection may be reset.
         let _ = socket.write(&kinds[number % kinds.len()]);
         socket
     });
     sockets.collect()
 }
 
-/// Waits until no connection is open but the one that asks.
+/// Waits until only the connection of this request is open.
 fn wait_for_the_end(server: &TestServer) {
     let begin = Instant::now();
     while !server
@@ -84,10 +84,10 @@ fn floods_of_connections_leave_no_memory_behind() {
         wait_for_the_end(&server);
         meanwhile
     };
-    // The first request has pictures drawn and pages compressed well, which takes memory, too.
+    // The first request starts background work for images and encodings, which also needs memory.
     assert_eq!(server.get(&domain, "/about").status, 200);
     Process(server.id()).wait_until_quiet();
-    // The first ones fill what the allocator keeps for later, which then stays as it is.
+    // The first floods fill the memory that the allocator retains.
     for _ in 0..8 {
         flooded();
     }

@@ -1,4 +1,4 @@
-//! The guides of the manual, and the pages of its reference that people wrote: every block of code is tried, or held against what it names. The tutorial has a test of its own ([`tutorial`](crate::tutorial)).
+//! The guides and the hand-written reference pages of the manual: every code block is tried, or compared with the program. The tutorial has its own test ([`tutorial`](crate::tutorial)).
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,10 +14,10 @@ use crate::media::film;
 use crate::program::{stderr, stdout};
 use crate::reference::pages;
 
-/// Where the text of a block belongs.
+/// The file that a block belongs to.
 #[derive(Clone, Copy)]
 enum Place {
-    /// The manifest of a tenant, beside what it has to have.
+    /// The manifest of a tenant, with the required keys.
     Manifest,
     /// The front matter of a page.
     Front,
@@ -29,12 +29,12 @@ enum Place {
     Tenant(&'static str),
     /// A file of a theme.
     Theme(&'static str),
-    /// A file of the source of an island.
+    /// A source file of an island.
     Island(&'static str),
 }
 use Place::{Deployment, Front, Island, Manifest, Tenant, Text, Theme};
 
-/// The blocks of each page that are no commands, in their order.
+/// The blocks of each page that are not commands, in their order.
 const BLOCKS: [(&str, &[Place]); 13] = [
     ("guides/app-site.md", &[Manifest, Manifest, Front]),
     (
@@ -74,10 +74,10 @@ const BLOCKS: [(&str, &[Place]); 13] = [
     ("reference/templates.md", &[]),
 ];
 
-/// A block of code with its language.
+/// The language and the text of a code block.
 pub(crate) type Block = (String, String);
 
-/// The blocks of a text, those of numbered steps without their indentation.
+/// Returns the code blocks of a text, without the indentation of list items.
 pub(crate) fn blocks_of(text: &str) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut lines = text.lines();
@@ -94,7 +94,7 @@ pub(crate) fn blocks_of(text: &str) -> Vec<Block> {
     blocks
 }
 
-/// The pages that people wrote, but for the tutorial, with their blocks.
+/// Returns the hand-written pages, except the tutorial, with their blocks.
 fn written() -> BTreeMap<String, Vec<Block>> {
     let folder = workspace().join("engine/rowhouse/manual/pages");
     let all = pages().into_iter();
@@ -102,7 +102,7 @@ fn written() -> BTreeMap<String, Vec<Block>> {
     all.map(|(path, text)| (path, blocks_of(&text))).collect()
 }
 
-/// Two sites and a theme, in which a reader tries what a guide says.
+/// Two sites and a theme, to try the guides.
 struct Reader(TempDir);
 
 impl Reader {
@@ -151,7 +151,7 @@ impl Reader {
         fs::write(file, text).expect("a written file");
     }
 
-    /// Writes the manifest of a tenant that has these lines, and what it needs besides.
+    /// Writes the manifest of a tenant with these lines, and the required ones.
     fn manifest(&self, lines: &str) {
         let mut text = String::new();
         for (key, line) in [("name:", "name: Corner\n"), ("theme:", "theme: bakery\n")] {
@@ -162,7 +162,7 @@ impl Reader {
         self.write("tenants/corner/tenant.yaml", text + lines);
     }
 
-    /// Does what a block says.
+    /// Writes the block to its file.
     fn follow(&self, place: Place, block: &str) {
         let page = "tenants/corner/pages/other.md";
         match place {
@@ -176,7 +176,7 @@ impl Reader {
         }
     }
 
-    /// Has all of it checked.
+    /// Runs `rowhouse check` on all sites.
     fn check(&self, page: &str, flags: &[&str]) {
         let output = Command::new(binary())
             .arg("check")
@@ -205,7 +205,7 @@ fn every_file_of_the_guides_is_one_without_an_error() {
         let reader = Reader::new();
         for ((_, block), place) in blocks.iter().zip(known) {
             reader.follow(*place, block);
-            // A theme, and an island, are whole with the last of their files.
+            // A theme and an island are complete with their last file.
             if !matches!(place, Theme(_) | Island(_)) {
                 reader.check(&page, &[]);
             }
@@ -266,7 +266,7 @@ fn the_island_of_the_guide_is_one() {
     for ((_, block), place) in written()[page].iter().zip(places) {
         reader.follow(*place, block);
     }
-    // The source of the islands with one more, built as it is.
+    // Builds the islands with the new one.
     let ui = reader.path("ui");
     fs::create_dir(&ui).expect("a folder");
     for name in ["islands", "runtime", "shared", "build"] {
@@ -287,7 +287,7 @@ fn the_island_of_the_guide_is_one() {
             .args(["build.mjs", "--out", "../built"])
             .current_dir(&ui),
     );
-    // The theme with the line of the guide in a section type, and its word.
+    // Writes the guide's line into a section type of the theme, and the UI string.
     reader.write(
         "themes/bakery/sections/counter/schema.yaml",
         "description: Counts.\n",
@@ -313,7 +313,7 @@ fn the_island_of_the_guide_is_one() {
     assert!(words.ends_with("One more 1"), "{words}");
 }
 
-/// The programs that guides call. The lines of `rowhouse` are parsed by a test of `rowhouse::manual`.
+/// The programs that guides call. A test of `rowhouse::manual` parses the lines of `rowhouse`.
 const PROGRAMS: [&str; 24] = [
     "./new/rowhouse",
     ".ci/dist",
@@ -341,7 +341,7 @@ const PROGRAMS: [&str; 24] = [
     "tar",
 ];
 
-/// The program that a line calls, behind variables that are set for it.
+/// Returns the program of a command line, without leading variables.
 fn program(line: &str) -> &str {
     let word = line.split_whitespace().next().unwrap_or_default();
     match word.split_once('=') {
@@ -357,7 +357,7 @@ fn program(line: &str) -> &str {
     }
 }
 
-/// Every program is a known one; files of the source, variables and units that a line names are there.
+/// Checks that every program is known, and that files of the source, variables and units exist.
 fn names_only_what_is_there(page: &str, script: &str) {
     let commands = &pages()["reference/commands.md"];
     for line in script.replace("\\\n", "").lines() {
@@ -380,7 +380,7 @@ fn names_only_what_is_there(page: &str, script: &str) {
     }
 }
 
-/// A line of a guide that calls a program of deployments stands in the README of its folder, too, which is where that is told in full.
+/// Checks that the README of a deployment folder has the commands of the guide.
 fn is_told_in_full(page: &str, readme: &str, script: &str) {
     let joined = |text: &str| {
         let words = text.replace("\\\n", " ");

@@ -1,4 +1,4 @@
-//! Every header field that goes out, by kind of answer, and what the fields that protect visitors say.
+//! Every header field of each type of response, and the values of the security fields.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use render::policy_hash;
 use rowhouse_tests::{Answer, TestServer, TestSite, fixture, workspace};
 use server::response::respond::{RequestHead, respond};
 
-/// What every answer has.
+/// Fields of every response.
 const ALWAYS: &[&str] = &[
     "cache-control",
     "connection",
@@ -16,13 +16,13 @@ const ALWAYS: &[&str] = &[
     "date",
     "x-request-id",
 ];
-/// What every body has besides.
+/// Further fields of every response with a body.
 const BODY: &[&str] = &[
     "content-type",
     "cross-origin-resource-policy",
     "x-content-type-options",
 ];
-/// What comes with a page, whatever its status.
+/// Fields of a page with any status.
 const PAGE: &[&str] = &[
     "cache-tag",
     "content-encoding",
@@ -34,7 +34,7 @@ const PAGE: &[&str] = &[
     "x-frame-options",
 ];
 
-/// A street with a page that has moved.
+/// Creates a deployment with a redirect.
 fn street() -> TestSite {
     let mut site = TestSite::fixture("sites");
     site.edit(
@@ -47,7 +47,7 @@ fn street() -> TestSite {
     site
 }
 
-/// An answer has these fields, and no other.
+/// Checks that a response has exactly these fields.
 fn only(answer: &Answer, status: u16, lists: &[&[&str]]) {
     let names: BTreeSet<&str> = answer.headers.keys().map(String::as_str).collect();
     let listed: BTreeSet<&str> = lists.concat().into_iter().collect();
@@ -156,11 +156,11 @@ fn a_pages_style_and_script_go_by_their_hashes() {
     let home = workspace.page("studio.example", "", "/").expect("a page");
     let (_, rest) = home.split_once("blocking=\"render\">").expect("a script");
     let script = policy_hash(rest.split_once("</script>").expect("an end").0);
-    // Both policies have to allow it.
+    // Both policies must allow the script.
     assert_eq!(policy.matches(&script).count(), 2, "{policy}");
 }
 
-/// What an `https` origin answers.
+/// Returns the header fields for an `https` origin.
 fn secure(site: &TestSite, host: &'static str, path: &str) -> HeaderMap {
     let headers = HeaderMap::from_iter([(HOST, HeaderValue::from_static(host))]);
     let asked = RequestHead {
@@ -173,7 +173,7 @@ fn secure(site: &TestSite, host: &'static str, path: &str) -> HeaderMap {
     respond(&site.snapshot, &asked).response.headers().clone()
 }
 
-/// The rules of the Mozilla HTTP Observatory, those that a server decides: each of these gives full marks.
+/// The rules of the Mozilla HTTP Observatory that depend on the server, each with its full score.
 #[test]
 fn an_observatory_gives_full_marks() {
     let site = street();
@@ -192,7 +192,7 @@ fn an_observatory_gives_full_marks() {
                 .unwrap_or("")
         };
 
-        // The second policy only narrows the first: scripts have to come from there, too.
+        // The second policy narrows the first: it also limits scripts to that origin.
         let policies: Vec<&str> = text("content-security-policy").split(", ").collect();
         let [_, narrowing] = policies[..] else {
             panic!("{policies:?}");
@@ -264,7 +264,7 @@ fn only_an_https_origin_asks_for_https() {
     let site = street();
     let field = "strict-transport-security";
     assert!(secure(&site, "studio.example", "/about").contains_key(field));
-    // What every host serves cannot speak for each of them.
+    // A resource that all hosts share cannot set a policy for each host.
     assert!(!secure(&site, "studio.example", "/robots.txt").contains_key(field));
     let server = TestServer::start(site.folder(), &[]);
     let page = server.get(&server.domain(), "/");
@@ -273,7 +273,7 @@ fn only_an_https_origin_asks_for_https() {
     assert!(!policy.contains("upgrade-insecure-requests"), "{policy}");
 }
 
-/// The policy of the root tenant's own host, of a prefix on it and of another tenant's host, with these lines in the manifests.
+/// Returns the policy of the root tenant's own host, of a prefix on that host and of another tenant's host, with these lines in the manifests.
 fn hsts(home: &str, app: &str) -> [String; 3] {
     let mut site = street();
     site.edit(

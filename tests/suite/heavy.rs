@@ -1,17 +1,17 @@
-//! What is large, or wrong in thousands of places, is told briefly and soon, and the same way every time.
+//! Large content, and content with thousands of errors: reports are short, fast and always the same.
 
 use std::time::{Duration, Instant};
 
 use content::report::{Code, Severity};
 use rowhouse_tests::TestSite;
 
-/// Far more than any of these takes; what grew with the square took minutes.
+/// Far more than any of these takes; quadratic code took minutes.
 const SOON: Duration = Duration::from_secs(30);
 
-/// So many bytes the audit's page had.
+/// The size of a page that once took minutes, in bytes.
 const LARGE: usize = 250_000;
 
-/// A tenant with one page and a manifest.
+/// Creates a tenant with one page and a manifest, and returns the time of the reload.
 fn site(front: &str, body: &str, manifest: &str) -> (TestSite, Duration) {
     let mut site = TestSite::fixture("errors/title-length");
     site.write(
@@ -27,7 +27,7 @@ fn site(front: &str, body: &str, manifest: &str) -> (TestSite, Duration) {
     (site, begin.elapsed())
 }
 
-/// How often a code is told.
+/// Returns the number of findings with a code.
 fn told(site: &TestSite, code: Code) -> usize {
     let report = site.report();
     report
@@ -39,7 +39,7 @@ fn told(site: &TestSite, code: Code) -> usize {
 #[test]
 fn an_error_in_thousands_of_places_is_listed_fifty_times_and_counted() {
     let many = |line: &str| line.repeat(LARGE / line.len());
-    // As many as a file may have.
+    // The maximum number of keys of a file.
     let keys: String = (0..40_000)
         .map(|number| format!("k{number}: 1\n"))
         .collect();
@@ -82,7 +82,7 @@ fn an_error_in_thousands_of_places_is_listed_fifty_times_and_counted() {
         let (site, took) = site(front, &body, manifest);
         let count = told(&site, code);
         if code == Code::MissingAlt && count == 0 {
-            // Only said once there is no error: the fixture's theme may not have the drawing.
+            // Reported only without an error: the fixture's theme may lack the drawing.
             assert_eq!(told(&site, Code::MissingAsset), 51);
             continue;
         }
@@ -157,7 +157,7 @@ fn what_ends_all_pages_is_told_the_same_way_every_time() {
     let first = site.reload().report_text();
     assert!(first.contains("too-large"), "{first}");
     for number in 0..10 {
-        // Everything is rendered anew.
+        // Renders everything again.
         site.write(
             layout,
             format!("{text}{endless}\n{}", " ".repeat(number + 1)),

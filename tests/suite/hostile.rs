@@ -1,4 +1,4 @@
-//! Whatever a tenant's folder holds, nothing of it runs on an origin that the tenant shares with others.
+//! No file of a tenant runs scripts on an origin that the tenant shares with other tenants.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use rowhouse_tests::{Answer, TestServer, TestSite};
 
 const SCRIPT: &str = "document.title = 'taken'";
 
-/// A street with a third tenant whose `assets` are given.
+/// Creates a deployment with a third tenant that has these `assets`.
 fn with_evil(assets: &[(&str, &[u8])]) -> TestSite {
     let mut site = TestSite::fixture("sites");
     site.write("tenants/evil/tenant.yaml", "name: Evil\n");
@@ -20,7 +20,7 @@ fn with_evil(assets: &[(&str, &[u8])]) -> TestSite {
     site
 }
 
-/// What each file of the third tenant answers on the shared origin, by its path.
+/// Returns the response for each file of the third tenant on the shared origin, by its path.
 fn files_of_evil(site: &TestSite) -> BTreeMap<String, Answer> {
     let server = TestServer::start(site.folder(), &[]);
     let mount = site.mount("studio.example", "/evil").expect("a mount");
@@ -149,7 +149,7 @@ fn a_page_takes_scripts_from_the_engines_own_path_only() {
         let [whole, place] = policies.as_slice() else {
             panic!("{host}{path}: {policies:?}");
         };
-        // What stands in the page, the loader and the rules for fetching ahead, goes by its hash.
+        // Inline scripts and the rules for prefetching are allowed by their hashes.
         assert!(whole.contains("worker-src 'none';"), "{whole}");
         let inline = place.strip_prefix("script-src *:*/assets/ ");
         let inline = inline.unwrap_or_else(|| panic!("{host}{path}: {place}"));
@@ -162,7 +162,7 @@ fn a_page_takes_scripts_from_the_engines_own_path_only() {
     }
 }
 
-/// The drawing that a tenant's page holds, when a setting names that file.
+/// Returns the drawing on a page whose settings name this file, and the report.
 fn inlined(drawing: &str) -> (String, String) {
     let mut site = with_evil(&[("mine.svg", drawing.as_bytes())]);
     site.edit(

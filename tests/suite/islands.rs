@@ -1,4 +1,4 @@
-//! Islands that misbehave while they are rendered: each is an error that names the component and the page, and nothing else suffers.
+//! Islands that fail during rendering: each failure is an error with the component and the page, and does not affect other pages.
 
 use std::fs;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use render::Islands;
 use rowhouse_tests::{TestSite, fixture};
 use rowhouse_ui::Bundle;
 
-/// A bundle whose one island, `Odd`, does what `script` says.
+/// Makes a bundle whose one island, `Odd`, runs `script`.
 fn bundle(script: &str) -> Bundle {
     let folder = tempfile::tempdir().expect("a folder");
     fs::create_dir(folder.path().join("client")).expect("a folder");
@@ -28,7 +28,7 @@ fn bundle(script: &str) -> Bundle {
     Bundle::from_dir(folder.path()).expect("a bundle")
 }
 
-/// The fixture, with the island on the page `/terms` of its app.
+/// Adds the island to the page `/terms` of the fixture's app.
 fn street(script: &str, props: &str) -> TestSite {
     street_for(script, props, "load")
 }

@@ -1,4 +1,4 @@
-//! Nothing is rendered before somebody needs it, and what nobody asks for gives its memory back; visitors see nothing of either.
+//! Tenants are rendered in the background or at the first request, and evicted beyond `--memory`. Visitors notice neither.
 
 use std::fs;
 use std::thread;
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rowhouse_tests::{TestServer, TestSite, state};
 
-/// More tenants than have their content open.
+/// More tenants than can have their content unpacked.
 const MANY: usize = 300;
 
 const TIMEOUT: Duration = Duration::from_secs(120);
@@ -19,7 +19,7 @@ fn page(words: &str) -> String {
     format!("---\ntitle: Page\n---\n{words}\n\n![A dot](dot.svg)\n")
 }
 
-/// The fixture with many more tenants, each of which says its number.
+/// Copies the fixture with many more tenants, each of which shows its number.
 fn many() -> TestSite {
     let mut site = TestSite::fixture("sites");
     let folder = site.folder().join("tenants");
@@ -36,7 +36,7 @@ fn many() -> TestSite {
         let words = page(&format!("Tenant number {number}."));
         fs::write(tenant.join("pages/index.md"), words).expect("a file");
     }
-    // As it is on disk now.
+    // The present content on disk.
     site.write("tenants/t000/pages/index.md", page("Tenant number 0."));
     site
 }
@@ -64,7 +64,7 @@ fn metric(server: &TestServer, name: &str) -> f64 {
     value.unwrap_or_else(|| panic!("no {name} in {metrics}"))
 }
 
-/// The address of the drawing that a page shows.
+/// Returns the address of the drawing on a page.
 fn drawing(page: &str) -> &str {
     let begin = page.find("src=\"").expect("a picture") + 5;
     let rest = &page[begin..];
@@ -94,7 +94,7 @@ fn who_asks_first_is_answered_first_and_all_are_answered_right() {
 #[test]
 fn what_is_out_of_memory_comes_back_with_the_same_bytes() {
     let mut site = many();
-    // Less than all of them come to.
+    // Less memory than all tenants need.
     let server = TestServer::start(site.folder(), &["--memory", "500000"]);
     let first = says(&server, 0);
     let dot = drawing(&first).to_owned();
@@ -111,14 +111,14 @@ fn what_is_out_of_memory_comes_back_with_the_same_bytes() {
         }
         has_waited
     });
-    // A folder with an error changes nothing, though its pages are out of memory.
+    // An error in the folder of an evicted tenant does not change its pages.
     ask_all();
     site.write("tenants/t000/tenant.yaml", "nmae: Wrong\n");
     wait("the error", || {
         server.operator("/readyz").text().contains("t000: degraded")
     });
     assert_eq!(says(&server, 0), first);
-    // What older pages name is there after a change, too.
+    // Files of older pages exist after a change, too.
     site.write("tenants/t000/tenant.yaml", "name: One of many\n");
     site.write(
         "tenants/t000/assets/dot.svg",
@@ -147,7 +147,7 @@ fn tenant_with_a_refused_alias_is_evicted_like_others() {
 #[test]
 fn folders_that_are_as_they_were_are_not_read_again_and_the_others_are() {
     let site = many();
-    // What was written a moment ago may be written again, and is not told by its times.
+    // The times of a recent write are too coarse to prove that a file is unchanged.
     thread::sleep(Duration::from_secs(4));
     let start = || TestServer::start(site.folder(), &["--state", "state"]);
     let written = |number: usize| {
@@ -176,7 +176,7 @@ fn folders_that_are_as_they_were_are_not_read_again_and_the_others_are() {
         assert!(says(&server, number).contains(&format!("Tenant number {number}.")));
     }
     wait("what was read of the other one", || written(7) != before[7]);
-    // What is written at the next save of any is written after what a start has found.
+    // Later saves are written after the findings of the startup.
     drop(server);
     let changed = (0..MANY).filter(|number| written(*number) != before[*number]);
     assert_eq!(changed.collect::<Vec<_>>(), [7]);
@@ -202,9 +202,9 @@ fn a_tenant_of_two_thousand_pages_that_wakes_stalls_no_neighbour() {
     let server = TestServer::start_at_once(site.folder(), &[]);
     thread::scope(|scope| {
         let asked = scope.spawn(|| server.get(&server.domain(), "/large"));
-        // It has all threads that there are by now.
+        // All threads have started by then.
         thread::sleep(Duration::from_millis(100));
-        // Neighbours that were requested before, and such that wait to be rendered.
+        // Requested tenants and pending ones.
         for number in (0..MANY).step_by(30).chain((0..MANY).step_by(30)) {
             assert!(says(&server, number).contains(&format!("Tenant number {number}.")));
         }

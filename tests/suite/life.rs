@@ -1,4 +1,4 @@
-//! How the program begins and ends: handed-over sockets, what it tells its supervisor, signals, restarts under load.
+//! Startup and shutdown: inherited sockets, messages to the supervisor, signals, restarts under load.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rowhouse_tests::{TestServer, TestSite, address_in, binary, fixture};
 
-/// What systemd would be: it holds the listening socket, and hears what the program says of itself.
+/// A supervisor like systemd: it holds the listening socket, and gets the program's messages.
 struct Supervisor {
     socket: TcpListener,
     told: UnixDatagram,
@@ -38,7 +38,7 @@ impl Supervisor {
         self.socket.local_addr().expect("an address")
     }
 
-    /// Starts the program with the socket as its third descriptor, as `sd_listen_fds(3)` has it.
+    /// Starts the program with the socket as descriptor 3 (`sd_listen_fds(3)`).
     fn start(&self, folder: &Path, more: &[&str]) -> Child {
         let socket: OwnedFd = self.socket.try_clone().expect("a socket").into();
         Command::new("sh")
@@ -63,7 +63,7 @@ impl Supervisor {
             .expect("a started server")
     }
 
-    /// Waits until the program says something that begins like this.
+    /// Waits until the program sends a message that begins with `line`.
     fn hears(&self, line: &str) -> String {
         let mut message = [0; 1024];
         loop {
@@ -167,7 +167,7 @@ fn the_supervisor_is_told_of_reloads_and_of_the_end() {
     assert_eq!(running.wait().expect("an end").code(), Some(0));
 }
 
-/// A request that is in flight for as long as the socket is open: its head has no end yet.
+/// Opens a request whose head is incomplete, so it is in flight as long as the socket is open.
 fn unfinished(server: &TestServer) -> TcpStream {
     let mut socket = TcpStream::connect(server.visitors).expect("a connection");
     write!(socket, "GET /about HTTP/1.1\r\n").expect("half a request");
@@ -277,7 +277,7 @@ fn a_reload_while_draining_makes_nothing_ready() {
     assert_eq!(server.wait(), Some(2));
 }
 
-/// Starts the program with so many descriptors (`ulimit -n`), and finds its addresses in its log.
+/// The program with a limit of descriptors (`ulimit -n`), and its addresses from its log.
 struct Limited {
     child: Child,
     log: tempfile::NamedTempFile,
@@ -318,7 +318,7 @@ impl Limited {
         line.map(ToOwned::to_owned)
     }
 
-    /// The value of a metric without labels.
+    /// Returns the value of a metric without labels.
     fn metric(&self, name: &str) -> u64 {
         let mut socket = TcpStream::connect(self.operators).expect("a connection");
         socket

@@ -1,4 +1,4 @@
-//! Content that asks for more than a machine can do meets a limit with a clear message, in good time, and its neighbour is served as before.
+//! Content that needs more than a machine has meets a limit with a clear message, in time, and other tenants are served as before.
 
 use std::fs;
 use std::process::Command;
@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use rowhouse_tests::TestSite;
 
-/// Far more than any of these takes, and far less than they ask for.
+/// Far more than the program takes, and far less than the content would take without a limit.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Reloads a changed street, and says what there is to say; the neighbour `home` must be served.
+/// Reloads the changed deployment, and returns the report. The tenant `home` must be served.
 fn report(site: &mut TestSite) -> String {
     let begin = Instant::now();
     site.reload();
@@ -28,7 +28,7 @@ fn says(text: &str, expected: &[&str]) {
     }
 }
 
-/// The theme's layout of pages with something before its footer.
+/// Adds a template before the footer of the theme's layout `page`.
 fn layout(site: &mut TestSite, template: &str) {
     site.edit(
         "themes/base/layouts/page.html",
@@ -218,7 +218,7 @@ fn pages_that_come_to_too_much_html_are_refused_as_a_whole() {
     let before = site
         .page("app.studio.example", "", "/terms")
         .expect("a page");
-    // Quotes within quotes: a character of the page becomes two tags.
+    // Nested quotes: each character of the page becomes two tags.
     let quotes = format!("{} deep\n\n", ">".repeat(100)).repeat(1_000);
     for number in 0..200 {
         let text = format!("---\ntitle: Page {number}\n---\n{quotes}");

@@ -1,6 +1,6 @@
-//! Proves that every address in every page of every mount leads somewhere: links, scripts, styles, pictures, drawings.
+//! Checks every address in every page of every mount: links, scripts, styles, images, drawings.
 //!
-//! The snapshot itself is asked, with the same function that answers visitors.
+//! The snapshot responds by the same function that serves visitors.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,12 +13,12 @@ use server::response::respond::{RequestHead, respond};
 
 const ORIGIN: &str = "https://studio.example";
 
-/// The status that a host answers a path with.
+/// Returns the status of a path of a host.
 fn status(site: &TestSite, host: &str, path: &str) -> u16 {
     answer(site, host, path, &[]).status().as_u16()
 }
 
-/// What a host answers a path with, asked with these header fields.
+/// Returns the response for a path of a host, requested with these header fields.
 pub(crate) fn answer(
     site: &TestSite,
     host: &str,
@@ -44,7 +44,7 @@ pub(crate) fn answer(
     response.map(|body| body.in_memory().cloned().expect("a body in memory"))
 }
 
-/// The values of attributes that name addresses.
+/// Returns the values of attributes that contain addresses.
 pub(crate) fn addresses(html: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let values = |attribute: &str| {
@@ -67,7 +67,7 @@ pub(crate) fn addresses(html: &str) -> BTreeSet<String> {
     found
 }
 
-/// Each page of a host with its path.
+/// Returns each page of a host with its path.
 fn pages<'a>(prefix: &'a str, mount: &'a Mount) -> impl Iterator<Item = (String, String)> + 'a {
     let pages = mount.pages.get().expect("rendered");
     pages
@@ -81,7 +81,7 @@ fn pages<'a>(prefix: &'a str, mount: &'a Mount) -> impl Iterator<Item = (String,
         .filter(|(_, text)| text.starts_with("<!doctype html>"))
 }
 
-/// What leads nowhere, by the page that it stands on.
+/// Returns the number of checked addresses, and the broken ones by page.
 fn broken(site: &TestSite) -> (usize, BTreeMap<String, Vec<String>>) {
     let mut checked = 0;
     let mut broken: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -119,7 +119,7 @@ fn broken(site: &TestSite) -> (usize, BTreeMap<String, Vec<String>>) {
     (checked, broken)
 }
 
-/// What leads nowhere on the pages of one tenant, once its pictures are drawn, and how many addresses all pages have.
+/// Renders all images. Returns the number of checked addresses, and the broken ones on pages of one tenant.
 pub(crate) fn broken_of(
     site: &mut TestSite,
     tenant: &str,
@@ -136,7 +136,7 @@ fn every_address_in_every_mount_leads_somewhere() {
     site.draw();
     let (checked, mut broken) = broken(&site);
     assert!(checked > 2_000, "only {checked} addresses were looked at");
-    // The sixth card is known to lead to a page that is not there.
+    // The sixth card links to a page that is known to be missing.
     if let Some(projects) = broken.get_mut("studio.example/projects") {
         projects.retain(|address| address != "/projects/after");
     }

@@ -51,7 +51,7 @@ fn a_log_that_nobody_reads_holds_no_response_up() {
     let mut server = TestServer::start_unread(&fixture("sites"), &["--access-log", "json"]);
     let mut socket = TcpStream::connect(server.visitors).expect("a connection");
     let request = format!("HEAD /about HTTP/1.1\r\nhost: {}\r\n\r\n", server.domain());
-    // Their lines, some 200 bytes each, fill the pipe and all that may wait many times over.
+    // Each line has about 200 bytes, so these fill the pipe and the queue many times over.
     let hundred = request.repeat(100);
     let begin = Instant::now();
     for _ in 0..300 {
@@ -120,7 +120,7 @@ fn the_access_log_is_in_words_and_has_an_address_when_that_is_asked_for() {
     }
 }
 
-/// Whether a page comes, and a connection with something that is no HTTP ends.
+/// Whether a page is served, and a connection that sends no HTTP ends.
 fn answers(address: &str) -> bool {
     let asked = |request: &str| {
         let mut socket = TcpStream::connect(address).ok()?;
@@ -142,13 +142,13 @@ fn end(server: &mut Child) {
 
 #[test]
 fn a_terminal_gets_words_and_everything_else_json() {
-    // A state that cannot be kept is told; folders that are not there end the program soon after.
+    // An unwritable state is reported; missing folders then end the program.
     let serve = format!(
         "{} serve --tenants /dev/null/none --state /dev/null/none --listen 127.0.0.1:0 --admin 127.0.0.1:0",
         binary().display()
     );
     let told = "nothing is kept for the next start";
-    // `script` (bsdutils) runs it on a terminal of its own.
+    // `script` (bsdutils) runs the program on a terminal.
     let terminal = Command::new("script")
         .args(["--quiet", "--command", &serve, "/dev/null"])
         .stdin(Stdio::null())
@@ -168,7 +168,7 @@ fn a_terminal_gets_words_and_everything_else_json() {
     assert_eq!(line["level"], "WARN");
 }
 
-/// Reads as many responses without a body.
+/// Reads `count` responses without a body.
 fn read_heads(socket: &mut TcpStream, count: usize) {
     let (mut ends, mut last, mut part) = (0, [0; 4], [0; 8192]);
     while ends < count {
@@ -182,7 +182,7 @@ fn read_heads(socket: &mut TcpStream, count: usize) {
     }
 }
 
-/// What a collector is sent first.
+/// Returns the first request to a collector.
 fn one_export(collector: &TcpListener) -> Vec<u8> {
     let (mut socket, _) = collector.accept().expect("a connection");
     let mut all = Vec::new();

@@ -1,4 +1,4 @@
-//! The end-to-end suite, one module a concern.
+//! The end-to-end suite, one module for each concern.
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 

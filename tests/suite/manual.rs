@@ -1,4 +1,4 @@
-//! The manual: it passes its own check, and is served and written as it should be.
+//! The manual passes its own check, and is served and written correctly.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -48,12 +48,12 @@ fn every_block_of_yaml_or_json_in_the_manual_can_be_read() {
     assert!(blocks > 50, "{blocks}");
 }
 
-/// The manual as it is served, and what it leaves where it was started.
+/// The served manual, and the folder in which it was started.
 struct Served {
     program: Ended,
     address: SocketAddr,
     folder: TempDir,
-    /// What it said until it served.
+    /// The output until the server was ready.
     said: Vec<String>,
 }
 
@@ -132,7 +132,7 @@ fn the_manual_is_served_whatever_the_environment_says_of_another_server() {
     assert_eq!(served.left(), 0, "nothing is left behind");
 }
 
-/// Words of tasks, as an operator or an author types them, with the page that the search of the manual finds.
+/// Words of tasks as an operator or an author types them, with the page that the search of the manual finds.
 const TASKS: [(&str, &str); 24] = [
     ("alert", "/guides/at-night"),
     ("astro", "/guides/migrate"),
@@ -189,7 +189,7 @@ fn search_of_the_manual_finds_each_page_by_the_words_of_its_task() {
     }
 }
 
-/// The section types of a theme inside the program.
+/// Returns the section types of an embedded theme.
 fn kinds(theme: &str) -> Vec<String> {
     let theme = content::theme::load(theme, &content::theme::embedded()).0;
     let theme = theme.expect("a theme");
@@ -281,12 +281,12 @@ fn the_manual_is_written_as_files() {
     assert!(!stderr(&output).contains("note: "), "{}", stderr(&output));
 }
 
-/// A program that ends with the test, however that ends.
+/// A program that ends with the test.
 struct Ended(Child);
 
 impl Drop for Ended {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The program may have ended by itself.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

@@ -1,4 +1,4 @@
-//! Text of a tenant stays text: whatever an author writes into a field, a UI string, a key or a file name, no theme makes an element or an attribute of it.
+//! Text of a tenant stays text: no theme makes an element or an attribute from a field, a UI string, a key or a file name.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,15 +8,15 @@ use content::yaml::parse;
 use rowhouse_tests::{TestSite, text_of, workspace};
 use serde_json::{Map, Value as Json, json};
 
-/// Leaves an attribute, an element, a script and a title, where it is not escaped.
+/// Ends an attribute, an element, a script and a title, if it is not escaped.
 const HOSTILE: &str = "x'\"></script></title></textarea><probe-x> probe-y='\" probe-y=";
 
-/// The same in Markdown, where an element is an error of its own.
+/// Returns the same text for Markdown, where an element is an error.
 fn in_markdown() -> String {
     HOSTILE.replace('<', "\\<")
 }
 
-/// The elements and attributes that hostile text made in a page.
+/// Returns the elements and attributes that hostile text made in a page.
 fn made_by_text(html: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut rest = html;
@@ -50,7 +50,7 @@ fn made_by_text(html: &str) -> Vec<&str> {
     found
 }
 
-/// A value for a schema: hostile text wherever text is free, what the example has elsewhere.
+/// Makes a value for a schema: hostile text where text is free, otherwise the value of the example.
 fn filled(root: &Json, schema: &Json, example: Option<&Json>) -> Option<Json> {
     let schema = referred(root, schema);
     if let Some(constant) = schema.get("const") {
@@ -93,7 +93,7 @@ fn yaml(path: &std::path::Path) -> Json {
     parse(&text, 1).expect("YAML").to_json()
 }
 
-/// UI strings with hostile text before each, and the placeholders as they were.
+/// Puts hostile text before each UI string, and leaves the placeholders.
 fn hostile_strings(strings: &Json) -> Json {
     match strings {
         Json::String(text) => json!(format!("{HOSTILE}{text}")),
@@ -108,7 +108,7 @@ fn hostile_strings(strings: &Json) -> Json {
     }
 }
 
-/// The pages of a hostile tenant in a theme, by their paths.
+/// Returns the pages of a hostile tenant in a theme, by their paths.
 fn pages_in(theme: &str) -> BTreeMap<String, String> {
     let mut site = TestSite::copy_of(&workspace().join("tests/fixtures/german"));
     let folder = site.path("tenants");
@@ -205,10 +205,10 @@ fn pages_in(theme: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// A file whose name is markup, as far as a name can be.
+/// A file name with as much markup as a name can have.
 const FILE: &str = "a'\"><probe-x probe-y='.svg";
 
-/// Links lead to the landing page and pictures to the hostile file: examples name what is not there.
+/// Replaces links by the landing page and images by the hostile file, since examples name missing files.
 fn replace_files(fields: &mut Map<String, Json>) {
     for (name, value) in fields {
         match value {

@@ -1,4 +1,4 @@
-//! Files that pages offer and films that they show.
+//! Files to download, and videos.
 
 use http::header::{
     ACCEPT_RANGES, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_RANGE,
@@ -20,7 +20,7 @@ fn corner(manifest: &str, body: &str) -> TestSite {
     site
 }
 
-/// The one address in a page that holds these words.
+/// Returns the only address in a page that contains these words.
 fn address(site: &TestSite, words: &str) -> String {
     let html = site.page(HOST, "", "/").expect("a page");
     let mut found = addresses(&html).into_iter();
@@ -34,7 +34,7 @@ fn boxed(kind: &[u8; 4], content: &[u8]) -> Vec<u8> {
     [&size.to_be_bytes()[..], kind, content].concat()
 }
 
-/// The header of a film, and something of one.
+/// Returns the header of a video with some data.
 pub(crate) fn film(width: u32, height: u32) -> Vec<u8> {
     let mut header = vec![0; 84];
     header[40..44].copy_from_slice(&0x1_0000_u32.to_be_bytes());
@@ -236,7 +236,7 @@ fn a_download_takes_no_path_of_a_page_and_none_of_the_engines() {
     assert!(text.contains("error[missing-asset]"), "{text}");
 }
 
-/// A manifest with a text for each kind of name.
+/// A manifest with a text for each type of name.
 const TEXTS: &str = "aliases: [/apps/corner]\nfiles:\n  google1a.html: assets/google1a.html\n  BingSiteAuth.xml: assets/bing.xml\n  .well-known/nostr.json: assets/nostr.json\n";
 const MARKUP: &str = "<script>alert(1)</script>";
 

@@ -1,11 +1,11 @@
-//! What one tenant can cost in memory, whatever it holds: the whole program stays below what its unit gives it (`MemoryMax`).
+//! The memory that one tenant can use: the program stays below the limit of its unit (`MemoryMax`).
 
 use std::fs;
 use std::time::{Duration, Instant};
 
 use rowhouse_tests::{Process, TestServer, TestSite};
 
-/// `MemoryMax` of the deployment.
+/// `MemoryMax` of the unit.
 const MOST: u64 = 512 << 20;
 const TIMEOUT: Duration = Duration::from_secs(120);
 
@@ -17,7 +17,7 @@ fn wait(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-/// Text that hardly shrinks.
+/// Returns a text that hardly compresses.
 fn text(length: usize) -> Vec<u8> {
     const LETTERS: &[u8] = b"01234567 etaoinshr";
     let mut state = 1_u64;
@@ -34,7 +34,7 @@ fn mebibytes(bytes: u64) -> u64 {
     bytes >> 20
 }
 
-/// The address of a tenant's file, as the page `/data` names it.
+/// Returns the address of a tenant's file, from the page `/data`.
 fn named(server: &TestServer, begin: &str) -> Option<String> {
     let page = server.get("localhost", "/app/data").text();
     let rest = &page[page.find(begin)?..];
@@ -97,7 +97,7 @@ fn texts_take_no_more_than_twice_their_size_while_they_are_replaced() {
     let mut site = TestSite::fixture("sites");
     let page = "---\ntitle: Data\n---\n![First](text-0.txt)\n";
     site.write("tenants/app/pages/data.md", page);
-    // Two that are compressed in every way, and four that are too large for that.
+    // Two files that are compressed in every encoding, and four that are too large for that.
     let mut text = text(8 << 20);
     let mut write = |site: &mut TestSite, round: u8| {
         for number in 0..6 {
@@ -114,7 +114,7 @@ fn texts_take_no_more_than_twice_their_size_while_they_are_replaced() {
     let before = first();
     write(&mut site, 1);
     wait("the new file", || first() != before);
-    // 34 MiB of before and of now, each with encodings of no more than that, what is replaced, and what is written.
+    // 34 MiB of old and of new files, encodings of the same size at most, replaced files, and files to write.
     let peak = Process(server.id()).peak();
     assert!(peak < 320 << 20, "{} MiB", mebibytes(peak));
 }
@@ -153,7 +153,7 @@ fn a_film_that_is_too_large_for_memory_takes_none_and_comes_in_parts() {
     let more = own().saturating_sub(before);
     assert!(more < 48 << 20, "{} MiB", mebibytes(more));
 
-    // There is an end to it, and it is the tenant's own error.
+    // A file above the limit is an error of its own tenant.
     let huge = fs::File::create(site.path("tenants/app/assets/huge.zip")).expect("a file");
     huge.set_len(300 << 20).expect("a file with holes");
     wait("an error", || server.log().contains("assets/huge.zip"));

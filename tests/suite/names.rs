@@ -1,4 +1,4 @@
-//! Nothing of one customer is welded into the engine or the themes: no tenant, no company, no town, no section type.
+//! The engine and the themes contain no name of a customer: no tenant, company, town or section type.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,7 +10,7 @@ fn root() -> PathBuf {
     tests.parent().expect("the workspace").to_owned()
 }
 
-/// The files below a folder that git knows or would take.
+/// Returns the files below a folder that git tracks or would add.
 fn files(folder: &str) -> Vec<String> {
     let output = Command::new("git")
         .args([
@@ -29,7 +29,7 @@ fn files(folder: &str) -> Vec<String> {
     there.map(ToOwned::to_owned).collect()
 }
 
-/// What belongs to the tenants and the themes: the tenants' names, and of the company its names and towns.
+/// Returns names that belong to tenants and themes: names of tenants, and the company's names and towns.
 fn names() -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for entry in fs::read_dir(root().join("tenants")).expect("the tenants") {
@@ -51,7 +51,7 @@ fn names() -> BTreeSet<String> {
     names
 }
 
-/// What of a source file is no test.
+/// Returns the part of a source file without tests.
 fn program(text: &str) -> &str {
     text.split("#[cfg(test)]").next().unwrap_or(text)
 }

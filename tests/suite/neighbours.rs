@@ -1,4 +1,4 @@
-//! A broken neighbour of every kind that there is a fixture for leaves the bytes of the six tenants as they are, and their answers as quick.
+//! A broken tenant of every fixture changes neither the bytes nor the response times of the six tenants.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,12 +12,12 @@ use tempfile::TempDir;
 
 /// Far more than a change takes, since the tests share their machine.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// What nobody should wait for an answer, however busy the machine is that the tests share.
+/// The longest response time on a busy machine that other tests share.
 const SLOW: Duration = Duration::from_secs(20);
-/// Answers that a visitor gets at least while a neighbour comes and goes, which takes hundreds of milliseconds.
+/// The least number of responses while a tenant is added and removed, which takes hundreds of milliseconds.
 const ANSWERS: usize = 10;
 
-/// Every page of the six tenants, by host and path.
+/// Returns every page of the six tenants, by host and path.
 fn pages(folder: &Path, origin: &str) -> Vec<(String, String)> {
     let routes = std::process::Command::new(rowhouse_tests::binary())
         .args(["routes", "--format", "json", "--origin", origin])
@@ -37,7 +37,7 @@ fn ask(visitor: &mut Visitor, port: u16, page: &(String, String)) -> Answer {
     answer.unwrap_or_else(|error| panic!("{host}{}: {error}", page.1))
 }
 
-/// The tenants by state, and whether each has something to correct.
+/// Returns the state of each tenant, and whether it has findings.
 fn states(server: &TestServer) -> BTreeMap<String, String> {
     let tenants = server.operator("/tenants").text();
     let tenants: Vec<serde_json::Value> = serde_json::from_str(&tenants).expect("JSON");
@@ -85,7 +85,7 @@ fn a_broken_neighbour_of_any_kind_changes_nothing_for_the_others() {
 
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
-        // A failed assertion must end the visitor too, or the scope would wait for it.
+        // A failed assertion must end the visitor, too; otherwise the scope waits for it.
         let _stop = Stop(&stop);
         let watch = scope.spawn(|| slowest(server.visitors, port, &pages, &stop));
         let mut kinds = 0;
@@ -131,7 +131,7 @@ impl Drop for Stop<'_> {
     }
 }
 
-/// Puts a fixture's tenants beside the six under names that are its own, with its theme where it has one. The names that came, tenants first.
+/// Adds a fixture's tenants to the six under new names, with its theme if it has one. Returns the new names, tenants first.
 fn drop_in(case: &Path, kind: &str, place: &Path) -> Vec<String> {
     let mut names = Vec::new();
     let themes = case.join("themes");
@@ -143,7 +143,7 @@ fn drop_in(case: &Path, kind: &str, place: &Path) -> Vec<String> {
     for tenant in fs::read_dir(case.join("tenants")).expect("tenants") {
         let tenant = tenant.expect("a tenant").path();
         if !tenant.is_dir() {
-            // What its operators wrote is not dropped in with it.
+            // Does not copy the operator's file.
             continue;
         }
         let name = tenant
@@ -165,7 +165,7 @@ fn drop_in(case: &Path, kind: &str, place: &Path) -> Vec<String> {
     names
 }
 
-/// How many answers a visitor gets until told to stop, the longest that one took, and for which page.
+/// Requests pages until stopped. Returns the number of responses, and the longest time with its page.
 fn slowest(
     address: std::net::SocketAddr,
     port: u16,
@@ -214,7 +214,7 @@ fn a_tenant_that_takes_long_holds_up_nobody() {
             thread::sleep(Duration::from_millis(1));
         }
     };
-    // The start has not waited for it.
+    // Startup has not waited for it.
     wait("/large/page-7", "As it was.");
 
     page(7, "As it is.");
@@ -227,7 +227,7 @@ fn a_tenant_that_takes_long_holds_up_nobody() {
     );
     wait("/large/page-7", "As it is.");
 
-    // What comes while it is in flight is not lost.
+    // A change during the reload is not lost.
     page(8, "One change.");
     thread::sleep(Duration::from_millis(200));
     page(8, "Another change.");

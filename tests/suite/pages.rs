@@ -1,4 +1,4 @@
-//! What a folder becomes: pages, heads, structured data, links under every mount, to the byte.
+//! The compiled pages of a folder, to the byte: text, heads, structured data, links under every mount.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -8,7 +8,7 @@ use release::snapshot::{Coding, HostEntry, Resource};
 use rowhouse_tests::{TestSite, expect_text, fixture, text_of, workspace};
 use tempfile::TempDir;
 
-/// Every place of the fixture that has pages: host and prefix.
+/// Every address of the fixture that has pages: host and prefix.
 const PLACES: [(&str, &str); 4] = [
     ("studio.example", ""),
     ("studio.example", "/app"),
@@ -267,7 +267,7 @@ fn files_that_older_pages_ask_for_live_on_for_a_day() {
         assert_eq!(doors(&site).len(), 1 + change);
         assert_eq!(drawings(&site), 1 + change);
     }
-    // The first was replaced at eleven, the second at twelve.
+    // The first file was replaced at eleven, the second at twelve.
     site.reload_at("2026-11-22T11:30:00Z");
     assert!(!doors(&site).contains(&first[0]));
     assert_eq!((doors(&site).len(), drawings(&site)), (5, 5));
@@ -453,7 +453,7 @@ fn sections_of_a_group_stand_in_one_part_that_links_can_name() {
     assert!(!about.contains("Send Message"), "{about}");
 }
 
-/// The files of fonts that a page preloads, and those of its upright letters that its style names, by their names without a hash.
+/// Returns the font files that a page preloads, and the upright ones that its style names, by their names without a hash.
 fn fonts_of(html: &str) -> (Vec<String>, Vec<String>) {
     let named = |text: &str| {
         let (_, file) = text.split_once("/assets/").expect("a file");

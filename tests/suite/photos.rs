@@ -1,4 +1,4 @@
-//! How many bytes a photo costs a visitor, and what stands in its place until it is there.
+//! The bytes of a photo for a visitor, and the colour before it is loaded.
 
 use std::io::Cursor;
 
@@ -13,10 +13,10 @@ use crate::links::answer;
 
 const HOST: &str = "corner.studio.example";
 
-/// A picture like a photo: shapes of every size, from half of the picture down to a pixel.
+/// Makes an image like a photo: shapes of every size, from half of the image to a pixel.
 ///
-/// Photos have about as much contrast in each octave of sizes (their spectrum falls with the square of the frequency), but for the finest, which lens and sensor blur, and where some noise is left. It is not the same everywhere: what is light, such as a sky or a wall, is smooth.
-/// Noise alone would be unfair: no photo is like that, and nothing makes it smaller.
+/// Photos have about the same contrast in each octave of sizes (their spectrum falls with the square of the frequency), except the finest, which lens and sensor blur, and which has some noise. Bright areas, such as a sky or a wall, are smooth.
+/// Pure noise would be unrealistic: no photo is like that, and no encoder makes it smaller.
 fn photo(width: u32, height: u32) -> Vec<u8> {
     const OCTAVES: u32 = 10;
     let mut state = 1_u32;
@@ -28,11 +28,10 @@ fn photo(width: u32, height: u32) -> Vec<u8> {
             .resize_exact(side(width), side(height), filter)
             .into_rgb8();
         // In levels of 256.
-        // In levels of 256.
         let contrast = if octave == 1 { 6 } else { 22 };
         for pixel in next.pixels_mut() {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            // Light and shade, and a little of colour.
+            // Light and shade, and a little colour.
             let [_, tint, fine, light] = state.to_le_bytes().map(|byte| i16::from(byte) - 128);
             let is_smooth = octave < 6 && pixel.0[1] > 128;
             let contrast = if is_smooth { contrast / 3 } else { contrast };
@@ -80,7 +79,7 @@ fn between<'a>(text: &'a str, start: &str, end: &str) -> &'a str {
     rest.split(end).next().unwrap_or_default()
 }
 
-/// What a browser loads for a window of a width in CSS pixels, with so many dots to a pixel: the smallest of the set that has enough of them (HTML, section 4.8.4.3.7, as Chromium does it).
+/// Returns the file that a browser loads for a window width in CSS pixels and a pixel density: the smallest file that is large enough (HTML, section 4.8.4.3.7, as in Chromium).
 fn chosen(html: &str, window: u32, dots: u32) -> (String, u32) {
     assert_eq!(
         between(html, " sizes=\"", "\""),
@@ -103,7 +102,7 @@ fn chosen(html: &str, window: u32, dots: u32) -> (String, u32) {
 #[test]
 fn a_photo_costs_a_phone_60_kilobytes_and_a_desk_250() {
     let original = photo(4_000, 3_000);
-    // What a phone writes has as much in it, and a check that is too easy is none.
+    // A photo of a phone has as many details; with fewer, the check would be too easy.
     assert!(original.len() > 2_000_000, "{} bytes", original.len());
     let mut site = corner("![A hall](hall.jpg)");
     site.write("tenants/corner/assets/hall.jpg", &original)
@@ -124,7 +123,7 @@ fn a_photo_costs_a_phone_60_kilobytes_and_a_desk_250() {
         assert_eq!(found.headers()[CONTENT_TYPE], "image/webp");
         let bytes = found.body().len();
         assert!(bytes <= most, "{window} px, {dots} dots: {bytes} bytes");
-        // It is a picture, and not an empty one.
+        // The file is an image, and not an empty one.
         assert!(bytes > most / 10, "{window} px, {dots} dots: {bytes} bytes");
     }
 }

@@ -1,4 +1,4 @@
-//! Pictures as authors name them: in sizes that fit, without what their makers did not mean to tell, and never worse than the original.
+//! Images of authors: in sizes that fit, without private metadata, and never worse than the original.
 
 use std::io::Cursor;
 
@@ -18,7 +18,7 @@ const PLACES: [(&str, &str); 3] = [
 ];
 const PLACE: &[u8] = b"GPS 41.8781 N, 87.6298 W";
 
-/// Something like a photo: soft, with noise.
+/// Makes a smooth image with noise, like a photo.
 pub(crate) fn photo(width: u32, height: u32) -> Vec<u8> {
     let mut state = 1_u32;
     let pixels = RgbImage::from_fn(width, height, |x, y| {
@@ -36,7 +36,7 @@ fn coded(image: &DynamicImage, format: ImageFormat) -> Vec<u8> {
     bytes.into_inner()
 }
 
-/// The same as a phone writes it: with its place, and lying on its side.
+/// Adds Exif data as a phone does, with a location and an orientation.
 fn with_exif(jpeg: &[u8], orientation: u8) -> Vec<u8> {
     let mut block = b"Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0".to_vec();
     block.extend([orientation, 0, 0, 0, 0, 0, 0, 0]);
@@ -57,7 +57,7 @@ fn corner(body: &str) -> TestSite {
     site
 }
 
-/// The sizes that a page names, with their widths.
+/// Returns the files of an image on a page, with their widths.
 fn sizes(html: &str) -> Vec<(String, u32)> {
     let set = html.split(" srcset=\"").nth(1).unwrap_or_default();
     let set = set.split('"').next().unwrap_or_default();
@@ -99,7 +99,7 @@ fn a_photo_comes_in_the_size_that_fits_and_says_how_large_it_is() {
         assert_eq!(found, [360, 720, 1080, 1440, 1600]);
     }
 
-    // Until a size is made, its address leads to the original, and nobody remembers that.
+    // Until a size is made, its address redirects to the original, and the redirect is not cached.
     let html = site.page("studio.example", "/corner", "/").expect("a page");
     let original = source(&html);
     for (path, _) in sizes(&html) {
@@ -159,7 +159,7 @@ fn what_a_photo_tells_of_its_place_is_nowhere_in_what_is_served() {
         .reload()
         .draw();
     let html = site.page(HOST, "", "/").expect("a page");
-    // It was taken upright.
+    // The photo was taken upright.
     assert!(html.contains(" width=\"600\" height=\"900\""), "{html}");
     let files = site.exported(Options::default()).expect("files");
     for (file, bytes) in &files {
@@ -173,7 +173,7 @@ fn what_a_photo_tells_of_its_place_is_nowhere_in_what_is_served() {
         let size = imagesize::blob_size(&bytes).expect("a picture");
         assert_eq!(size.width as u32, width);
         assert!(size.height > size.width, "{path} lies");
-        // The left edge of the turned picture is the lower edge of the one that lies: there, green is strong.
+        // The left edge of the turned image is the lower edge of the stored one, where green is strong.
         let pixels = image::load_from_memory(&bytes)
             .expect("a picture")
             .into_rgb8();
@@ -189,7 +189,7 @@ fn a_screenshot_loses_nothing_and_what_moves_or_is_small_stays_as_it_is() {
         _ => image::Rgb([20, 60, 120]),
     });
     let mut noisy = screen.clone();
-    // So that it is worth being made smaller.
+    // Makes the PNG compressible, so that smaller sizes are worth it.
     for (number, pixel) in noisy.pixels_mut().enumerate().take(9_000) {
         *pixel = image::Rgb([
             (number % 251) as u8,
@@ -275,7 +275,7 @@ fn a_picture_that_changes_has_other_addresses_and_the_old_ones_lead_to_the_old_p
         let found = answer(&site, HOST, &format!("/assets/{location}"), &[]);
         assert!(found.body() == &bytes, "{path}");
     }
-    // What was made of it is there as it was.
+    // The variants are still there.
     let made = |site: &TestSite| {
         let answers = after.iter().map(|(path, _)| answer(site, HOST, path, &[]));
         answers

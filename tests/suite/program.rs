@@ -1,4 +1,4 @@
-//! The program as its users run it: commands, signals, and the real tenants over HTTP.
+//! The program as its users run it: commands, signals, and the six sites over HTTP.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -275,7 +275,7 @@ fn sarif_has_a_rule_and_a_region_for_every_result() {
         &["check", "--format", "sarif"],
     );
     let log: serde_json::Value = serde_json::from_slice(&check.stdout).expect("JSON");
-    // What the schema of SARIF 2.1.0 requires of a log, a run, a driver, a rule and a result.
+    // The parts that the schema of SARIF 2.1.0 requires of a log, a run, a driver, a rule and a result.
     assert_eq!(log["version"], "2.1.0");
     assert!(
         log["$schema"]
@@ -416,7 +416,7 @@ fn each_request_is_one_line_of_the_access_log_that_no_client_wrote() {
         .map(|line| serde_json::from_str(line).expect("a line of JSON"))
         .filter(|line: &serde_json::Value| line["duration_us"].is_u64())
         .collect();
-    // Each worker hands its lines over in its own time.
+    // Each worker writes its lines independently.
     lines.sort_by_key(|line| line["status"].as_u64());
     let told: Vec<_> = lines
         .iter()

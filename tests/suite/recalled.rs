@@ -1,4 +1,4 @@
-//! A tenant that is as it was is not rendered again: what a process with a state serves and says is what one without it does.
+//! An unchanged tenant is not rendered again: a process with a state serves and reports the same as a process without one.
 
 use std::fs;
 use std::path::PathBuf;
@@ -30,7 +30,7 @@ fn the_same_bytes_come_from_the_state() {
     };
     assert_eq!(process.run(), 0, "a state that is empty");
     let before = written();
-    // Those of two tenants and of the themes; the islands' modules are compressed when they are built.
+    // Tables of two tenants and of the themes; the islands' modules are compressed at build time.
     assert_eq!(before.len(), 3, "{before:?}");
     assert_eq!(process.run(), 2, "a state that is full");
     assert_eq!(
@@ -98,12 +98,12 @@ fn pictures_that_nobody_had_asked_for_are_drawn_from_what_was_kept() {
     assert_eq!(process.run(), 2, "it is drawn, and nothing rendered");
 }
 
-/// A process that begins, serves all and ends.
+/// A process that starts, serves all pages and ends.
 struct Process {
     places: Places,
     state: PathBuf,
     now: &'static str,
-    /// Whether pictures are drawn.
+    /// Whether images are rendered.
     draws: bool,
 }
 
@@ -124,7 +124,7 @@ impl Process {
         }
     }
 
-    /// Runs with the state. What it serves and says is what one without it does. How many tenants it did not render.
+    /// Runs with the state, and compares the result with a process without it. Returns the number of tenants that were not rendered.
     #[track_caller]
     fn run(&self) -> u64 {
         let kept = Persisted::open(&self.state, &self.places, KEEP);
@@ -166,7 +166,7 @@ impl Process {
     }
 }
 
-/// A resource's bytes in every encoding.
+/// Returns the bytes of a resource in every encoding.
 fn codings(resource: &Resource) -> Vec<(Coding, Vec<u8>)> {
     match resource {
         Resource::Body(body) => {

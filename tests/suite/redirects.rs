@@ -1,4 +1,4 @@
-//! Paths that have moved lead on, in the mount that the visitor is in.
+//! Moved paths redirect within the mount of the request.
 
 use rowhouse_tests::{TestServer, TestSite, fixture};
 

@@ -1,4 +1,4 @@
-//! The reference of the manual: it says of every key, flag, metric and error of the program that it is there, and of none that is not.
+//! The reference of the manual lists every key, flag, metric and error of the program, and no other.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::program::{run, stdout};
 
-/// A page's Markdown by its path within `pages`.
+/// Returns each page's Markdown by its path within `pages`.
 pub(crate) fn pages() -> BTreeMap<String, String> {
     let files = rowhouse::manual::files().expect("the manual");
     let pages = files.into_iter().filter_map(|(path, bytes)| {
@@ -27,7 +27,7 @@ fn reference(name: &str) -> String {
         .expect("a page of the reference")
 }
 
-/// What stands between backticks at the beginning of lines with this prefix: headings, or terms of definitions.
+/// Returns the text between backticks at the beginning of lines with this prefix: headings, or terms of definitions.
 fn terms(text: &str, prefix: &str) -> Vec<String> {
     let begin = format!("{prefix}`");
     let lines = text.lines().filter_map(|line| line.strip_prefix(&begin));
@@ -35,7 +35,7 @@ fn terms(text: &str, prefix: &str) -> Vec<String> {
     terms.map(ToOwned::to_owned).collect()
 }
 
-/// Terms of definitions: a line that the next one, with a colon, explains.
+/// Returns the terms of definitions: lines before a line with a colon.
 fn defined(text: &str) -> BTreeSet<String> {
     let lines: Vec<&str> = text.lines().collect();
     let pairs = lines.windows(2).filter(|pair| pair[1].starts_with(": "));
@@ -56,7 +56,7 @@ fn same(what: &str, manual: &BTreeSet<String>, program: &BTreeSet<String>) {
     assert!(!program.is_empty(), "{what}: none at all");
 }
 
-/// The dotted paths of all keys of a schema, in the way in which the manual writes them.
+/// Collects the dotted paths of all keys of a schema, as the manual writes them.
 fn keys(root: &Json, schema: &Json, path: &str, found: &mut BTreeSet<String>) {
     if let Some(reference) = schema["$ref"].as_str() {
         let inner = root
@@ -159,7 +159,7 @@ fn every_kind_of_section_is_in_the_manual_with_its_keys() {
     }
 }
 
-/// The commands that the program has, and the flags of each.
+/// Returns the commands of the program, and the flags of each.
 fn commands() -> BTreeMap<String, BTreeSet<String>> {
     let help = stdout(&run(&workspace(), &["--help"]));
     let listed = help.split("Commands:\n").nth(1).expect("commands");
@@ -231,7 +231,7 @@ fn no_page_names_a_flag_a_variable_or_a_metric_that_there_is_not() {
         for variable in variables(&text) {
             assert!(known.contains(&variable), "{path} names {variable}");
         }
-        // Between backticks is what the text says of this program; blocks have commands of others, too.
+        // Text between backticks is about this program; code blocks may have commands of other programs.
         let blocks: Vec<&str> = text.split("```").step_by(2).collect();
         for code in blocks.concat().split('`').skip(1).step_by(2) {
             let first = code.split([' ', '=']).next().unwrap_or("");
@@ -249,7 +249,7 @@ fn no_page_names_a_flag_a_variable_or_a_metric_that_there_is_not() {
     }
 }
 
-/// Flags of other programs that a text names.
+/// Flags of other programs that the manual names.
 const FOREIGN: [&str; 3] = ["--format", "--stop-timeout", "--help"];
 
 #[test]
@@ -286,7 +286,7 @@ fn every_metric_of_a_running_server_is_in_the_manual() {
     );
 }
 
-/// The labels that an exposition has, by the name that the manual gives a metric: without what a histogram adds to it.
+/// Returns the labels in an exposition by metric, without those that a histogram adds.
 fn labels_of(exposed: &str, metrics: &BTreeSet<String>) -> BTreeMap<String, BTreeSet<String>> {
     let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for line in exposed.lines().filter(|line| !line.starts_with('#')) {
@@ -373,7 +373,7 @@ fn every_address_that_the_engine_keeps_for_itself_is_in_the_manual() {
     let manual = defined(&reference("addresses"));
     assert!(program.len() > 10, "{program:?}");
     assert!(program.is_subset(&manual), "{program:?} {manual:?}");
-    // The program's own answers while authors write, and the parts of a sitemap, have names that are made elsewhere.
+    // Addresses of `serve --dev` and the parts of a sitemap have computed names.
     assert_eq!(manual.len(), program.len() + 3, "{manual:?}");
 }
 
@@ -403,7 +403,7 @@ fn the_examples_of_the_reference_have_every_key_and_no_error() {
     }
 }
 
-/// Whether a key with a name in it is one that the schema has with a star.
+/// Whether a key with a name matches a key of the schema with a star.
 fn same_shape(given: &str, wanted: &str) -> bool {
     let parts = |path: &str| path.split('.').map(ToOwned::to_owned).collect::<Vec<_>>();
     let (given, wanted) = (parts(given), parts(wanted));

@@ -1,4 +1,4 @@
-//! `--state DIR`: the last releases of each tenant, to list, compare and go back to, by the commands that operators have.
+//! `--state DIR`: listing, comparing and restoring the last releases of each tenant, by the commands for operators.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -21,7 +21,7 @@ fn wait(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// What a command prints, and its exit code.
+/// Returns the exit code and the output of a command.
 fn run(server: &TestServer, command: &[&str]) -> (Option<i32>, String) {
     let output = Command::new(binary())
         .args(command)
@@ -41,13 +41,13 @@ fn done(server: &TestServer, command: &[&str]) -> String {
     text
 }
 
-/// The releases of the tenant, newest first.
+/// Returns the releases of the tenant, newest first.
 fn releases(server: &TestServer) -> Vec<serde_json::Value> {
     let text = done(server, &["releases", "app", "--format", "json"]);
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// The numbers of the releases that are kept, newest first.
+/// Returns the numbers of the stored releases, newest first.
 fn numbers(server: &TestServer) -> Vec<u64> {
     let numbers = releases(server).into_iter();
     let numbers = numbers.map(|release| release["number"].as_u64());
@@ -71,7 +71,7 @@ fn save(street: &Street, words: &str) {
     );
 }
 
-/// A server whose tenant has three releases: as it was, `first` and `second`.
+/// Starts a server whose tenant has three releases: the fixture, `first` and `second`.
 fn served(street: &Street) -> TestServer {
     let server = street.serve();
     wait("the release of the start", || numbers(&server) == [1]);
@@ -132,12 +132,12 @@ fn an_older_release_is_served_at_once_and_stays_until_the_folder_is_followed_aga
         assert!(says(&server, "first"), "it is served when the command ends");
         let took = begin.elapsed();
         is_over.store(true, Relaxed);
-        // Measured at a tenth of it; this machine has others to serve.
+        // Ten times the measured time, since the machine is busy.
         assert!(took < Duration::from_secs(10), "{took:?}");
         load.join().expect("no request failed")
     });
     assert!(asked > 0);
-    // The folder is read and reported, and not served.
+    // The folder is read and reported, but not served.
     save(&street, "third");
     wait("the release of the folder", || numbers(&server)[0] == 4);
     assert!(says(&server, "first"));
@@ -150,7 +150,7 @@ fn an_older_release_is_served_at_once_and_stays_until_the_folder_is_followed_aga
     );
     let warning = "warning[pinned]: release 2 is served, whatever this folder says";
     assert!(checked(&street).contains(warning), "{}", checked(&street));
-    // A new process goes on with it, theme and all.
+    // A new process continues with the pinned release and its theme.
     let drawing = |page: &str| {
         let (_, rest) = page.split_once("url(\"").expect("an address");
         rest.split('"').next().expect("an end").to_owned()
@@ -172,7 +172,7 @@ fn an_older_release_is_served_at_once_and_stays_until_the_folder_is_followed_aga
     assert!(!checked(&street).contains("pinned"));
 }
 
-/// What `check` says of the folders and the state.
+/// Returns the output of `check` for the folders and the state.
 fn checked(street: &Street) -> String {
     let output = Command::new(binary())
         .args(["check", "--state", "state"])
@@ -198,7 +198,7 @@ fn without_a_state_or_a_server_the_commands_say_so() {
     assert!(said.contains("rowhouse serve"), "{said}");
 }
 
-/// The number of the pinned release, where one is pinned.
+/// Returns the number of the pinned release.
 fn pinned(server: &TestServer) -> Option<u64> {
     let releases = releases(server);
     let pinned = releases.iter().find(|release| release["is_pinned"] == true);
@@ -215,7 +215,7 @@ fn failed_rollback_leaves_tenant_unpinned() {
     let server = serve("http://before.example");
     wait("the release of the start", || numbers(&server) == [1]);
     drop(server);
-    // None of its addresses are those of release 1.
+    // None of the addresses existed in release 1.
     let server = serve("http://after.example");
     wait("the release of the new addresses", || {
         numbers(&server) == [2, 1]
@@ -241,7 +241,7 @@ fn tenant_whose_folder_returns_serves_its_pinned_release() {
     assert_eq!(pinned(&server), Some(2));
 }
 
-/// Tenants enough to fill the queue of the store.
+/// Enough tenants to fill the queue of the store.
 const TENANTS: usize = 96;
 
 #[test]
@@ -285,7 +285,7 @@ fn releases_in_the_queue_are_written_before_the_process_ends() {
     assert_eq!(missing, Vec::<String>::new());
 }
 
-/// Whether a page of a release holds some words.
+/// Whether a page of a release contains some words.
 fn holds(release: &Release, words: &str) -> bool {
     let pages = release
         .places
@@ -329,7 +329,7 @@ fn tenant_that_comes_and_goes_makes_no_release_of_one_whose_pages_stay_as_they_a
         before.contains("Late"),
         "it names the other tenant: {before}"
     );
-    // One that the company lists, and one that no page names.
+    // One tenant that the company lists, and one that no page names.
     for id in ["late", "guest"] {
         let status = || server.get(&server.domain(), &format!("/{id}")).status;
         for _ in 0..2 {
@@ -340,7 +340,7 @@ fn tenant_that_comes_and_goes_makes_no_release_of_one_whose_pages_stay_as_they_a
         }
     }
     assert_eq!(text(&server), before);
-    // Releases are recorded in their order, so that an earlier one would be there by then.
+    // Releases are recorded in order, so an earlier one would exist by then.
     save(&street, "marked");
     wait("the saved page", || says(&server, "marked"));
     wait("its release", || numbers(&server).len() > 1);

@@ -1,4 +1,4 @@
-//! Files with hashed names that were replaced: pages that name them may still be open, or lie in a cache.
+//! Replaced files with hashed names: open or cached pages may still name them.
 
 use std::fs;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::state::{KEEP, Street};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Whether the studio's host answers a path.
+/// Whether the studio's host serves a path.
 fn answers(snapshot: &Snapshot, path: &str) -> bool {
     let Some(HostEntry::Site(routes)) = snapshot.hosts.get("studio.example") else {
         panic!("no site");
@@ -30,7 +30,7 @@ fn answers(snapshot: &Snapshot, path: &str) -> bool {
         || snapshot.shared.contains_key(path)
 }
 
-/// The addresses of a tenant's file and of a theme's, as a page names them now.
+/// Returns the addresses of a tenant's file and of a theme's file on the current page.
 fn named(snapshot: &Snapshot) -> [String; 2] {
     let Some(HostEntry::Site(routes)) = snapshot.hosts.get("studio.example") else {
         panic!("no site");
@@ -85,7 +85,7 @@ fn a_replaced_file_is_there_for_a_day_however_often_something_changes_and_over_r
     let page = "---\ntitle: Data\n---\n[Data](../assets/data.csv)\n";
     street.write("tenants/app/pages/data.md", page);
 
-    // Five changes while it runs, one while it does not, two restarts.
+    // Five changes while the process runs, one while it does not, and two restarts.
     let mut registry = start();
     let mut seen = Vec::new();
     for number in 0..=7 {
@@ -101,12 +101,12 @@ fn a_replaced_file_is_there_for_a_day_however_often_something_changes_and_over_r
         }
     }
     assert_eq!(seen.len(), 16);
-    // The first was replaced at one o'clock.
+    // The first file was replaced at one o'clock.
     let snapshot = at(&mut registry, 25);
     assert!(!answers(&snapshot, &seen[0]) && !answers(&snapshot, &seen[1]));
     assert!(answers(&snapshot, &seen[2]) && answers(&snapshot, &seen[3]));
     drop(registry);
-    // Another time may be given (`--keep-assets`).
+    // Another duration (`--keep-assets`).
     let mut registry = start().with_assets_for(Duration::from_secs(22 * 60 * 60));
     let snapshot = at(&mut registry, 26);
     assert!(!answers(&snapshot, &seen[6]) && answers(&snapshot, &seen[8]));
@@ -121,7 +121,7 @@ fn a_replaced_file_is_there_for_a_day_however_often_something_changes_and_over_r
     assert!(!is_kept(&street), "what a removed tenant had goes with it");
 }
 
-/// What is drawn has a hash in its name, too, and lies in no table of files.
+/// Rendered images also have a hash in their names, but are in no table of files.
 #[test]
 fn a_drawn_picture_is_there_after_another_took_its_place_and_over_a_restart() {
     let street = Street::new();

@@ -1,4 +1,4 @@
-//! The engine's own paths: whatever it answers by itself, no tenant can claim.
+//! Paths of the engine, which no tenant can claim.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use rowhouse_tests::TestSite;
 
 use crate::addresses::add;
 
-/// Paths that are the engine's own, at the top of a host and of every tenant.
+/// Paths of the engine, at the top of a host and of every tenant.
 const OWN: [&str; 12] = [
     "/assets",
     "/assets/base.css",
@@ -43,7 +43,7 @@ fn the_engines_own_paths_are_given_to_nobody() {
             add(&mut site, "aaa", "name: A\n");
             site.write(&format!("tenants/aaa/{file}"), text).reload();
             let text = site.report_text();
-            // Files whose names begin with a dot are not read at all, but for one folder.
+            // Files whose names begin with a dot are not read, except in one folder.
             let is_read = !file.contains("/.") || file.contains(".well-known/");
             assert_eq!(
                 text.contains(&format!("`{path}` is the engine's own")),
@@ -71,7 +71,7 @@ fn whatever_the_engine_makes_has_a_path_of_its_own() {
         let HostEntry::Site(host) = entry else {
             continue;
         };
-        // Pictures answer below the mount that names them.
+        // Images are served below the mount whose pages name them.
         assert!(host.pictures.keys().all(|path| takes_reserved(path)));
         seen.extend(
             host.files

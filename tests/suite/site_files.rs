@@ -1,4 +1,4 @@
-//! The files around the pages: what search engines, feed readers, browsers and app stores find on each host.
+//! The files around the pages for search engines, feed readers, browsers and app stores, on each host.
 
 use std::fmt::Write as _;
 

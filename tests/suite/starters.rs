@@ -1,4 +1,4 @@
-//! `rowhouse new`: what it writes passes `check`, whatever is chosen.
+//! Sites of `rowhouse new` pass `check`, with every combination of flags.
 
 use std::fs;
 
@@ -13,7 +13,7 @@ fn every_kind_in_every_language_and_colour_leaves_nothing_but_words_to_write() {
     let mut colours = COLOURS.iter().cycle();
     let mut made = 0;
     for theme in ["base", "plain"] {
-        // A manual is for the theme that has a place for long texts.
+        // The starter `manual` needs a theme for long texts.
         let kinds = KINDS
             .iter()
             .filter(|kind| theme == "plain" || **kind != "manual");

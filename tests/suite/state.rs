@@ -1,4 +1,4 @@
-//! `--state DIR`: what outlives the process, and what it does for the next start.
+//! `--state DIR`: the data that survives a restart, and its effect on startup.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ pub(crate) const KEEP: Keep = Keep {
     bytes: 1 << 30,
 };
 
-/// A street whose state lies beside it.
+/// A deployment with its state beside it.
 pub(crate) struct Street(TempDir);
 
 impl Street {
@@ -45,12 +45,12 @@ impl Street {
         fs::write(self.path(path), text).expect("a file");
     }
 
-    /// The names of the tables of the state.
+    /// Returns the names of the tables of the state.
     pub(crate) fn tables(&self) -> Vec<String> {
         state::tables(&self.path("state"))
     }
 
-    /// Waits until a table is there and holds some words.
+    /// Waits until a table exists and contains some words.
     fn keeps(&self, table: &str, words: &str) {
         wait(&format!("{table} with `{words}`"), || {
             state::has_words(&self.path("state"), table, words)
@@ -96,7 +96,7 @@ fn a_folder_that_is_broken_at_the_start_is_served_from_its_last_good_state() {
         let ready = server.operator("/readyz").text();
         assert!(ready.contains("app: degraded"), "{ready}");
         assert!(!ready.contains("home"), "the neighbour is well: {ready}");
-        // A bad copy takes no good one's place.
+        // An invalid copy never replaces a valid one.
         street.write("tenants/app/pages/extra.md", &terms("Repaired"));
         wait("the repaired page", || {
             title(&server, "/app/extra") == "Repaired"
@@ -118,7 +118,7 @@ fn a_folder_that_is_as_it_was_is_not_kept_again() {
     let written = || state::versions(&street.path("state"), "good.tenant.app");
     let before = written();
     let server = street.serve();
-    // Once a neighbour's new page is kept, all others had their turn.
+    // Once another tenant's later page is persisted, all earlier changes are, too.
     street.write("tenants/home/pages/new.md", &terms("New words"));
     street.keeps("good.tenant.home", "New words");
     drop(server);
@@ -216,7 +216,7 @@ fn a_removed_tenant_does_not_come_back() {
     assert_eq!(server.get("localhost", "/app/terms").status, 404);
     drop(server);
 
-    // One that is removed while nobody looks.
+    // A tenant is removed while the process is down.
     fs::remove_dir(street.path("tenants/app")).expect("a folder");
     street.write("tenants/home/pages/index.md", &terms("Home"));
     let server = street.serve();
@@ -296,7 +296,7 @@ fn a_process_killed_while_it_writes_hurts_nothing() {
     }
     street.write("tenants/app/pages/extra.md", "---\ntitel: Bad\n---\n");
     let server = street.serve();
-    // On a busy machine the start does not wait for the large page.
+    // On a busy machine, startup does not wait for the large page.
     wait("the last good state", || {
         server.get("localhost", "/app/terms").status == 200
     });
@@ -314,7 +314,7 @@ fn two_processes_share_a_folder_and_a_read_only_one_is_a_warning() {
         assert!(!server.log().contains("damaged"), "{}", server.log());
     }
     street.keeps("good.tenant.app", "Both");
-    // The first one has written it, and does not again. The second one keeps what it could not once it may.
+    // The first process has written the state and does not repeat it. The second process writes its changes as soon as it may.
     for records in state::records(&street.path("state")) {
         fs::remove_file(records).expect("removed");
     }
@@ -362,7 +362,7 @@ fn a_disk_that_is_full_or_read_only_costs_speed_and_no_byte() {
         street.write("tenants/app/pages/extra.md", &terms("Before"));
         let server = serve();
         assert_eq!(pages(&server), before, "{told}");
-        // What changes is served, again and again, and cannot be kept.
+        // Changes are served repeatedly, but cannot be persisted.
         for number in 0..3 {
             let title_now = format!("Now {number}");
             street.write("tenants/app/pages/extra.md", &terms(&title_now));
@@ -375,17 +375,17 @@ fn a_disk_that_is_full_or_read_only_costs_speed_and_no_byte() {
         assert!(log.contains("kept for the next start"), "{log}");
         assert!(!log.contains("panicked"), "{log}");
         drop(server);
-        // The last good state is that of before, and whole.
+        // The last valid state is the earlier one, and complete.
         street.write("tenants/app/pages/extra.md", "---\ntitel: Bad\n---\n");
         let server = serve();
         assert_eq!(pages(&server), before, "{told}");
     }
-    // Nor is it hurt for a start with room.
+    // A later startup with free space uses it.
     let server = street.serve();
     assert_eq!(pages(&server), before);
     drop(server);
 
-    // A first start, with nothing that could be read.
+    // A first startup without any readable state.
     fs::remove_dir_all(&state).expect("a removed folder");
     fs::create_dir(&state).expect("a folder");
     street.write("tenants/app/pages/extra.md", &terms("Before"));
@@ -400,7 +400,7 @@ fn a_disk_that_is_full_or_read_only_costs_speed_and_no_byte() {
 fn pictures_are_kept_once_they_are_drawn_and_for_as_long_as_they_are_shown() {
     let street = Street::new();
     let server = street.serve();
-    // Pictures are drawn for tenants that somebody asks for.
+    // Images are rendered for requested tenants.
     assert_eq!(server.get("localhost", "/app").status, 200);
     street.keeps("made.tenant.app", "IHDR");
     street.write("tenants/app/pages/extra.md", &terms("Another page"));

@@ -1,11 +1,11 @@
-//! A change is taken by looking at what changed and nothing else; what comes of it is what a new process would make of the folders.
+//! A reload looks only at the changes, and gives the same result as a new process.
 
 use std::collections::BTreeMap;
 
 use release::snapshot::{HostEntry, Mount, Resource, Snapshot};
 use rowhouse_tests::TestSite;
 
-/// All that is answered, by host and path, without the files of older pages.
+/// Returns all responses, by host and path, without replaced files.
 fn answers(snapshot: &Snapshot) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     for (host, entry) in &snapshot.hosts {
@@ -62,19 +62,19 @@ fn whatever_changes_the_answers_are_those_of_a_new_process() {
     let mut site = TestSite::fixture("sites");
     let app = "tenants/app/tenant.yaml";
     let page = |title: &str| format!("---\ntitle: {title}\n---\nText of {title}.\n");
-    // A page's text, its title, a new one, one that goes, and one that is not for search engines.
+    // A page's text, its title, a new page, a removed page, and a page that is not for search engines.
     as_from_the_beginning(site.write("tenants/app/pages/terms.md", page("Terms")));
     as_from_the_beginning(site.write("tenants/app/pages/terms.md", page("Rules")));
     as_from_the_beginning(site.write("tenants/app/pages/more.md", page("More")));
     let hidden = "---\ntitle: More\nnoindex: true\n---\nText.\n";
     as_from_the_beginning(site.write("tenants/app/pages/more.md", hidden));
     as_from_the_beginning(site.remove("tenants/app/pages/more.md"));
-    // Addresses and the canonical one.
+    // Addresses, and the canonical one.
     let addresses = "aliases: [/apps/app, /store]\nhosts: [app.example]";
     as_from_the_beginning(site.edit(app, "aliases: [/apps/app]", addresses));
     as_from_the_beginning(site.edit(app, "aliases:", "canonical: host\naliases:"));
     as_from_the_beginning(site.edit(app, "hosts: [app.example]\n", ""));
-    // Another drawing, and what all sites show of this one.
+    // Another drawing, and the data of this site that all sites show.
     as_from_the_beginning(site.edit(app, "#1f4fa3", "#7a1fa3"));
     as_from_the_beginning(site.edit(app, "name: App", "name: Application"));
     // The root tenant's pages, and the company.
@@ -84,13 +84,13 @@ fn whatever_changes_the_answers_are_those_of_a_new_process() {
         "Street Company LLC",
         "Street Ltd",
     ));
-    // A tenant comes, is changed together with another one, and goes.
+    // A tenant is added, changed together with another one, and removed.
     site.write("tenants/third/pages/index.md", page("Third"));
     as_from_the_beginning(site.write("tenants/third/tenant.yaml", "name: Third\n"));
     site.write("tenants/third/pages/index.md", page("Third again"));
     as_from_the_beginning(site.write("tenants/app/pages/terms.md", page("Terms again")));
     as_from_the_beginning(site.remove("tenants/third"));
-    // A host that one tenant has and another wants: it is refused, and given on when the first goes.
+    // A host that one tenant has and another claims: the claim is refused, and granted after the owner's removal.
     let wants = |name: &str| format!("name: {name}\nhosts: [both.example]\naliases: [/both]\n");
     site.write("tenants/left/pages/index.md", page("Left"));
     as_from_the_beginning(site.write("tenants/left/tenant.yaml", wants("Left")));

@@ -1,4 +1,4 @@
-//! A theme owns sections, words and settings: another company, another language, a kind of its own, without Rust.
+//! A theme defines sections, UI strings and settings: another company, another language and a new section type, without Rust.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,7 +9,7 @@ use content::schema::Schema;
 use content::yaml::{Node, parse};
 use rowhouse_tests::{TestSite, binary, copy, fixture, text_of, workspace};
 
-/// A German company: a theme with a section type of its own over another one, and two tenants.
+/// Creates a German company: a theme with its own section type and a parent, and two tenants.
 fn german_over(parent: &str) -> TestSite {
     let folder = tempfile::tempdir().expect("a folder");
     copy(&fixture("german"), folder.path());
@@ -25,12 +25,12 @@ fn german_over(parent: &str) -> TestSite {
     TestSite::copy_of(folder.path())
 }
 
-/// The same over the neutral theme.
+/// Creates the German company over the theme `plain`.
 fn german() -> TestSite {
     german_over("plain")
 }
 
-/// The words of a text: what is made of letters.
+/// Returns the words of a text, which consist of letters.
 fn words(text: &str) -> BTreeSet<String> {
     text.split(|character: char| !character.is_alphabetic())
         .filter(|word| word.chars().count() > 1)
@@ -38,12 +38,12 @@ fn words(text: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// What of a page is read, seen or heard: its text, and the attributes that hold words.
+/// Returns the text of a page that people read or hear, with attributes that contain text.
 fn read_aloud(html: &str) -> String {
     let mut said = String::new();
     let mut rest = html;
     while let Some((text, after)) = rest.split_once('<') {
-        // An address in a feed is no words.
+        // Addresses in a feed are not text.
         let spoken = text
             .split_whitespace()
             .filter(|part| !part.starts_with("https://"));
@@ -104,7 +104,7 @@ fn read_aloud(html: &str) -> String {
     said.replace("{hotkey}", "")
 }
 
-/// Every text of a value.
+/// Visits every text of a value.
 fn strings(value: &serde_json::Value, say: &mut impl FnMut(&str)) {
     match value {
         serde_json::Value::String(text) => say(text),
@@ -114,7 +114,7 @@ fn strings(value: &serde_json::Value, say: &mut impl FnMut(&str)) {
     }
 }
 
-/// What structured data says in words: names, descriptions, headlines, languages, what an address is for.
+/// Visits the texts of structured data: names, descriptions, headlines, languages, purposes of an address.
 fn named(value: &serde_json::Value, say: &mut impl FnMut(&str)) {
     match value {
         serde_json::Value::Array(items) => items.iter().for_each(|item| named(item, say)),
@@ -140,7 +140,7 @@ fn named(value: &serde_json::Value, say: &mut impl FnMut(&str)) {
     }
 }
 
-/// All words that the company and its theme say, and the months of the language.
+/// Returns all words of the company and its theme, and the months of the language.
 fn german_words(site: &TestSite, parent: &str) -> BTreeSet<String> {
     let mut known = words("Januar Februar März Mai");
     let parent = format!("themes/{parent}/strings/de.yaml");
@@ -157,7 +157,7 @@ fn german_words(site: &TestSite, parent: &str) -> BTreeSet<String> {
         parent.as_str(),
     ] {
         let text = fs::read_to_string(site.path(file)).expect("a file");
-        // Keys are no words that anybody reads.
+        // Keys are not visible text.
         let lines = text.lines().map(|line| {
             let line = line.trim_start_matches([' ', '-']);
             let value = line.split_once(": ").map_or(line, |(_, value)| value);
@@ -241,7 +241,7 @@ fn an_error_in_a_kind_of_the_themes_own_has_its_place_and_the_right_key() {
     ] {
         assert!(text.contains(words), "no `{words}` in\n{text}");
     }
-    // What was good is served on.
+    // The last valid pages are still served.
     assert!(site.page("studio.example", "", "/").is_some());
 }
 
@@ -369,7 +369,7 @@ fn a_page_carries_the_styles_that_it_uses() {
     assert!(app.contains(".plan-price") && !home.contains(".plan-price"));
     assert!(projects.contains(".street-lots") && !home.contains(".street-lots"));
     assert!(home.contains(".row-of-houses a{") && !app.contains(".row-of-houses a{"));
-    // What only a script writes is there with the island that does so.
+    // Classes that only a script writes are in the styles of pages with that island.
     assert!(home.contains(".toast-close{") && home.contains(".field-error{"));
     assert!(!projects.contains(".contact-form{"));
     assert!(home.contains(".tenant-bluedoor{--tenant:tenant-bluedoor;--spot:light-dark("));

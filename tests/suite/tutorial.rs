@@ -1,11 +1,11 @@
-//! The two tutorials, `themes/TUTORIAL.md` and the manual's: every step is taken as a reader takes it, in a new folder.
+//! The two tutorials, `themes/TUTORIAL.md` and the manual's: every step is followed in a new folder.
 //!
 //! | in the tutorial | here |
 //! |---|---|
 //! | a path in bold type, then a block | the file is written; `, at the end` adds to it, `, in place of line 3` replaces that line |
 //! | a block of `sh` | a shell runs it; `rowhouse serve` starts a server that stays |
-//! | a block of `text` | what the commands before it print, stdout and then stderr |
-//! | a list with addresses | the server's pages hold what stands between backticks |
+//! | a block of `text` | the output of the commands before it, stdout and then stderr |
+//! | a list with addresses | the server's pages contain the text between backticks |
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,13 +18,13 @@ use tempfile::TempDir;
 
 use crate::program::{stderr, stdout};
 
-/// The longest that a saved file may take to be served on a machine that does much else.
+/// The timeout of a saved file on a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How the tutorial names the server that its reader has started.
+/// The server's address in the tutorial.
 const ADDRESS: &str = "<http://localhost:8080";
 
-/// Somebody who follows the tutorial.
+/// A reader who follows the tutorial.
 struct Reader {
     server: Option<TestServer>,
     place: TempDir,
@@ -41,18 +41,18 @@ impl Reader {
         reader
     }
 
-    /// The repository's themes where a clone would have them.
+    /// Copies the repository's themes to the place of a clone.
     fn clone_themes(&self) {
         let clone = self.place.path().join("rowhouse/themes");
         copy(&workspace().join("themes"), &clone);
     }
 
-    /// The folder that the reader works in.
+    /// Returns the reader's working folder.
     fn folder(&self) -> PathBuf {
         self.place.path().join("sites")
     }
 
-    /// Types commands. A server prints nothing that a reader needs.
+    /// Runs commands. `rowhouse serve` starts a server and returns no output.
     fn run(&mut self, script: &str) -> Option<Output> {
         let folder = self.folder();
         if let Some(flags) = script.trim().strip_prefix("rowhouse serve") {
@@ -70,7 +70,7 @@ impl Reader {
         Some(output.expect("a shell"))
     }
 
-    /// Writes a file. `target`: its path, two stars, and where in the file the text belongs.
+    /// Writes a file. `target`: its path, two stars, and the place of the text in the file.
     fn write(&self, target: &str, text: &str) {
         let (path, place) = target.split_once("**").expect("a path in bold type");
         let file = self.folder().join(path);
@@ -93,7 +93,7 @@ impl Reader {
         fs::write(&file, text).expect("a written file");
     }
 
-    /// Looks at a page until it shows what a line says. `line`: a path, `>`, and words between backticks.
+    /// Polls a page until it contains the text of a line. `line`: a path, `>`, and texts between backticks.
     fn look(&self, line: &str) {
         let (path, claims) = line.split_once('>').expect("an address");
         let wanted: Vec<&str> = claims.split('`').skip(1).step_by(2).collect();
@@ -118,7 +118,7 @@ impl Reader {
     }
 }
 
-/// Commands whose output the tutorial does not show have to succeed.
+/// Checks that commands without shown output succeed.
 fn settle(printed: &mut Option<Output>) {
     if let Some(output) = printed.take() {
         assert!(output.status.success(), "{output:?}");
@@ -142,10 +142,10 @@ fn every_step_of_the_manuals_tutorial_works() {
     assert!(prices.contains("58.50"), "{prices}");
 }
 
-/// Takes every step of a tutorial.
+/// Follows every step of a tutorial.
 fn follow(path: &Path, mut reader: Reader) -> Reader {
     let tutorial = fs::read_to_string(path).expect("the tutorial");
-    // The tutorial again, with what the commands really print.
+    // The tutorial with the real output of its commands.
     let mut followed = String::new();
     let mut target = None;
     let mut printed = None;

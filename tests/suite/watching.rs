@@ -1,4 +1,4 @@
-//! Every way in which a folder arrives, changes and goes, seen from outside.
+//! Every way to add, change and remove a folder, seen by visitors.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use rowhouse_tests::TestServer;
 use tempfile::TempDir;
 
-/// Far more than a change takes, since the tests share their machine; the time itself is a benchmark's business.
+/// Far more than a change takes, since the tests share their machine. A benchmark measures the time.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A street with one tenant, `home`, being served.
+/// A served deployment with one tenant, `home`.
 pub(crate) struct Street {
     pub(crate) folder: TempDir,
     pub(crate) server: TestServer,
@@ -55,7 +55,7 @@ impl Street {
         }
     }
 
-    /// Waits until a path shows a title, or nothing.
+    /// Waits until a path shows a title, or no page.
     pub(crate) fn shows(&self, path: &str, title: Option<&str>) {
         let begin = Instant::now();
         while self.title(path).as_deref() != title {
@@ -359,7 +359,7 @@ fn a_copy_that_takes_ten_seconds_is_live_after_its_last_write() {
     fs::create_dir_all(folder.join("pages")).expect("a folder");
     fs::write(folder.join("tenant.yaml"), "name: Slow\n").expect("a file");
     let text = "---\ntitle: Slow\ndescription: Words that arrive one after the other.\n---\n";
-    // The copy itself is what takes its time here.
+    // The copy itself takes this time.
     for end in (1..=20).map(|part| text.len() * part / 20) {
         assert_eq!(street.title("/slow"), None, "half a page is shown");
         std::thread::sleep(Duration::from_millis(500));
@@ -421,7 +421,7 @@ fn identical_content_compiles_nothing() {
         answer.header("etag").to_owned()
     };
     let before = tag("/app");
-    // Every way to write the same: again, renamed into place, copied over, touched.
+    // Every way to write the same bytes: again, renamed into place, copied over, touched.
     let page_file = street.path("tenants/app/pages/index.md");
     page(&street.path("tenants/app"), "App");
     fs::copy(&page_file, page_file.with_extension("tmp")).expect("a copy");
