@@ -1,19 +1,19 @@
 /**
  * Builds the UI bundle: `node build.mjs [--out DIR] [--dev]`.
  *
- * The same island sources become two things: small hashed modules for the browser, and one script that
- * QuickJS runs in the rowhouse process to render the islands' HTML. The manifest says which file is what.
+ * The island sources become small hashed modules for the browser, and one script that QuickJS runs in the rowhouse
+ * process to render the islands' HTML. The manifest lists the files.
  *
- *   DIR/client/*.js      ES modules, split, named by their content
- *   DIR/brotli/*.js      the same compressed (RFC 7932), so that no start of the program has to do it; not with `--dev`
- *   DIR/loader.js        one module without static imports, for every page with islands to hold
+ *   DIR/client/*.js      ES modules, split, named by a hash of their content
+ *   DIR/brotli/*.js      the same files compressed (RFC 7932), so that startup need not do it; not with `--dev`
+ *   DIR/loader.js        one module without static imports, inlined in every page with islands
  *   DIR/server.js        one classic script; not minified, so that its errors name functions
- *   DIR/dev.js           what `rowhouse serve --dev` adds to pages; not among the client's files
- *   DIR/console.js       the script of the console; not among them, either
+ *   DIR/dev.js           the script that `rowhouse serve --dev` adds to pages; not among the client files
+ *   DIR/console.js       the script of the console; not among the client files
  *   DIR/manifest.json    islands with their files, imports and prop schemas
  *
- * `--dev` takes React's development build, which reports every hydration mismatch. The same sources give the
- * same bytes wherever and however often they are built.
+ * `--dev` uses React's development build, which reports every hydration mismatch. The build is reproducible: the
+ * same sources give the same bytes.
  */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -28,7 +28,7 @@ async function main() {
   const { out, dev } = options();
   const mode = dev ? 'development' : 'production';
   const islands = await findIslands();
-  // One after the other: an error in an island is then told once.
+  // One after the other, so that an error in an island is reported once.
   const client = await bundleClient(islands, mode);
   const server = await bundleServer(islands, mode);
   const script = await bundleDev(mode);
@@ -49,7 +49,7 @@ async function main() {
   writeFileSync(join(out, 'manifest.json'), `${JSON.stringify(manifest(islands, client, mode), null, 2)}\n`);
 }
 
-/** As small as Brotli gets it. */
+/** Compresses with Brotli's highest quality. */
 function compressed(bytes) {
   const { BROTLI_PARAM_QUALITY, BROTLI_MAX_QUALITY, BROTLI_PARAM_SIZE_HINT } = constants;
   return brotliCompressSync(bytes, {
@@ -69,7 +69,7 @@ function options() {
 try {
   await main();
 } catch (error) {
-  // esbuild has printed its own errors with their source lines by the time it throws.
+  // esbuild has printed its own errors with their source lines before it throws.
   if (error instanceof BuildError) console.error(`error: ${error.message}`);
   else if (!error.errors) throw error;
   process.exitCode = 1;

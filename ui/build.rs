@@ -1,11 +1,11 @@
-//! Makes the UI bundle when its sources have changed, and a table of its files for `src/embedded.rs`.
+//! Builds the UI bundle when its sources have changed, and writes a table of its files for `src/embedded.rs`.
 //!
-//! 1. `ROWHOUSE_UI_DIST` names a ready bundle: take that and run nothing.
-//! 2. Otherwise check Node, run `npm ci` if the lock has changed since the last time, then `node build.mjs`.
-//! 3. Write the table: names with `include_bytes!`.
+//!   1. If `ROWHOUSE_UI_DIST` names a finished bundle, uses it and runs nothing.
+//!   2. Otherwise checks Node, runs `npm ci` if the lock file has changed since the last run, and then `node build.mjs`.
+//!   3. Writes the table: names with `include_bytes!`.
 //!
-//! What it runs is on its standard output, which `cargo build -vv` shows. It gives no `cargo::warning`: cargo would
-//! repeat that with every build in which nothing is run.
+//! The commands are on standard output, which `cargo build -vv` shows. There is no `cargo::warning`, since cargo
+//! would repeat it with every build that runs nothing.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Output};
 use std::{env, io};
 
-/// What the bundle is made from. Tests, README and the Rust sources beside them are not.
+/// The sources of the bundle, without tests, README and the Rust sources.
 const SOURCES: [&str; 8] = [
     "build",
     "build.mjs",
@@ -27,7 +27,7 @@ const SOURCES: [&str; 8] = [
 
 const OLDEST_NODE: u32 = 20;
 
-/// How many lines of a failed command's output are passed on.
+/// Lines of a failed command's output that are passed on.
 const EXCERPT: usize = 20;
 
 fn main() -> ExitCode {
@@ -121,12 +121,12 @@ fn check_node() -> Result<(), String> {
     }
 }
 
-/// Installs the npm packages, unless the ones there were installed from this very lock.
+/// Installs the npm packages, unless they were installed from the same lock file.
 fn install(ui: &Path) -> Result<(), String> {
     let read = |name: &str| {
         fs::read_to_string(ui.join(name)).map_err(|error| format!("cannot read `{name}`: {error}"))
     };
-    // Builds into other target directories share `node_modules`: only one may install at a time.
+    // Builds into other target directories share `node_modules`, so only one may install at a time.
     let guard = File::open(ui.join("package-lock.json"))
         .and_then(|file| file.lock().map(|()| file))
         .map_err(|error| format!("cannot lock `package-lock.json`: {error}"))?;
@@ -166,7 +166,7 @@ fn install(ui: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// The beginning of what a failed command had to say: npm and esbuild put the reason first, and npm its manual last.
+/// Returns the beginning of a failed command's output: npm and esbuild print the reason first.
 fn excerpt(output: &Output) -> String {
     let text = [output.stdout.as_slice(), &output.stderr].concat();
     let text = String::from_utf8_lossy(&text);
@@ -176,7 +176,7 @@ fn excerpt(output: &Output) -> String {
     lines.take(EXCERPT).collect::<Vec<_>>().join("\n")
 }
 
-/// Rust source of the bundle's parts, to be included.
+/// Returns Rust source code with the bundle's parts, for `include!`.
 fn table(bundle: &Path) -> Result<String, io::Error> {
     let mut table = String::new();
     let path = |name: &str| bundle.join(name).display().to_string();
@@ -220,7 +220,7 @@ fn table(bundle: &Path) -> Result<String, io::Error> {
     Ok(table)
 }
 
-/// The files of a folder, by name; none where it is not there.
+/// Returns the files of a folder, sorted by name; none if the folder does not exist.
 fn files(folder: &Path) -> Result<Vec<PathBuf>, io::Error> {
     if !folder.is_dir() {
         return Ok(Vec::new());

@@ -1,4 +1,7 @@
-/** The esbuild calls: modules for the browser, the loader, one script for QuickJS, one for `rowhouse serve --dev`. */
+/**
+ * The esbuild calls: modules for the browser, the loader, the script for QuickJS, and the scripts of `serve --dev`
+ * and of the console.
+ */
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
@@ -16,16 +19,22 @@ const common = (mode) => ({
   logLevel: 'warning',
 });
 
-/** What the loader fetches: React with what mounts an island, and the policies that few pages need. */
+/**
+ * The modules that the loader fetches: React with the code that mounts islands, and the policies that few pages
+ * need.
+ */
 const MOUNT = './runtime/mount.tsx';
 const WHEN = './runtime/when.ts';
 
-/** The browser's modules: `files` (name to bytes) and esbuild's `outputs`, keyed by file name; and the `loader`. */
+/**
+ * Builds the browser's modules. Returns `files` (name to bytes), esbuild's `outputs` by file name, and the
+ * `loader`.
+ */
 export async function bundleClient(islands, mode) {
   const entries = Object.fromEntries(islands.map((island) => [island.name, island.source]));
   const modules = await clientModules({ runtime: MOUNT, when: WHEN, ...entries }, mode, {
-    // Chromium then compiles them while they arrive (V8's explicit compile hints): starting React blocks the page half
-    // as long.
+    // With this hint Chromium compiles the modules while they download (V8's explicit compile hints). Starting
+    // React then blocks the page half as long.
     banner: { js: '//# allFunctionsCalledOnLoad' },
   });
   const find = (source) => {
@@ -35,7 +44,7 @@ export async function bundleClient(islands, mode) {
   return { ...modules, loader: await bundleLoader(find(MOUNT), find(WHEN), mode) };
 }
 
-/** The loader, as bytes: by itself, since it stands in the pages. */
+/** Builds the loader and returns its bytes. It is built separately, since pages contain it inline. */
 async function bundleLoader(runtime, when, mode) {
   const { outputFiles } = await build({
     ...common(mode),
@@ -48,7 +57,8 @@ async function bundleLoader(runtime, when, mode) {
     define: { ...common(mode).define, RUNTIME: JSON.stringify(runtime), WHEN: JSON.stringify(when) },
   });
   const [{ contents, text }] = outputFiles;
-  // It would end the element that it stands in (WHATWG HTML, restrictions for contents of script elements).
+  // These texts would end the script element or change its parsing (WHATWG HTML, restrictions for contents of
+  // script elements).
   if (/<\/script|<script|<!--/i.test(text)) {
     throw new BuildError('the loader holds `<script`, `</script` or `<!--`, which no inline script may');
   }
@@ -78,7 +88,10 @@ async function clientModules(entryPoints, mode, more) {
   };
 }
 
-/** Visitors must not pay for the schema library, so a component may import only types from a `props.ts`. */
+/**
+ * Refuses the schema library in the browser's modules: visitors must not download it, so a component may import
+ * only types from a `props.ts`.
+ */
 function refuseSchemas(outputs) {
   for (const [, output] of outputs) {
     const strays = Object.keys(output.inputs).filter((input) => input.includes('node_modules/typebox/'));
@@ -90,7 +103,7 @@ function refuseSchemas(outputs) {
   }
 }
 
-/** The script for QuickJS, as bytes. Islands that only the browser renders are left out. */
+/** Builds the script for QuickJS and returns its bytes. Islands that render only in the browser are left out. */
 export async function bundleServer(islands, mode) {
   const rendered = islands.filter((island) => island.server);
   const { outputFiles } = await build({
@@ -107,13 +120,13 @@ export async function bundleServer(islands, mode) {
   return outputFiles[0].contents;
 }
 
-/** The script that keeps an open page as its files are, as bytes: by itself, since visitors never get it. */
-export const bundleDev = (mode) => bundleApart('dev', mode);
+/** Builds the script of `serve --dev` and returns its bytes. It is built separately, since visitors never get it. */
+export const bundleDev = (mode) => bundleScript('dev', mode);
 
-/** The script of the console, as bytes: by itself, since visitors never get it. */
-export const bundleConsole = (mode) => bundleApart('console', mode);
+/** Builds the script of the console and returns its bytes. It is built separately, since visitors never get it. */
+export const bundleConsole = (mode) => bundleScript('console', mode);
 
-async function bundleApart(name, mode) {
+async function bundleScript(name, mode) {
   const { outputFiles } = await build({
     ...common(mode),
     entryPoints: [`./runtime/${name}/index.ts`],
@@ -127,7 +140,7 @@ async function bundleApart(name, mode) {
   return outputFiles[0].contents;
 }
 
-/** Resolves the two names that `runtime/server.ts` imports and that no package offers. */
+/** Resolves the two module names that `runtime/server.ts` imports and that no package provides. */
 function serverModules(islands, reactServer) {
   return {
     name: 'server-modules',
@@ -145,8 +158,10 @@ function serverModules(islands, reactServer) {
 }
 
 /**
- * React's string renderer. This build alone needs nothing that QuickJS lacks; react-dom ships it without listing
- * it among its public entries, hence the exact version in package.json and the check here.
+ * Returns the path of React's string renderer.
+ *
+ * Only this build works with the globals of QuickJS. react-dom ships it without listing it as a public entry, hence
+ * the exact version in package.json and the check here.
  */
 function legacyServer(mode) {
   const require = createRequire(import.meta.url);

@@ -1,2 +1,2 @@
-/** A failure that is explained in one sentence; everything else that is thrown is a bug in the build itself. */
+/** A failure that one sentence explains to the user. All other exceptions are bugs of the build. */
 export class BuildError extends Error {}

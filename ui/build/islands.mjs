@@ -1,7 +1,7 @@
 /**
  * Finds the islands: every folder `islands/<Name>/` with `index.tsx` (the component) and `props.ts` (its contract).
  *
- * `props.ts` exports `schema`, the JSON Schema of the props, which the engine checks content against, and
+ * `props.ts` exports `schema`, the JSON Schema of the props, against which the engine checks content. It exports
  * `server = false` if the component can only be rendered in the browser.
  */
 import { existsSync, readdirSync } from 'node:fs';
@@ -13,7 +13,7 @@ import { checkKeywords } from './keywords.mjs';
 
 export const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** The islands, sorted by name: `[{ name, source, schema, server }]`. */
+/** Returns the islands, sorted by name: `[{ name, source, schema, server }]`. */
 export async function findIslands() {
   const names = readdirSync(join(root, 'islands'), { withFileTypes: true })
     .filter((entry) => entry.isDirectory())
@@ -21,7 +21,9 @@ export async function findIslands() {
     .sort();
   for (const name of names) {
     if (!/^[A-Z][A-Za-z0-9]*$/.test(name)) {
-      throw new BuildError(`\`islands/${name}\` is no island name: use letters and digits, a capital first`);
+      throw new BuildError(
+        `\`islands/${name}\` is not a valid island name: use letters and digits, a capital first`,
+      );
     }
     for (const file of ['index.tsx', 'props.ts']) {
       if (!existsSync(join(root, 'islands', name, file))) {
@@ -45,7 +47,7 @@ export async function findIslands() {
   });
 }
 
-/** Runs the `props.ts` files in this process: bundled in memory, so that Node need not understand TypeScript. */
+/** Loads the `props.ts` files into this process. They are bundled in memory, so Node need not understand TypeScript. */
 async function loadContracts(names) {
   const lines = names.map((name) => `export * as ${name} from './islands/${name}/props.ts';`);
   const { outputFiles } = await build({
@@ -60,7 +62,7 @@ async function loadContracts(names) {
   return import(`data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString('base64')}`);
 }
 
-/** Plain JSON of a schema: the library's private marks are not enumerable and fall away. */
+/** Returns the plain JSON of a schema, without the library's private symbols, which are not enumerable. */
 function plain(schema) {
   return JSON.parse(JSON.stringify(schema));
 }

@@ -1,19 +1,19 @@
-/** Which words a schema of props may use. */
+/** Checks the keywords of a schema of props. */
 import { BuildError } from './error.mjs';
 
-/** The keywords that hold values to something or explain them (JSON Schema 2020-12). */
+/** The keywords that constrain or describe values (JSON Schema 2020-12). */
 const KEYWORDS = new Set(
   `additionalProperties allOf anyOf const contains default dependentRequired dependentSchemas description else enum
   examples exclusiveMaximum exclusiveMinimum format if items maxContains maxItems maxLength maxProperties maximum
   minContains minItems minLength minProperties minimum multipleOf not oneOf pattern patternProperties prefixItems
   properties propertyNames required then title type uniqueItems`.split(/\s+/),
 );
-/** Those whose value holds schemas by names of the author's own. */
+/** Keywords whose value has schemas by names that the author chooses. */
 const NAMED = new Set(['dependentSchemas', 'patternProperties', 'properties']);
-/** Those whose value is plain data. */
+/** Keywords whose value is plain data. */
 const DATA = new Set(['const', 'default', 'enum', 'examples']);
 
-/** A misspelt keyword would be passed over by everybody who reads the schema, and hold nothing to anything. */
+/** Throws on an unknown keyword. Validators ignore a misspelt keyword, so it would constrain nothing. */
 export function checkKeywords(island, schema, place = 'schema') {
   if (Array.isArray(schema)) {
     schema.forEach((inner, index) => {

@@ -1,7 +1,7 @@
-/** What the engine reads to know the bundle: made from the islands' contracts and esbuild's account of its outputs. */
+/** Makes the manifest from the islands' contracts and esbuild's list of outputs. The engine reads the bundle by it. */
 import { createRequire } from 'node:module';
 
-/** The manifest, a plain object with its keys in one fixed order. */
+/** Returns the manifest, a plain object with its keys in a fixed order. */
 export function manifest(islands, { outputs }, mode) {
   const find = (source) => {
     const path = source.replace('./', '');
@@ -18,7 +18,7 @@ export function manifest(islands, { outputs }, mode) {
   };
 }
 
-/** Everything that the browser fetches before it runs `file`: what to preload along with it. */
+/** Returns all files that the browser fetches before it runs `file`, to be preloaded with it. */
 function staticImports(file, outputs) {
   const seen = new Set();
   const visit = (name) => {

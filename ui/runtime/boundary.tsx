@@ -1,9 +1,9 @@
-/** The error boundary around every island, and the screen that stands in for one that failed. Runs in the browser. */
+/** The error boundary around every island, and the screen that replaces a failed island. Runs in the browser. */
 import { Component, type ReactNode } from 'react';
 
 interface Props {
   island: string;
-  /** Called once per failure; the answer says whether to show the screen. */
+  /** Called once per failure. Returns whether to show the screen. */
   onFail: (cause: unknown) => boolean;
   children: ReactNode;
 }
@@ -32,8 +32,9 @@ export class Boundary extends Component<Props, State> {
 }
 
 /**
- * Its words are the page's: `data-error-title` and `data-error-text` of the body, where `{island}` is the island's name;
- * without them it says that name alone. The cause only in development, as on the engine's error page.
+ * The error screen. Its words come from the page: `data-error-title` and `data-error-text` of the body, where
+ * `{island}` is the island's name. Without them only the name is shown. The cause is shown only in development, as
+ * on the engine's error page.
  */
 function ErrorScreen({ island, cause }: { island: string; cause: unknown }) {
   const { errorTitle, errorText } = document.body.dataset;

@@ -1,8 +1,8 @@
 /**
- * Keeps what a visitor typed, pressed and focused when an island is rendered anew, because a translator or an extension
- * had changed its markup.
+ * Preserves what a visitor typed, pressed and focused when React renders an island anew, because a translator or an
+ * extension had changed its markup.
  *
- * The controls of the new markup are those of the old one in the same order: both come from the same component and props.
+ * Old and new markup have the same controls in the same order, since both come from the same component and props.
  *
  * Runs in the browser, with mount.tsx.
  */
@@ -11,7 +11,7 @@ import { CONTROLS, keepPress } from './press.ts';
 
 type Field = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement;
 
-/** Looks at the island's controls. The function that it returns carries over what they hold to those in their place. */
+/** Records the island's controls. The returned function copies their state to the new controls. */
 export function keepEntries(island: HTMLElement): () => void {
   const before = controls(island);
   const carryPress = keepPress(island);
@@ -25,10 +25,10 @@ export function keepEntries(island: HTMLElement): () => void {
     const replaced = !before.every((control) => control.isConnected);
     const successors = replaced ? paired(before, controls(island)) : new Map<HTMLElement, HTMLElement>();
     for (const [old, control] of successors) {
-      // A press that waits for the island reaches the control that is shown now.
+      // A click that waits for the island reaches the new control.
       old.addEventListener('click', () => control.click());
       if (isField(old) && isField(control)) copyEntry(old, control);
-      // A visitor who has moved on meanwhile has the focus elsewhere.
+      // The visitor may have moved the focus meanwhile.
       if (old === focused && document.activeElement === document.body) {
         control.focus({ preventScroll: true });
         copySelection(old, control);
@@ -40,7 +40,10 @@ export function keepEntries(island: HTMLElement): () => void {
 
 const controls = (island: HTMLElement) => [...island.querySelectorAll<HTMLElement>(CONTROLS)];
 
-/** Each control with the one in its place: the first button with the first button. What an extension adds pairs with nothing. */
+/**
+ * Pairs each control with the new one at its place: the first button with the first button. Elements that an
+ * extension added have no pair.
+ */
 function paired(before: HTMLElement[], after: HTMLElement[]): Map<HTMLElement, HTMLElement> {
   const pairs = new Map<HTMLElement, HTMLElement>();
   for (const old of before) {
@@ -59,13 +62,13 @@ const isField = (control: HTMLElement): control is Field =>
   control instanceof HTMLTextAreaElement ||
   control instanceof HTMLSelectElement;
 
-/** Copies what was typed or chosen, and tells the island as a browser does when a visitor types. */
+/** Copies what was typed or chosen, and dispatches the events that a browser sends when a visitor types. */
 function copyEntry(old: Field, field: Field) {
   const key = old instanceof HTMLInputElement && /^(checkbox|radio)$/.test(old.type) ? 'checked' : 'value';
   const entries = [old, field] as unknown as Record<string, unknown>[];
   if (old instanceof HTMLInputElement && old.type === 'file') return;
   if (entries[0]?.[key] === entries[1]?.[key]) return;
-  // React listens to the setter of the element itself, and would take the event for its own doing.
+  // React tracks the element's own setter, and would otherwise ignore the event.
   Object.getOwnPropertyDescriptor(Object.getPrototypeOf(field), key)?.set?.call(field, entries[0]?.[key]);
   const types = key === 'checked' ? ['click'] : ['input', 'change'];
   for (const type of types) field.dispatchEvent(new Event(type, { bubbles: true }));

@@ -1,6 +1,6 @@
-/** What pages have in common that follow what the server has. */
+/** Functions for pages that follow changes on the server. */
 
-/** `work`, to be called at any time: it is done once at a time, and once more where it was called meanwhile. */
+/** Returns a function that runs `work`, one run at a time. Calls during a run lead to one more run. */
 export function oneAtATime(work: () => Promise<void>): () => Promise<void> {
   let working = false;
   let again = false;
@@ -22,10 +22,10 @@ export function oneAtATime(work: () => Promise<void>): () => Promise<void> {
 }
 
 /**
- * Calls `begin` now and whenever the page is seen again, and `end` when it no longer is: a browser opens six
- * connections to a host, and a page that nobody sees gives its own back.
+ * Calls `begin` now and whenever the page becomes visible, and `end` when it is hidden. A browser opens six
+ * connections to a host, so a hidden page must release its own.
  */
-export function whileSeen(begin: () => void, end: () => void): void {
+export function whileVisible(begin: () => void, end: () => void): void {
   document.addEventListener('visibilitychange', () => (document.hidden ? end() : begin()));
   addEventListener('pagehide', end);
   addEventListener('pageshow', begin);

@@ -1,11 +1,11 @@
 /**
- * The policy `client="interaction"`: an island comes to life when a visitor turns to it, by pointer, focus or click, or
- * to an element anywhere whose `data-island` has its name.
+ * The policy `client="interaction"`: an island starts when a visitor points at, focuses or clicks it, or any
+ * element whose `data-island` has its name.
  *
- * A button that is pressed before the island lives is pressed again when it does, so that no click is lost. Who asked
- * for one topic on the page before (see asked.ts) has turned to this one already.
+ * A button that is clicked before the island is mounted is clicked again afterwards, so no click is lost. On a page
+ * that was requested with a topic (see asked.ts) the island starts at once.
  *
- * Runs in the browser, within the loader.
+ * Runs in the browser, as part of the loader.
  */
 import { isAsked } from './asked.ts';
 import type { When } from './when.ts';
@@ -14,7 +14,7 @@ export const interaction: When = (island) => {
   let pressed: HTMLElement | null | undefined;
   let living = false;
   const turn = async (event: Event & Partial<MouseEvent>) => {
-    // A browser says `pointermove` also of a pointer that rests, when a page is shown or scrolled under it.
+    // A browser also sends `pointermove` for a resting pointer, when a page appears or scrolls under it.
     if (living || (event.type === 'pointermove' && !event.movementX && !event.movementY)) return;
     const button = event.type === 'click' && (event.target as Element).closest('button');
     if (button) {

@@ -1,19 +1,21 @@
 /**
- * The one script that runs on a page with islands before a visitor turns to one, within the page itself. It defines `<row-island>`, which waits for its moment, fetches
- * its component and React, and mounts it. Runs in the browser; knows no React, and stays within 1 KB, since every page
- * carries it.
+ * The loader: the only script that runs on a page with islands before a visitor uses one. Each page contains it
+ * inline.
+ *
+ * It defines `<row-island>`, which waits for its policy, fetches its component and React, and mounts the component.
+ * It runs in the browser, knows no React and stays within 1 KB, since every page contains it.
  *
  *   name    the island's name, for messages
  *   client  load | idle | visible | media | interaction: see when.ts
  *   media   the query of `client="media"`
  *   src     path of the island's module on this origin
  *   props   JSON
- *   prefix  what `useId` begins with; the one that the server rendered with
+ *   prefix  the prefix of `useId`, the same as on the server
  *   render  `browser` on an island without server markup
  *
- * It tells its state in `data-state`: `loading`, `ready` or `failed`; before that it has none.
+ * The element's `data-state` is `loading`, `ready` or `failed`; before the start it is absent.
  *
- * The loader also does small things that need no component: see asked.ts, loaded.ts, missing.ts, once.ts, reveal.ts
+ * The loader also has small functions without a component: see asked.ts, loaded.ts, missing.ts, once.ts, reveal.ts
  * and scrolled.ts.
  */
 import type { FunctionComponent } from 'react';
@@ -27,7 +29,7 @@ import { reveal } from './reveal.ts';
 import { markScrolled } from './scrolled.ts';
 import type { Island, When } from './when.ts';
 
-/** What a failing island was doing. */
+/** The stage in which an island failed. */
 export type Stage = 'loading' | 'hydrating' | 'rendering' | 'running';
 
 /** The detail of the event `rowhouse:island-error`. */
@@ -37,7 +39,7 @@ export interface IslandError {
   cause: unknown;
 }
 
-/** Tells the page and the console of a failure. Returns false where the page has called the event off. */
+/** Reports a failure to the page and the browser's console. Returns false if the page has cancelled the event. */
 export type Fail = (element: HTMLElement, stage: Stage, cause: unknown) => boolean;
 
 const fail: Fail = (element, stage, cause) => {
@@ -57,8 +59,8 @@ const policies: Partial<Record<string, When>> = { load: (island) => island.start
 class RowIsland extends HTMLElement implements Island {
   #life: Promise<void> | undefined;
 
-  // A module runs once the document is parsed: the children are all there. An element that is moved is connected again:
-  // that starts nothing anew.
+  // A module runs once the document is parsed, so all children exist. Moving an element connects it again, but does
+  // not start it again.
   async connectedCallback() {
     try {
       const client = this.getAttribute('client') as string;
@@ -74,7 +76,7 @@ class RowIsland extends HTMLElement implements Island {
     return this.#life;
   }
 
-  /** A module that lies beside the island's own, `$&`. */
+  /** Imports a module from the folder of the island's own module, whose name is `$&`. */
   #load<T>(file: string): Promise<T> {
     return import((this.getAttribute('src') as string).replace(/[^/]+$/, file));
   }
@@ -101,5 +103,6 @@ showOnce();
 reveal();
 reportMissing();
 
-// In a task of its own: this one also ends the parsing and computes the first styles, and keeps a phone busy for long enough.
+// In a task of its own: the current task also ends the parsing and computes the first styles, which keeps a phone
+// busy long enough.
 setTimeout(() => customElements.define('row-island', RowIsland));

@@ -1,8 +1,7 @@
 /**
- * Tells the console of a page that is not there. The layout of such a page, and no other, has an element with
- * `data-missing`.
+ * Logs a missing page to the browser's console. Only the layout of a 404 page has an element with `data-missing`.
  *
- * Runs in the browser, within the loader.
+ * Runs in the browser, as part of the loader.
  */
 export function reportMissing(): void {
   if (document.querySelector('[data-missing]')) {

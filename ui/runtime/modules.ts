@@ -1,14 +1,15 @@
 /**
- * The modules that a page's islands need once a visitor turns to one. Its head names them, with a `media` that holds
- * nowhere, so that nothing of them competes with what the page shows first.
+ * Fetches the modules of a page's islands. The head lists them with a `media` that never matches, so that they do
+ * not compete with the first content of the page.
  *
- * Runs in the browser, within the loader.
+ * Runs in the browser, as part of the loader.
  */
 const links = () => document.querySelectorAll<HTMLLinkElement>('link[media="not all"]');
 
 /**
- * Fetches them while nothing else is to be done, and does not compile them: most pages are only read. Asking for one
- * takes a browser a millisecond or two, so each is asked for in a task of its own: a tap does not wait for them all.
+ * Prefetches the modules while the browser is idle, without compiling them, since most pages are only read. Each
+ * request takes a browser a millisecond or two, so each is made in a task of its own. A tap then does not wait for
+ * all of them.
  */
 export function fetchAhead(): void {
   for (const link of links()) {
@@ -18,7 +19,7 @@ export function fetchAhead(): void {
   }
 }
 
-/** Compiles them, all at a time, which `import` alone would do one after the other. */
+/** Fetches and compiles all modules in parallel; `import` alone would load them one after the other. */
 export function preload(): void {
   for (const link of links()) {
     link.rel = 'modulepreload';

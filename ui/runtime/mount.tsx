@@ -1,25 +1,25 @@
 /**
- * Mounts one island into its element, with React. Runs in the browser, when the first island of a page asks.
+ * Mounts one island into its element, with React. Runs in the browser, when the first island of a page starts.
  *
- * An island that fails harms itself only. While it hydrates, the markup from the server is as good as ever and
- * comes back; later, or where there was none, the error screen takes the island's place.
+ * A failing island affects only itself. If it fails while hydrating, the server's markup is restored. If it fails
+ * later, or had no markup, the error screen replaces it.
  *
- * Where a translator or an extension has changed the markup, React renders the island anew; what a visitor typed, pressed
- * and focused before is carried over (entries.ts).
+ * If a translator or an extension has changed the markup, React renders the island anew. What a visitor typed,
+ * pressed and focused before is preserved (entries.ts).
  */
 import { type FunctionComponent, type ReactNode, useEffect } from 'react';
 import { createRoot, hydrateRoot, type RootOptions } from 'react-dom/client';
 import { Boundary } from './boundary.tsx';
 import { keepEntries } from './entries.ts';
 
-/** Reports a failure of the island. Returns false where the page has called the report off. */
+/** Reports a failure of the island. Returns false if the page has cancelled the report. */
 type ReportFailure = (
   element: HTMLElement,
   stage: 'hydrating' | 'rendering' | 'running',
   cause: unknown,
 ) => boolean;
 
-/** Brings `element` to life. The promise is kept when it lives, or has failed to. */
+/** Mounts `element`. The promise resolves when the island is mounted or has failed. */
 export function mount(
   element: HTMLElement,
   Component: FunctionComponent<object>,
@@ -43,11 +43,11 @@ export function mount(
     settled();
   };
 
-  /** Whether the error screen is to be shown. */
+  /** Returns whether the error screen is to be shown. */
   const onFail = (cause: unknown): boolean => {
     if (mounted) return fail(element, 'running', cause);
     const proceed = fail(element, hydrating ? 'hydrating' : 'rendering', cause);
-    // React is still committing; before the next frame the nodes that the visitor had are in place again.
+    // React is still committing. The original nodes are restored before the next frame.
     queueMicrotask(() => {
       if (hydrating) {
         root.unmount();
@@ -82,10 +82,11 @@ export function mount(
   return life;
 }
 
-/** Tells when the island is on the page and its own effects have run, none of which threw. */
+/** Calls `onMount` once the island is on the page and its effects have run without an error. */
 function Mounted({ onMount, children }: { onMount: () => void; children: ReactNode }) {
   useEffect(() => {
-    // A parent's effect runs after its children's, also where one of these threw; the boundary takes all away only then.
+    // A parent's effect runs after its children's effects, even if one of them threw. The boundary removes
+    // everything only then.
     let kept = true;
     queueMicrotask(() => kept && onMount());
     return () => {

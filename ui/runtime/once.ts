@@ -1,8 +1,8 @@
 /**
- * Shows what a visitor is to see once: elements with `data-once` and `hidden`, while the device keeps nothing under the
- * key that the attribute names. Who keeps it there is the island's affair.
+ * Shows notices that a visitor sees once: elements with `data-once` and `hidden`, until the device stores a value
+ * under the key in the attribute. The island stores the value.
  *
- * Runs in the browser, within the loader.
+ * Runs in the browser, as part of the loader.
  */
 export function showOnce(): void {
   for (const element of document.querySelectorAll<HTMLElement>('[data-once]')) {

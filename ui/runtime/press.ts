@@ -1,37 +1,37 @@
 /**
- * Keeps a press that is in progress while the controls of an island are replaced.
+ * Preserves a press in progress while the controls of an island are replaced.
  *
- * A browser sends a click where a press begins and ends on one element. Where another element has come under the
- * pointer meanwhile it sends none, and this module does.
+ * A browser sends a click only if a press begins and ends on the same element. If the element was replaced
+ * meanwhile, this module sends the click.
  *
  * Runs in the browser, with entries.ts. Knows no React.
  */
 
-/** What takes a press, text or the focus. */
+/** Elements that take a click, text or the focus. */
 export const CONTROLS = 'a[href], button, input, label, select, summary, textarea';
 
-/** What the space bar presses. */
+/** Elements that the space bar clicks. */
 const PRESSED_BY_SPACE =
   'button, summary, input:is([type=button], [type=checkbox], [type=radio], [type=reset], [type=submit])';
 
-/** Returns the control in the place of `control`: `control` itself where it was not replaced. */
+/** Returns the control that replaces `control`, or `control` itself if it was not replaced. */
 export type Successor = (control: Element) => Element;
 
 interface Press {
   began: Element;
-  /** Where and by which event it ended. */
+  /** The control and the event with which the press ended. */
   end?: { control: Element; event: Input };
-  /** Where the browser sent a click then. */
+  /** The control to which the browser sent a click. */
   clicked?: Element | undefined;
 }
 
 type Input = PointerEvent | MouseEvent | KeyboardEvent;
 
 /**
- * Follows presses on the controls of `island`.
+ * Tracks presses on the controls of `island`.
  *
- * Returns the function to call once the controls are replaced. It clicks the control where a press has ended without a
- * click of the browser, or waits for the end of a press in progress.
+ * Returns the function to call once the controls are replaced. If a press has ended without a click from the
+ * browser, the function clicks the new control. If a press is in progress, it waits for the end.
  */
 export function keepPress(island: Element): (successor: Successor) => void {
   const active = [...island.querySelectorAll(CONTROLS)].find((control) => control.matches(':active'));
@@ -46,7 +46,7 @@ export function keepPress(island: Element): (successor: Successor) => void {
   const begin = (event: Input) => {
     const control = controlOf(event);
     if (!isPress(event, control)) return;
-    // Where `pointerdown` had the control replaced, `mousedown` comes to what is around it.
+    // If `pointerdown` had the control replaced, the surrounding element gets `mousedown`.
     if (control || event.type !== 'mousedown') press = control && { began: control };
   };
   const cancel = () => {
@@ -72,7 +72,7 @@ export function keepPress(island: Element): (successor: Successor) => void {
     press = undefined;
   };
 
-  // At the window and in the first phase, since React hydrates, and so replaces, while it hears of a press.
+  // On the window in the capture phase, since React hydrates, and so replaces controls, while it handles the press.
   const listeners: [string, (event: Input) => void][] = [
     ['pointerdown', begin],
     ['mousedown', begin],
@@ -93,15 +93,15 @@ export function keepPress(island: Element): (successor: Successor) => void {
 }
 
 /**
- * Whether it is the main button of a mouse, or the space bar where that presses. Pointers that are no mouse are left to
- * the mouse events that follow a tap: fingers scroll, too.
+ * Returns whether an event is a press: by the main mouse button, or by the space bar on a control that it clicks.
+ * Other pointers are left to the mouse events that follow a tap, since fingers also scroll.
  */
 const isPress = (event: Input, control: Element | undefined) =>
   'key' in event
     ? event.key === ' ' && control?.matches(PRESSED_BY_SPACE)
     : event.button === 0 && (!('pointerType' in event) || event.pointerType === 'mouse');
 
-/** Clicks the control that was pressed, unless the press ended on another one or was clicked by the browser. */
+/** Clicks the pressed control, unless the press ended on another control or the browser has clicked it. */
 function click(
   { began, clicked }: Press,
   { control: ended, event }: Required<Press>['end'],
@@ -110,8 +110,8 @@ function click(
   const control = successor(ended);
   if (successor(began) !== control || (clicked && successor(clicked) === control)) return;
   if (!(control instanceof HTMLElement) || control.matches(':disabled')) return;
-  // A press focuses, too, and its beginning came to an element that is gone.
+  // A press also focuses, and its first event went to an element that is gone.
   control.focus({ preventScroll: true });
-  // The keys that are held come along: they may ask for a new tab.
+  // Copies the modifier keys: they may request a new tab.
   control.dispatchEvent(new MouseEvent('click', event));
 }

@@ -1,12 +1,12 @@
 /**
- * Tells elements with `data-reveal` whether they have come into view: `data-seen` becomes `false` for those that are
- * still to come and, once a tenth of one is in view, `true` for good. What that looks like is the theme's affair.
+ * Marks elements with `data-reveal`: `data-seen` is `false` while an element has not been in view, and `true` once
+ * a tenth of it has been. The theme decides how the states look.
  *
- * Runs in the browser, within the loader. It marks only what is out of view, so that nothing which a visitor sees
- * already vanishes again, and nothing at all where it does not run.
+ * Runs in the browser, as part of the loader. Only elements out of view are set to `false`, so that nothing visible
+ * disappears. Without scripts nothing is marked.
  */
 
-/** The part of an element that has to be in view. */
+/** The part of an element that must be in view. */
 const THRESHOLD = 0.1;
 
 export function reveal(): void {

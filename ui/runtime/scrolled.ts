@@ -1,7 +1,8 @@
 /**
- * Marks a page that has left its top, by `data-scrolled` on its root: a theme's header may look different there.
+ * Marks a page that is scrolled away from its top, by `data-scrolled` on its root; a theme's header may then look
+ * different.
  *
- * Runs in the browser, within the loader.
+ * Runs in the browser, as part of the loader.
  */
 
 /** Pixels that still count as the top. */
@@ -10,6 +11,6 @@ const THRESHOLD = 20;
 export function markScrolled(): void {
   const mark = () => document.documentElement.toggleAttribute('data-scrolled', scrollY > THRESHOLD);
   addEventListener('scroll', mark);
-  // With the first frame, since asking now would lay the page out twice.
+  // In the first frame, since reading the position now would force another layout.
   requestAnimationFrame(mark);
 }

@@ -1,8 +1,8 @@
 /**
- * Runs in QuickJS, in the rowhouse process, when a tenant is compiled: turns an island and its props into HTML.
+ * Renders an island and its props to HTML. Runs in QuickJS, in the rowhouse process, when a tenant is compiled.
  *
- * Sets two globals for the engine to call. There are no other globals here but the language's own: no timers,
- * no `console`, no `Intl`.
+ * Sets two globals for the engine. There are no other globals except those of the language: no timers, no
+ * `console`, no `Intl`.
  */
 
 import { createElement, type FunctionComponent } from 'react';
@@ -10,9 +10,9 @@ import * as islands from '#islands';
 import { renderToStaticMarkup, renderToString } from '#react-server';
 
 declare global {
-  /** HTML to hydrate. `prefix` must be unique on the page and be the element's `prefix` attribute too. */
+  /** Returns HTML to be hydrated. `prefix` must be unique on the page, and is also the element's `prefix` attribute. */
   var render: (name: string, propsJson: string, prefix: string) => string;
-  /** HTML that never hydrates, for `client="none"`. */
+  /** Returns HTML that is never hydrated, for `client="none"`. */
   var renderStatic: (name: string, propsJson: string) => string;
 }
 

@@ -1,12 +1,12 @@
-/** Names that the build provides: see build/bundle.mjs. */
+/** Names that the build defines: see build/bundle.mjs. */
 
-/** True in a bundle made with `--dev`. */
+/** Whether the bundle was made with `--dev`. */
 declare const DEV: boolean;
 
-/** Where the loader finds `mount.tsx`, relative to the modules of islands. */
+/** The path of the module of `mount.tsx`, relative to the modules of islands. */
 declare const RUNTIME: string;
 
-/** Where it finds `when.ts`, likewise. */
+/** The path of the module of `when.ts`, relative to the modules of islands. */
 declare const WHEN: string;
 
 declare module '#react-server' {

@@ -1,20 +1,20 @@
 /**
- * When an island comes to life: one small function per policy, all of one signature.
+ * The policies of when an island starts: one small function each, all of one signature.
  *
- * Runs in the browser; knows no React. The loader has `load` and `interaction` (see interaction.ts); it fetches this
- * module for a page with another one.
+ * Runs in the browser; knows no React. The loader has `load` and `interaction` (see interaction.ts), and fetches
+ * this module for a page with another policy.
  */
 
 /** The element of an island. */
 export interface Island extends HTMLElement {
-  /** Brings it to life, once. The promise is kept when it lives, or has failed to. */
+  /** Fetches and mounts the island, once. The promise resolves when the island is mounted or has failed. */
   start(): Promise<void>;
 }
 
-/** Starts the island when the moment has come. */
+/** Starts the island when the policy's condition is met. */
 export type When = (island: Island) => void;
 
-/** When the browser has nothing better to do, or after two seconds; soon, in browsers that cannot tell. */
+/** Starts when the browser is idle, or after two seconds. Browsers without idle callbacks start after 200 ms. */
 const idle: When = (island) => {
   const ask: typeof requestIdleCallback | undefined = window.requestIdleCallback;
   if (ask) ask(() => island.start(), { timeout: 2000 });
@@ -22,8 +22,8 @@ const idle: When = (island) => {
 };
 
 /**
- * When a part of it comes near the screen. The element itself is `display: contents` and has no box, so its
- * children are observed; without children there is nothing to see, and idle will do.
+ * Starts when a part of the island comes near the viewport. The element itself is `display: contents` and has no
+ * box, so its children are observed. Without children it starts like `idle`.
  */
 const visible: When = (island) => {
   if (!island.firstElementChild) {
@@ -41,7 +41,7 @@ const visible: When = (island) => {
   for (const child of island.children) observer.observe(child);
 };
 
-/** As soon as the media query in the `media` attribute holds. */
+/** Starts as soon as the media query in the `media` attribute matches. */
 const media: When = (island) => {
   const query = matchMedia(island.getAttribute('media') ?? 'all');
   const check = () => {
@@ -55,7 +55,7 @@ const media: When = (island) => {
 
 const policies: Partial<Record<string, When>> = { idle, visible, media };
 
-/** The policy that a `client` attribute names. */
+/** Returns the policy that a `client` attribute names. */
 export function when(client: string): When {
   const policy = policies[client];
   if (policy) return policy;

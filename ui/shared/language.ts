@@ -1,8 +1,8 @@
 /**
- * How the page's language writes numbers, and which plural form a number takes.
+ * Number formats and plural forms of the page's language.
  *
- * Only the browser knows: QuickJS has no `Intl`. So the server's render and the browser's first one use the plain
- * language; a word that is to be right in the server's markup, the theme fills in.
+ * Only the browser knows them: QuickJS has no `Intl`. The server's render and the browser's first render therefore
+ * use the plain language. The theme fills in a word that must be right in the server's markup.
  */
 import { useSyncExternalStore } from 'react';
 import type { Category } from './schema.ts';
@@ -12,26 +12,26 @@ export interface Language {
   category: (count: number) => Category;
 }
 
-/** Numbers as they are, and one form for all of them. */
+/** The plain language: numbers as they are, and one form for all of them. */
 export const plain: Language = { number: String, category: () => 'other' };
 
-/** The language of a BCP 47 tag; the plain one where the browser does not know it. */
+/** Returns the language of a BCP 47 tag, or the plain language if the browser does not know it. */
 export function languageOf(tag: string): Language {
   try {
-    // A constructor would take the browser's own language in place of an unknown one.
+    // A constructor would use the browser's own language in place of an unknown one.
     if (Intl.PluralRules.supportedLocalesOf(tag).length === 0) return plain;
     const numbers = new Intl.NumberFormat(tag);
     const plurals = new Intl.PluralRules(tag);
     return { number: (value) => numbers.format(value), category: (count) => plurals.select(count) };
   } catch {
-    // No tag, or none that could be one.
+    // The tag is missing or invalid.
     return plain;
   }
 }
 
 let known: Language | undefined;
 
-/** The language of the page, which stays the same while it is open. */
+/** Returns the language of the page, which stays the same while the page is open. */
 function pageLanguage(): Language {
   known ??= languageOf(document.documentElement.lang);
   return known;
@@ -39,7 +39,7 @@ function pageLanguage(): Language {
 
 const never = () => () => {};
 
-/** The language that an island writes in: the plain one until it is hydrated. */
+/** Returns the language that an island uses: the plain language until the island is hydrated. */
 export function useLanguage(): Language {
   return useSyncExternalStore(never, pageLanguage, () => plain);
 }

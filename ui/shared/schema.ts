@@ -1,18 +1,18 @@
 /**
- * How an island's `props.ts` describes its props. Used while building only: a component imports types from
- * `props.ts`, never values, so that none of this reaches the browser.
+ * Functions with which an island's `props.ts` describes its props. They are used only by the build: a component
+ * imports types from `props.ts`, never values, so the browser gets none of this.
  *
- * The result is plain JSON Schema (2020-12). Every keyword counts: the engine holds props to all of them, and the build
- * refuses one that is not of JSON Schema.
+ * The result is plain JSON Schema (2020-12). The engine checks props against every keyword, and the build refuses
+ * keywords that JSON Schema does not define.
  */
 import { Type } from 'typebox';
 
-/** An object with exactly these properties. */
+/** Describes an object with exactly these properties. */
 export function shape<P extends Type.TProperties>(properties: P) {
   return Type.Object(properties, { additionalProperties: false });
 }
 
-/** A property that may be missing or null: templates pass null for what content leaves out. */
+/** Describes a property that may be missing or null: templates pass null for values that content omits. */
 export function optional<T extends Type.TSchema & { type: string; enum?: string[] }>(schema: T) {
   const nullable = { ...schema, type: [schema.type, 'null'] };
   return Type.Optional(
@@ -22,21 +22,24 @@ export function optional<T extends Type.TSchema & { type: string; enum?: string[
   );
 }
 
-/** One of these words. */
+/** Describes one of these strings. */
 export function oneOf<const W extends string>(...words: W[]) {
   return { ...Type.Unsafe<W>({}), type: 'string' as const, enum: words };
 }
 
-/** Text that visitors read; it cannot be empty. */
+/** Describes a text for visitors, which cannot be empty. */
 export function text(description: string) {
   return Type.String({ minLength: 1, description });
 }
 
-/** The words of an island, each by its key. An island has none of its own: the theme gives them all. */
+/**
+ * Describes the UI strings of an island, by key. An island has no UI strings of its own: the theme supplies all of
+ * them.
+ */
 export function words<P extends Type.TProperties>(properties: P) {
   return Type.Object(properties, {
     additionalProperties: false,
-    description: 'The words of the island, in the language of the page',
+    description: 'The UI strings of the island, in the language of the page',
   });
 }
 
@@ -51,12 +54,12 @@ const forms = shape({
   other: form,
 });
 
-/** A word with a number in it: one text, or one for each plural category that its language tells apart. */
+/** Describes a text with a number: one text, or one for each plural category of the language. */
 export function counted(description: string) {
   return Type.Union([form, forms], { description });
 }
 
-/** Such a word. */
+/** A text with a number. */
 export type Counted = Type.Static<ReturnType<typeof counted>>;
 
 /** A plural category of CLDR. */

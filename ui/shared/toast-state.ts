@@ -1,12 +1,12 @@
-/** The list of toasts and what can happen to it. Pure; the bus in toast.ts owns the one list of a page. */
+/** The list of toasts and its events. Pure; the bus in toast.ts owns the one list of a page. */
 
 export interface ToastAction {
   label: string;
-  /** How to reach the same without the toast, in words: what screen readers announce. */
+  /** How to do the same without the toast, for screen readers. */
   altText: string;
-  /** Where it leads, or */
+  /** The target of the link. An action has either a target or a handler; the toast closes in both cases. */
   href?: string;
-  /** what it does. Either way the toast closes. */
+  /** The handler of the button. */
   onSelect?: () => void;
 }
 
@@ -15,13 +15,13 @@ export interface ToastOptions {
   description?: string;
   action?: ToastAction;
   variant?: 'default' | 'destructive';
-  /** Milliseconds; 5000 by default. `Infinity` keeps it until it is dismissed. */
+  /** Milliseconds until the toast closes; 5000 by default. With `Infinity` it stays until it is dismissed. */
   duration?: number;
 }
 
 export interface Toast extends ToastOptions {
   id: string;
-  /** False once dismissed; it is kept for a while so that it can leave with grace. */
+  /** False once dismissed. The toast stays in the list for the closing animation. */
   open: boolean;
 }
 
@@ -31,10 +31,10 @@ export type ToastEvent =
   | { type: 'dismiss'; id: string }
   | { type: 'remove'; id: string };
 
-/** How many are kept, and so shown, at a time. */
+/** Maximum number of toasts in the list, and so on the screen. */
 export const LIMIT = 1;
 
-/** The list after an event, newest first. The same list where the event changes nothing. */
+/** Returns the list after an event, newest first. Returns the same list if the event changes nothing. */
 export function reduce(toasts: readonly Toast[], event: ToastEvent): readonly Toast[] {
   switch (event.type) {
     case 'add':

@@ -1,8 +1,8 @@
 /**
- * The toast bus: any island says `toast({ title: ... })`, and the `Toaster` island shows it.
+ * The toast bus: any island calls `toast({ title: ... })`, and the `Toaster` island shows the toast.
  *
- * Islands are separate React roots; they meet in this module, of which a page has one. A toast that is sent before
- * the Toaster has arrived waits for it.
+ * Islands are separate React roots that share this module. A toast that is sent before the Toaster is mounted waits
+ * for it.
  */
 import { reduce, type Toast, type ToastAction, type ToastEvent, type ToastOptions } from './toast-state.ts';
 
@@ -19,7 +19,7 @@ let toasts: readonly Toast[] = [];
 let count = 0;
 const listeners = new Set<() => void>();
 
-/** Shows a toast, in place of the one that is shown. */
+/** Shows a toast, and replaces the current one. */
 export function toast(options: ToastOptions): ToastHandle {
   count += 1;
   const id = `toast-${count}`;
@@ -31,23 +31,23 @@ export function toast(options: ToastOptions): ToastHandle {
   };
 }
 
-/** Closes a toast; later it leaves the list. */
+/** Closes a toast, and removes it from the list later. */
 export function dismiss(id: string): void {
   if (send({ type: 'dismiss', id })) setTimeout(() => send({ type: 'remove', id }), REMOVAL_DELAY);
 }
 
-/** The toasts of this page, newest first. */
+/** Returns the toasts of this page, newest first. */
 export function current(): readonly Toast[] {
   return toasts;
 }
 
-/** Calls `listener` after every change, until the function it returns is called. */
+/** Calls `listener` after every change, until the returned function is called. */
 export function subscribe(listener: () => void): () => void {
   listeners.add(listener);
   return () => listeners.delete(listener);
 }
 
-/** Whether the event changed anything. */
+/** Applies an event. Returns whether it changed the list. */
 function send(event: ToastEvent): boolean {
   const next = reduce(toasts, event);
   if (next === toasts) return false;
@@ -56,7 +56,7 @@ function send(event: ToastEvent): boolean {
   return true;
 }
 
-/** Without its action, if that cannot be shown to everyone: an error in the code that sent it. */
+/** Removes an action that is not accessible to everyone, which is an error in the code that sent the toast. */
 function checked<O extends Partial<ToastOptions>>(options: O): O {
   const { action } = options;
   if (!action) return options;

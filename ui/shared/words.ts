@@ -1,10 +1,10 @@
-/** What fills in the placeholders of words. Pure. */
+/** Fills in the placeholders of UI strings. Pure. */
 import type { Language } from './language.ts';
 import type { Counted } from './schema.ts';
 
 /**
- * A word with its placeholders, `{name}` or `{name, type}`, filled in; what is a number is written as the language writes
- * numbers. Of a plural it takes the form for the value of `count`.
+ * Fills in the placeholders of a text, `{name}` or `{name, type}`. Numbers are written in the format of the
+ * language. A plural takes the form for the value of `count`.
  */
 export function fill(
   word: Counted,

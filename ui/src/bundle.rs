@@ -1,4 +1,4 @@
-//! The bundle as the engine uses it, from this binary or from a folder.
+//! The UI bundle as the engine uses it, from this binary or from a folder.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use crate::manifest::BundleManifest;
 
 pub(crate) type ClientFiles = BTreeMap<Cow<'static, str>, Cow<'static, [u8]>>;
 
-/// A bundle before it has been checked.
+/// The parts of a bundle that is not checked yet.
 pub(crate) struct BundleParts {
     pub(crate) manifest: Cow<'static, str>,
     pub(crate) server_script: Cow<'static, str>,
@@ -30,47 +30,47 @@ pub struct Bundle {
     dev_script: Cow<'static, str>,
     loader: Cow<'static, str>,
     client: ClientFiles,
-    /// The same compressed, as far as they are, by the names of the files.
+    /// Brotli-compressed files, by the name of the original. May be incomplete.
     brotli: ClientFiles,
     id: String,
 }
 
-/// Why a bundle cannot be used.
+/// Error of loading a bundle.
 #[derive(Debug, thiserror::Error)]
 pub enum BundleError {
-    /// A part of the bundle's folder is missing or unreadable.
+    /// A part of the bundle's folder is missing or cannot be read.
     #[error("cannot read `{}` of the UI bundle, which `node ui/build.mjs --out DIR` makes: {source}", path.display())]
     Read {
         /// The file or folder.
         path: PathBuf,
-        /// What the system says.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// `manifest.json` is not what this version of the program understands.
+    /// This version of the program cannot parse `manifest.json`.
     #[error(
         "`manifest.json` of the UI bundle does not fit this program, build the bundle again: {0}"
     )]
     BundleManifest(#[from] serde_json::Error),
-    /// The manifest names a file that is not there.
+    /// The manifest names a file that does not exist.
     #[error(
         "the UI bundle has no `client/{file}`, which its manifest names for `{user}`: build the bundle again"
     )]
     Missing {
-        /// Name of the file.
+        /// The name of the file.
         file: String,
-        /// The island or part that needs it.
+        /// The island or part that needs the file.
         user: String,
     },
 }
 
 impl Bundle {
-    /// A bundle on disk, as `node ui/build.mjs --out DIR` makes it.
+    /// Reads a bundle from disk, as `node ui/build.mjs --out DIR` writes it.
     ///
     /// # Errors
-    /// If a part is missing, unreadable or not understood.
+    /// When a part is missing or cannot be read, or the manifest cannot be parsed.
     pub fn from_dir(dir: &Path) -> Result<Bundle, BundleError> {
         let client = read_all(&dir.join("client"))?;
-        // A bundle may do without: what is not there is made at the start.
+        // Compressed files are optional: missing ones are compressed at startup.
         let compressed = Some(dir.join("brotli")).filter(|folder| folder.is_dir());
         let brotli =
             compressed.map_or_else(|| Ok(ClientFiles::new()), |folder| read_all(&folder))?;
@@ -112,46 +112,49 @@ impl Bundle {
         })
     }
 
-    /// What the bundle holds.
+    /// Returns the manifest.
     pub fn manifest(&self) -> &BundleManifest {
         &self.manifest
     }
 
-    /// The files for the browser, name and content, sorted by name. A name never stands for two contents.
+    /// Returns the files for the browser, as name and content, sorted by name. Names contain a hash, so a name
+    /// never stands for two contents.
     pub fn files(&self) -> impl Iterator<Item = (&str, &[u8])> {
         self.client
             .iter()
             .map(|(name, bytes)| (name.as_ref(), bytes.as_ref()))
     }
 
-    /// A file for the browser in the encoding `br` (RFC 7932), where the build made one.
+    /// Returns a file for the browser in the encoding `br` (RFC 7932), if the build compressed the file.
     pub fn brotli(&self, name: &str) -> Option<&[u8]> {
         self.brotli.get(name).map(AsRef::as_ref)
     }
 
-    /// The script that sets the globals `render(name, propsJson, prefix)` and `renderStatic(name, propsJson)`, each
-    /// of which returns HTML or throws.
+    /// Returns the server script. It sets the globals `render(name, propsJson, prefix)` and `renderStatic(name,
+    /// propsJson)`, each of which returns HTML or throws.
     pub fn server_script(&self) -> &str {
         &self.server_script
     }
 
-    /// The module that keeps an open page as its files are, for authors alone: it is not among [`Bundle::files`].
+    /// Returns the script of `serve --dev`, which reloads an open page when its files change. It is only for
+    /// authors, and not among [`Bundle::files`].
     pub fn dev_script(&self) -> &str {
         &self.dev_script
     }
 
-    /// The module that a page with islands holds: it fetches what the others need, from where their own modules lie.
+    /// Returns the loader, a module that each page with islands contains. It fetches the other modules from the
+    /// folder of the island's own module.
     pub fn loader(&self) -> &str {
         &self.loader
     }
 
-    /// SHA-256 over every part, in hexadecimal: equal bundles have equal ids.
+    /// Returns the SHA-256 of all parts, in hexadecimal. Equal bundles have equal ids.
     pub fn id(&self) -> &str {
         &self.id
     }
 }
 
-/// The files of a folder, by name.
+/// Reads the files of a folder, by name.
 fn read_all(folder: &Path) -> Result<ClientFiles, BundleError> {
     let mut files = ClientFiles::new();
     for entry in fs::read_dir(folder).map_err(read_error(folder))? {
@@ -177,7 +180,7 @@ fn read_error(path: &Path) -> impl Fn(io::Error) -> BundleError {
 fn id(parts: &BundleParts) -> String {
     let mut hash = Sha256::new();
     let mut add = |bytes: &[u8]| {
-        // The length keeps neighbours apart: `a`, `bc` is not `ab`, `c`.
+        // The length separates the parts: `a`, `bc` differs from `ab`, `c`.
         hash.update(bytes.len().to_le_bytes());
         hash.update(bytes);
     };
@@ -224,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_is_read_whole() {
+    fn folder_is_read_completely() {
         let dir = folder(&[
             ("manifest.json", MANIFEST),
             ("server.js", "globalThis.render = 1"),
@@ -244,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn the_id_follows_every_part() {
+    fn id_depends_on_every_part() {
         let files = [
             ("manifest.json", MANIFEST),
             ("server.js", ""),
@@ -270,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_folder_is_named() {
+    fn missing_folder_is_named() {
         let message = Bundle::from_dir(Path::new("/nowhere/dist"))
             .unwrap_err()
             .to_string();
@@ -283,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_script_is_named() {
+    fn missing_script_is_named() {
         let message = refusal(&[("manifest.json", MANIFEST)]);
         assert!(
             message.starts_with("cannot read `DIR/server.js` of the UI bundle"),
@@ -292,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_manifest_that_is_not_understood_is_refused() {
+    fn invalid_manifest_is_refused() {
         let message = refusal(&[
             ("manifest.json", "[]"),
             ("server.js", ""),
@@ -306,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_only_the_manifest_knows_is_missed() {
+    fn missing_file_of_the_manifest_is_named() {
         let message = refusal(&[
             ("manifest.json", MANIFEST),
             ("server.js", ""),
@@ -320,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn the_embedded_bundle_is_whole() {
+    fn embedded_bundle_is_complete() {
         let bundle = Bundle::embedded().unwrap();
         assert!(bundle.manifest().islands.contains_key("Header"));
         assert!(bundle.server_script().contains("globalThis.render"));

@@ -1,4 +1,4 @@
-//! The bundle that was built along with this crate; the table is written by `build.rs`.
+//! The bundle that was built with this crate. `build.rs` writes the table of its files.
 
 use std::borrow::Cow;
 
@@ -7,10 +7,10 @@ use crate::bundle::{Bundle, BundleError, BundleParts, ClientFiles};
 include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 
 impl Bundle {
-    /// The bundle that was built with this program. No copy is made of its files.
+    /// Returns the bundle that was built with this program, without copying its files.
     ///
     /// # Errors
-    /// If the bundle is not whole, which a build from `ROWHOUSE_UI_DIST` may bring about.
+    /// When the bundle is incomplete, which is possible for a build from `ROWHOUSE_UI_DIST`.
     pub fn embedded() -> Result<Bundle, BundleError> {
         Bundle::new(parts())
     }

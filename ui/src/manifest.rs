@@ -1,56 +1,56 @@
-//! `manifest.json`, as types: what the build says of its files. Written by `build/manifest.mjs`.
+//! The types of `manifest.json`, which `build/manifest.mjs` writes.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-/// What the bundle holds.
+/// The content of the bundle.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct BundleManifest {
-    /// Version of React, such as `19.3.1`.
+    /// The version of React, such as `19.3.1`.
     pub react: String,
-    /// Which of React's two builds it is.
+    /// The build of React in the bundle.
     pub mode: BundleMode,
-    /// The module that the loader fetches for the first island: React and what mounts it.
+    /// The module that the loader fetches for the first island: React and the code that mounts islands.
     pub runtime: Module,
     /// The islands by name.
     pub islands: BTreeMap<String, Island>,
 }
 
-/// React's builds.
+/// The builds of React.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BundleMode {
-    /// Small and quiet.
+    /// Small, without diagnostics.
     Production,
-    /// Reports every hydration mismatch; its server script calls `console`, which the caller must provide.
+    /// Reports every hydration mismatch. The server script calls `console`, which the caller must provide.
     Development,
 }
 
 /// A file for the browser.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Module {
-    /// Its name, which holds a hash of its content.
+    /// The file name, which contains a hash of the content.
     pub file: String,
-    /// The files that it imports statically, and those that these import: what to preload along with it.
+    /// The files that the module imports statically, directly or not; a page preloads them with it.
     pub imports: Vec<String>,
 }
 
 /// A component that templates may place on a page.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Island {
-    /// Name of its module, which holds a hash of its content.
+    /// The file name of the island's module, which contains a hash of the content.
     pub file: String,
-    /// The files that the module imports, directly or not: what to preload along with it.
+    /// The files that the module imports, directly or not; a page preloads them with it.
     pub imports: Vec<String>,
-    /// Whether it renders on the server. One that does not gets an empty element and `render="browser"`.
+    /// Whether the island renders on the server. Otherwise it gets an empty element with `render="browser"`.
     pub server: bool,
-    /// JSON Schema of its props.
+    /// The JSON Schema of the island's props.
     pub props: serde_json::Value,
 }
 
 impl BundleManifest {
-    /// Every file name in the manifest, with what names it.
+    /// Returns every file name in the manifest, with the island or part that names it.
     pub(crate) fn named_files(&self) -> impl Iterator<Item = (&str, &str)> {
         let runtime = std::iter::once(&self.runtime.file).chain(&self.runtime.imports);
         let islands = self.islands.iter().flat_map(|(name, island)| {
@@ -79,7 +79,7 @@ mod tests {
     }"#;
 
     #[test]
-    fn a_manifest_is_read() {
+    fn manifest_is_parsed() {
         let manifest: BundleManifest = serde_json::from_str(MANIFEST).unwrap();
         assert_eq!(manifest.mode, BundleMode::Production);
         assert_eq!(manifest.runtime.imports, ["react.C.js"]);
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn every_named_file_is_listed_with_its_reason() {
+    fn every_named_file_is_listed_with_its_user() {
         let manifest: BundleManifest = serde_json::from_str(MANIFEST).unwrap();
         let named: Vec<_> = manifest.named_files().collect();
         assert_eq!(
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn an_incomplete_manifest_is_refused() {
+    fn incomplete_manifest_is_refused() {
         let error = serde_json::from_str::<BundleManifest>(r#"{"react": "19.3.1"}"#).unwrap_err();
         assert!(
             error.to_string().contains("missing field `mode`"),

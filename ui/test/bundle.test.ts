@@ -1,39 +1,39 @@
-/** The bundle: its sizes, its manifest, and that it comes out the same every time. */
+/** The bundle: its sizes, its manifest and its reproducibility. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { brotliCompressSync } from 'node:zlib';
 import { bundle } from './bundle.ts';
 
-/** Bytes, compressed with brotli: see the design's numbers to hold. */
+/** Maximum sizes in bytes, compressed with Brotli. */
 const LOADER = 1_024;
 const PAGE = 80_000;
-/** Bytes from which Chromium compiles a script on another thread while it arrives. */
+/** Bytes from which Chromium compiles a script on another thread while it downloads. */
 const STREAMED = 30_000;
 
 const { client, console: script, loader, manifest, server } = bundle();
 
 const filesOf = ({ file, imports }: { file: string; imports: string[] }) => [file, ...imports];
 const named = new Set([manifest.runtime, ...Object.values(manifest.islands)].flatMap(filesOf));
-/** What the islands import only when a visitor does something. */
+/** Modules that islands import only when a visitor does something. */
 const later = [...client.keys()].filter((file) => !named.has(file));
 
 const compressed = (name: string) => brotliCompressSync(client.get(name) ?? '').length;
 
-/** Every file that a page with these islands fetches, sooner or later. */
+/** Returns all files that a page with these islands fetches, sooner or later. */
 function page(...islands: string[]): string[] {
   const modules = islands.map((name) => manifest.islands[name]).filter((island) => island !== undefined);
   assert.equal(modules.length, islands.length);
   return [...new Set([...[manifest.runtime, ...modules].flatMap(filesOf), ...later])];
 }
 
-test('what draws toasts waits until there may be one, and policies that few pages have until a page has one', () => {
+test('toasts and rare policies are fetched only when needed', () => {
   assert.deepEqual(
     later.map((file) => file.split('.')[0]),
     ['Toasts', 'when'],
   );
 });
 
-test('an island is small: beside React itself nothing is large that a page names', () => {
+test('modules named by a page are small, except for React', () => {
   for (const file of named) {
     const size = client.get(file)?.length ?? 0;
     const first = filesOf(manifest.runtime).includes(file);
@@ -41,14 +41,14 @@ test('an island is small: beside React itself nothing is large that a page names
   }
 });
 
-test('the loader stays small and on its own', (t) => {
+test('the loader is small and has no imports', (t) => {
   const size = brotliCompressSync(loader).length;
   t.diagnostic(`loader: ${size} bytes`);
   assert.ok(size <= LOADER, `${size} bytes, ${LOADER} at most`);
   assert.doesNotMatch(loader, /\b(import|from)\s*"/);
 });
 
-/** What the theme places on every page; a page adds one more of its own. */
+/** The islands that the theme places on every page; a page adds its own. */
 const EVERYWHERE = ['Header', 'Toaster', 'Consent'];
 
 for (const name of Object.keys(manifest.islands)) {
@@ -61,12 +61,12 @@ for (const name of Object.keys(manifest.islands)) {
   });
 }
 
-test('the manifest names every file, and no other', () => {
+test('the manifest names exactly the existing files', () => {
   assert.deepEqual(page(...Object.keys(manifest.islands)).sort(), [...client.keys()]);
   for (const name of client.keys()) assert.match(name, /^\w+\.[A-Z0-9]{8}\.js$/);
 });
 
-test('production and development are told apart', () => {
+test('production and development bundles differ', () => {
   const dev = bundle('--dev');
   assert.equal(manifest.mode, 'production');
   assert.equal(dev.manifest.mode, 'development');

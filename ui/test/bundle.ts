@@ -1,4 +1,4 @@
-/** Builds the bundle for tests that look at it, once in each test file. */
+/** Builds the bundle for tests that read it, once per test file. */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

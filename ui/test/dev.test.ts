@@ -1,4 +1,4 @@
-/** What the script of `serve --dev` decides: see runtime/dev. */
+/** The pure functions of the script of `serve --dev`: see runtime/dev. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { marked, errorsFor, placeOf } from '../runtime/dev/state.ts';
@@ -13,7 +13,7 @@ const error = {
   text: '  nmae: 🙂 x',
 };
 
-test('a page hears of its own tenant and of what concerns everybody', () => {
+test('a page gets errors of its own tenant and those that concern all', () => {
   const other = { file: 'tenants', message: 'away' };
   const state = { everyone: [other], tenants: { a: [error], b: [] } };
   assert.deepEqual(errorsFor('a', state), [other, error]);
@@ -25,14 +25,14 @@ test('a place is written as editors open it', () => {
   assert.equal(placeOf({ file: 'tenants/a', message: 'm' }), 'tenants/a');
 });
 
-test('what is meant in a line is found by characters', () => {
+test('the marked part of a line is counted in characters', () => {
   assert.deepEqual(marked(error), ['  ', 'nmae', ': 🙂 x']);
   assert.deepEqual(marked({ ...error, column: 9, length: 1 }), ['  nmae: ', '🙂', ' x']);
   assert.deepEqual(marked({ ...error, column: 99 }), ['  nmae: 🙂 x', ' ', '']);
   assert.equal(marked({ file: 'f', message: 'm', text: 'a stack' }), undefined);
 });
 
-test('the script is no file for visitors', () => {
+test('the script is not sent to visitors', () => {
   const { client } = bundle();
   for (const [name, bytes] of client) assert.doesNotMatch(String(bytes), /\.rowhouse\/events/, name);
 });

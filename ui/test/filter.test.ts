@@ -1,4 +1,4 @@
-/** The filter of a list of entries: its topics, their addresses, its words, and the place that keeps the choice. */
+/** The filter of a list of entries: topics, their addresses, the status, and the store of the choice. */
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { chosenTag, go, onPlace } from '../islands/EntryFilter/place.ts';
@@ -6,7 +6,7 @@ import { statusText, topicHref, topicsOf } from '../islands/EntryFilter/topics.t
 import { languageOf } from '../shared/language.ts';
 import { entryFilter } from './samples.ts';
 
-test('topics come by how often they occur, then by name', () => {
+test('topics are sorted by frequency, then by name', () => {
   const entries = [['ux', 'tv'], ['tv', 'api', 'tv'], [], ['ux', 'tv']];
   assert.deepEqual(topicsOf(entries), [
     { tag: 'tv', count: 3 },
@@ -22,7 +22,7 @@ test('the address of a topic keeps every character', () => {
   assert.equal(new URL(href, 'http://a.example').searchParams.get('tag'), 'R&D + más #1');
 });
 
-test('the status tells all, a part, and an unknown topic', () => {
+test('the status covers all entries, one topic and an unknown topic', () => {
   const say = (total: number, tag: string | null, count?: number) =>
     statusText(
       entryFilter.labels,
@@ -38,7 +38,7 @@ test('the status tells all, a part, and an unknown topic', () => {
   assert.equal(say(25, 'no such'), 'Nothing has that topic. All 25 are shown');
 });
 
-/** As much of a browser as the place needs. */
+/** The parts of a browser that the store needs. */
 const browser = {
   location: new URL('http://a.example/blog'),
   pushed: [] as string[],
@@ -61,7 +61,7 @@ beforeEach(() => {
   browser.pushed = [];
 });
 
-test('the place holds the topic, and an empty one is none', () => {
+test('an empty topic in the address counts as none', () => {
   assert.equal(chosenTag(), null);
   browser.location.search = '?tag=';
   assert.equal(chosenTag(), null);
@@ -69,7 +69,7 @@ test('the place holds the topic, and an empty one is none', () => {
   assert.equal(chosenTag(), 'R&D');
 });
 
-test('going somewhere tells the listeners, going nowhere does nothing', () => {
+test('changing the address notifies listeners, an equal address does not', () => {
   let told = 0;
   const stop = onPlace(() => {
     told += 1;

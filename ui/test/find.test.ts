@@ -1,4 +1,4 @@
-/** The search: what is found in an index, and in which order. */
+/** The search: results in an index, and their order. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { find, type Index } from '../islands/Search/find.ts';
@@ -26,24 +26,24 @@ test('the page itself comes first for its title', () => {
   assert.equal(hrefs('Commands')[0], '/reference/commands');
 });
 
-test('every word has to be there, in any case and from its beginning or within', () => {
+test('every word must occur, in any case, at the beginning or within a word', () => {
   assert.deepEqual(hrefs('SERVE conn'), ['/reference/commands#serve']);
   assert.deepEqual(hrefs('serve nothing'), []);
   assert.deepEqual(hrefs('   '), []);
 });
 
-test('a place names its page and its heading', () => {
+test('a result names its page and its heading', () => {
   assert.deepEqual(find(index, 'listen'), [
     { href: '/reference/commands#serve', title: 'Commands', heading: 'rowhouse serve' },
   ]);
 });
 
-test('no more are shown than are read', () => {
+test('the number of results is limited', () => {
   const parts: Index['parts'] = Array.from({ length: 50 }, (_, at) => [0, `a-${at}`, 'Same', '']);
   assert.equal(find({ pages: [['/', 'Home']], parts }, 'same').length, 8);
 });
 
-test('words of two letters, with signs and of other scripts are found', () => {
+test('short words, words with signs and words of other scripts are found', () => {
   const index: Index = {
     pages: [['/', 'Courses']],
     parts: [[0, '', '', 'ai go c++ 大阪の店 über']],

@@ -1,4 +1,4 @@
-/** What forms say of a wrong field. */
+/** The errors of form fields. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { describe } from '../shared/form/errors.ts';
@@ -8,7 +8,7 @@ const words = { missing: 'Fill this in.', email: 'An address, please.' };
 const control = (validity: Partial<ValidityState>) =>
   ({ validity, validationMessage: 'as the browser says' }) as Control;
 
-test('the words of the page stand beside a field, the browser’s where it has none', () => {
+test('a field shows the page’s words, or else the browser’s', () => {
   assert.equal(describe(control({ valueMissing: true }), words), words.missing);
   assert.equal(describe(control({ typeMismatch: true }), words), words.email);
   assert.equal(describe(control({ tooLong: true }), words), 'as the browser says');

@@ -1,4 +1,4 @@
-/** Rules that every island keeps: what it may say, and what its server markup may hold. */
+/** Rules for every island: its UI strings and its server markup. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,8 +10,8 @@ import { textsOf, wordsOf } from './said.ts';
 import { entryFilter, samples } from './samples.ts';
 
 /**
- * The server's render and the browser's first one differ with these, or the site's policy forbids them. One file may
- * name `Intl`: it gives it to islands only once they are hydrated, which a test below sees to.
+ * These make the server's render differ from the browser's first one, or the site's policy forbids them. One file
+ * may name `Intl`: islands get it only once they are hydrated, which a test below checks.
  */
 const FORBIDDEN =
   /\bIntl\b|\btoLocale\w*|\bDate\b|\bMath\s*\.\s*random\b|\bcrypto\b|dangerouslySetInnerHTML|\bstyle=\{/;
@@ -23,23 +23,26 @@ function sources(folder: string): string[] {
 }
 
 for (const file of [...sources('islands'), ...sources('shared')]) {
-  test(`${file} renders the same everywhere`, () => {
+  test(`${file} renders the same on server and browser`, () => {
     const lines = readFileSync(file, 'utf8').split('\n');
     const strays = lines.flatMap((line, index) => {
       const allowed = file === join('shared', 'language.ts') ? /\bIntl\b/g : /$^/;
       const [word] = FORBIDDEN.exec(line.replace(allowed, '')) ?? [];
-      return word ? [`${file}:${index + 1}: \`${word}\` is not for islands, see README.md`] : [];
+      return word ? [`${file}:${index + 1}: \`${word}\` must not be used in islands, see README.md`] : [];
     });
     assert.deepEqual(strays, []);
   });
 }
 
 const { manifest, server } = bundle();
-/** As bare as QuickJS is. */
+/** A context as bare as QuickJS. */
 const context = createContext({});
 runInContext('delete globalThis.Intl; delete globalThis.console;', context);
 runInContext(server, context);
-/** What a browser has that QuickJS lacks, with a language that writes numbers and plurals its own way. */
+/**
+ * A context with what a browser has and QuickJS lacks, and with a language that formats numbers and plurals
+ * differently.
+ */
 const browser = createContext({ document: { documentElement: { lang: 'de' } } });
 runInContext(server, browser);
 
@@ -54,11 +57,11 @@ for (const [name, props] of Object.entries(samples)) {
     assert.equal(Value.Check(schema, { ...props, unknown: 1 }), false);
   });
 
-  test(`${name} takes all its words from its props`, () => {
+  test(`${name} takes all UI strings from its props`, () => {
     const schema = manifest.islands[name]?.props ?? {};
     assert.ok('labels' in props && typeof props.labels === 'object' && props.labels);
     for (const key of Object.keys(props.labels)) {
-      assert.match(key, /^[a-z]+(_[a-z]+)*$/, 'as in the files of words');
+      assert.match(key, /^[a-z]+(_[a-z]+)*$/, 'as in the files of UI strings');
       const labels: Record<string, unknown> = { ...props.labels, [key]: undefined };
       assert.equal(Value.Check(schema, JSON.parse(JSON.stringify({ ...props, labels }))), false, key);
     }
@@ -66,7 +69,7 @@ for (const [name, props] of Object.entries(samples)) {
 
   if (!manifest.islands[name]?.server) continue;
 
-  test(`the markup of ${name} keeps the policy`, () => {
+  test(`the markup of ${name} obeys the policy`, () => {
     const html: string = context.render(name, JSON.stringify(props), 'a-');
     assert.match(html, /^<\w/);
     assert.doesNotMatch(html, /\sstyle=|<script|<style|\son\w+=|javascript:|<link/);
@@ -74,8 +77,8 @@ for (const [name, props] of Object.entries(samples)) {
     assert.doesNotMatch(context.renderStatic(name, JSON.stringify(props)), /<!-- -->/);
   });
 
-  test(`${name} says nothing that its props do not`, () => {
-    // A number stands for one of the props, a full stop ends one.
+  test(`${name} shows only texts of its props`, () => {
+    // A number may stand for one of the props, and a full stop may follow a text.
     const blank = (text: string) => text.replace(/\{[^}]*\}|\d+/g, '#').replace(/\.$/, '');
     const known = new Set(textsOf(props).map(blank));
     const said = wordsOf(context.renderStatic(name, JSON.stringify(props))).map(blank);

@@ -1,4 +1,7 @@
-/** What the loader does besides islands: see runtime/asked.ts, loaded.ts, missing.ts, once.ts, reveal.ts, scrolled.ts. */
+/**
+ * The loader's functions besides islands: see runtime/asked.ts, loaded.ts, missing.ts, once.ts, reveal.ts,
+ * scrolled.ts.
+ */
 import assert from 'node:assert/strict';
 import { mock, test } from 'node:test';
 import { markAsked } from '../runtime/asked.ts';
@@ -8,7 +11,7 @@ import { showOnce } from '../runtime/once.ts';
 import { reveal } from '../runtime/reveal.ts';
 import { markScrolled } from '../runtime/scrolled.ts';
 
-/** A page of these elements, none of which has a box: the test says what is in view. */
+/** A page of these elements, none of which has a box: the test decides what is in view. */
 function page(...elements: object[]) {
   let tell = (_entries: { target: object; isIntersecting: boolean }[]) => {};
   const observed = new Set<object>();
@@ -45,7 +48,7 @@ test('an element in view from the start is never marked as unseen', () => {
   assert.equal(observed.size, 0);
 });
 
-test('an element below waits, is seen once, and is then left alone', () => {
+test('an element below the fold is marked once it is seen, and then no longer observed', () => {
   const first = element();
   const { observed, see } = page(first);
   reveal();
@@ -56,7 +59,7 @@ test('an element below waits, is seen once, and is then left alone', () => {
   assert.equal(observed.size, 0);
 });
 
-test('only the page of a missing address is reported', () => {
+test('only a missing page is reported', () => {
   const error = mock.method(console, 'error', () => {});
   Object.assign(globalThis, { location: { pathname: '/no-such-page' } });
   page();
@@ -71,7 +74,7 @@ test('only the page of a missing address is reported', () => {
   error.mock.restore();
 });
 
-test('a page is marked where one topic was asked for', () => {
+test('a page requested with a topic is marked', () => {
   const marks: string[] = [];
   const documentElement = { toggleAttribute: (name: string, on: boolean) => marks.push(`${name}=${on}`) };
   for (const search of ['', '?page=2', '?tag=ux']) {
@@ -81,7 +84,7 @@ test('a page is marked where one topic was asked for', () => {
   assert.deepEqual(marks, ['data-asked=false', 'data-asked=false', 'data-asked=true']);
 });
 
-test('a page is marked once it has loaded, and fetches ahead a second later', (t) => {
+test('a loaded page is marked, and prefetches a second later', (t) => {
   const tasks: { run: () => void; delay: number | undefined }[] = [];
   t.mock.method(globalThis, 'setTimeout', (run: () => void, delay?: number) => tasks.push({ run, delay }));
   const marks: string[] = [];
@@ -105,14 +108,14 @@ test('a page is marked once it has loaded, and fetches ahead a second later', (t
   const [later] = tasks.splice(0);
   assert.equal(later?.delay, 1000);
   later?.run();
-  assert.deepEqual(rels(), untouched, 'each is left to a task of its own');
-  // A visitor has turned to an island meanwhile, which compiles what it needs.
+  assert.deepEqual(rels(), untouched, 'each is prefetched in a task of its own');
+  // Meanwhile a visitor uses an island, which compiles the modules that it needs.
   Object.assign(links[1] ?? {}, { media: '' });
   for (const { run } of tasks) run();
   assert.deepEqual(rels(), ['prefetch', 'modulepreload', 'prefetch']);
 });
 
-test('20 px are the top of a page, 21 px are not', () => {
+test('a page is scrolled from 21 px on', () => {
   const marks: string[] = [];
   const documentElement = { toggleAttribute: (name: string, on: boolean) => marks.push(`${name}=${on}`) };
   const events = new EventTarget();
@@ -135,7 +138,7 @@ test('20 px are the top of a page, 21 px are not', () => {
   ]);
 });
 
-test('what is to be seen once is shown until its key is kept, and where nothing can be kept', () => {
+test('a notice is shown until its key is stored, and if storage is blocked', () => {
   const notice = { hidden: true, dataset: { once: 'answer' } };
   Object.assign(globalThis, { document: { querySelectorAll: () => [notice] } });
   const storage = (localStorage: PropertyDescriptor) =>

@@ -21,14 +21,14 @@ const fields: Field[] = [
 const text = (values: Record<string, string>) => messageText(fields, (name) => values[name] ?? '');
 const address = { email: 'hello@studio.example', subject: 'Project inquiry' };
 
-/** What a mail program reads out of a URL. */
+/** Parses a URL as a mail program does. */
 function read(url: string) {
   const [, to, query] = /^mailto:([^?]*)\?(.*)$/.exec(url) ?? [];
   const headers = (query ?? '').split('&').map((pair) => pair.split('=').map(decodeURIComponent));
   return { to: decodeURIComponent(to ?? ''), ...Object.fromEntries(headers) };
 }
 
-test('one field a line, choices in words, empty fields left out', () => {
+test('each field is a line, choices by label, empty fields left out', () => {
   assert.equal(text({ name: 'Ann', budget: '25-75k' }), 'Your Name: Ann\nBudget Range: $25k–$75k');
 });
 
@@ -36,11 +36,11 @@ test('several lines begin below their label and stay as they are', () => {
   assert.equal(text({ brief: '  one\r\n\r\ntwo ' }), 'Project Brief:\n  one\n\ntwo ');
 });
 
-test('blanks alone are no answer', () => {
+test('fields with only white space are left out', () => {
   assert.equal(text({ name: ' ', brief: '\n' }), '');
 });
 
-test('every character survives the URL', () => {
+test('every character is preserved in the URL', () => {
   const body = 'Größe "M" & 50% + #1 = ? 😀 <a>\nit\'s (so) *!\t/\\';
   assert.deepEqual(read(mailtoUrl(address, body)), {
     to: 'hello@studio.example',
@@ -49,7 +49,7 @@ test('every character survives the URL', () => {
   });
 });
 
-test('a URL has unreserved characters and escapes only', () => {
+test('a URL has only unreserved characters and escapes', () => {
   const [, query] = mailtoUrl({ ...address, subject: "it's (so) *!" }, 'a b\nc').split('?');
   assert.equal(query, 'subject=it%27s%20%28so%29%20%2A%21&body=a%20b%0D%0Ac');
 });

@@ -45,7 +45,7 @@ test('a press that is in progress while its control is replaced counts once', as
   for (const isActive of [true, false]) {
     const [old, control] = [new Control('button', isActive), new Control()];
     const { send, replace } = island(old);
-    // One that began before the script is known by its state.
+    // A press that began before the script is known by the control's state.
     if (!isActive) send('mousedown', old);
     replace(old, control);
     await wait();
@@ -70,8 +70,8 @@ test('a press that ends before its control is known to be replaced counts then',
   assert.equal(control.clicks, 1);
 });
 
-test('a press of which the page hears before it is replaced counts once', async () => {
-  // As Chromium sends them where a listener of the first event replaces its target.
+test('a press that itself triggers the replacement counts once', async () => {
+  // The order of events in Chromium when a listener of the first event replaces its target.
   const mouse = { button: 0, pointerType: 'mouse' };
   for (const replaces of ['pointerdown', 'pointerup'] as const) {
     const [old, control, around] = [new Control(), new Control(), new Control()];
@@ -114,7 +114,7 @@ test('a press that the browser clicks is not clicked again', async () => {
   assert.deepEqual([old.clicks, control.clicks], [0, 0]);
 });
 
-test('a press that ends elsewhere, or becomes a menu or a drag, is none', async () => {
+test('a press that ends elsewhere, or becomes a menu or a drag, does not click', async () => {
   for (const other of ['mouseup', 'contextmenu', 'dragstart']) {
     const [old, control, beside] = [new Control(), new Control(), new Control()];
     const { send, replace } = island(old, beside);

@@ -1,4 +1,4 @@
-/** Runs `test/*.test.ts` on Node's own test runner: esbuild turns them into JavaScript first. */
+/** Runs `test/*.test.ts` on Node's test runner, after esbuild has compiled them to JavaScript. */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -19,7 +19,7 @@ try {
     format: 'esm',
     platform: 'node',
     target: 'node20',
-    // React's server build asks for modules of Node's in the old way.
+    // React's server build loads Node's modules with `require`.
     banner: {
       js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);",
     },

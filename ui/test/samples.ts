@@ -1,4 +1,4 @@
-/** Props for every island, with everything that content may give. */
+/** Props for every island, with all optional values. */
 import type { Props as Consent } from '../islands/Consent/props.ts';
 import type { Props as ContactForm } from '../islands/ContactForm/props.ts';
 import type { Props as Copy } from '../islands/Copy/props.ts';

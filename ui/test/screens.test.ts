@@ -1,4 +1,4 @@
-/** What is shown only once something has happened has no words of its own either. */
+/** Screens that appear only after an event: they have no UI strings of their own either. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createElement } from 'react';
@@ -8,7 +8,7 @@ import { Boundary } from '../runtime/boundary.tsx';
 import { inquiryForm } from './samples.ts';
 import { wordsOf } from './said.ts';
 
-/** What the screen says that stands in for the island `Odd`, on a page whose body has these data. */
+/** Returns the texts of the error screen of the island `Odd`, on a page whose body has these data attributes. */
 function screen(dataset: Record<string, string>): string[] {
   Object.assign(globalThis, { DEV: false, document: { body: { dataset } } });
   const boundary = new Boundary({ island: 'Odd', onFail: () => true, children: null });
@@ -16,16 +16,16 @@ function screen(dataset: Record<string, string>): string[] {
   return wordsOf(renderToStaticMarkup(boundary.render()));
 }
 
-test('the error screen has the words of the page', () => {
+test('the error screen uses the page’s words', () => {
   const words = { errorTitle: 'Das ging schief', errorText: 'Dieser Teil ({island}) läuft nicht mehr.' };
   assert.deepEqual(screen(words), ['Das ging schief', 'Dieser Teil (Odd) läuft nicht mehr.']);
 });
 
-test('on a page without such words it names the island', () => {
+test('the error screen names the island on a page without words', () => {
   assert.deepEqual(screen({}), ['Odd']);
 });
 
-test('the message of an inquiry stands among the words of the page', () => {
+test('the panel of an inquiry shows only the page’s words and the message', () => {
   const { email, labels } = inquiryForm;
   const said = (fits: boolean) => {
     const message = { text: 'Name: Ada', fits, url: 'mailto:x' };

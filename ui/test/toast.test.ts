@@ -6,12 +6,12 @@ import { reduce, type Toast } from '../shared/toast-state.ts';
 
 const shown = (id: string, more: Partial<Toast> = {}): Toast => ({ id, title: id, open: true, ...more });
 
-test('one toast at a time, the newest', () => {
+test('only the newest toast is shown', () => {
   const first = reduce([], { type: 'add', toast: shown('a') });
   assert.deepEqual(reduce(first, { type: 'add', toast: shown('b') }), [shown('b')]);
 });
 
-test('an update changes what it names', () => {
+test('an update changes only the given fields', () => {
   const changed = reduce([shown('a')], { type: 'update', id: 'a', options: { title: 'other' } });
   assert.deepEqual(changed, [shown('a', { title: 'other' })]);
 });
@@ -51,7 +51,7 @@ test('the bus shows, updates, dismisses, and removes after the delay', () => {
   mock.timers.reset();
 });
 
-test('an action without label or alternative text is an error and left out', () => {
+test('an action without label or alternative text is logged and left out', () => {
   const error = mock.method(console, 'error', () => {});
   toast({ title: 'Hidden', action: { label: ' ', altText: '' } });
   assert.equal(current()[0]?.action, undefined);

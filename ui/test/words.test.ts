@@ -1,4 +1,4 @@
-/** How placeholders are filled in, plural forms chosen, and numbers written. */
+/** Placeholders, plural forms and number formats. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { languageOf, plain } from '../shared/language.ts';
@@ -10,7 +10,7 @@ const entries = {
   other: '{count, number} wpisów',
 };
 
-test('a placeholder is filled in with its type or without, and an unknown one stays', () => {
+test('placeholders are filled in with or without a type, and unknown ones stay', () => {
   assert.equal(fill('{name}, {name, text} and {other}', { name: 'A' }, plain), 'A, A and {other}');
   assert.equal(fill('{a}', { a: '{b}', b: 'x' }, plain), '{b}', 'a value holds no placeholders');
   assert.equal(fill('{price}', { price: '$& $1' }, plain), '$& $1');
@@ -25,13 +25,13 @@ test('a plural form is chosen by the count, in the language of the page', () => 
   assert.equal(say('de', 3), '3 wpisów', 'a form that the word lacks is `other`');
 });
 
-test('numbers are written as the language writes them', () => {
+test('numbers are written in the format of the language', () => {
   const say = (language: string) => fill('{total, number}', { total: 12345 }, languageOf(language));
   assert.equal(say('en'), '12,345');
   assert.equal(say('de-DE'), '12.345');
 });
 
-test('a language that the browser does not know has plain numbers and one form', () => {
+test('an unknown language has plain numbers and one form', () => {
   for (const language of ['', 'tlh', 'not a language']) {
     assert.equal(fill('{total}', { total: 12345 }, languageOf(language)), '12345', language);
     assert.equal(fill(entries, { count: 1 }, languageOf(language)), '1 wpisów', language);

@@ -1,18 +1,18 @@
 /**
- * The visitor's choice, as an external store for React. It is kept on the device, and where storage is blocked for as
- * long as the page is open.
+ * The visitor's choice, as an external store for React. The device stores it; if storage is blocked, the open page
+ * remembers it.
  */
 
 export type Choice = 'accepted' | 'declined';
 
-/** What the storage keeps it under. */
+/** The key in the storage. */
 export const KEY = 'rowhouse-consent';
 
-/** Stands in for the storage where that is blocked. */
+/** Replaces the storage if that is blocked. */
 let remembered: Choice | undefined;
 const listeners = new Set<() => void>();
 
-/** The choice, if one was made. */
+/** Returns the choice, if one was made. */
 export function choice(): Choice | undefined {
   let stored: string | null = null;
   try {

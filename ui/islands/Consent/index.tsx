@@ -1,10 +1,10 @@
 /**
- * The consent notice: shown until a choice is made, and again when a visitor presses any element of the page that has
+ * The consent notice: shown until the visitor makes a choice, and again when the visitor presses an element with
  * the attribute `data-consent-open`.
  *
- * It is hidden in the server's markup, since only the browser knows whether a choice was made; where none was, the loader
- * shows it (runtime/once.ts) before the island lives. It never holds the focus captive; asked for by a button, it takes
- * the focus and later gives it back.
+ * The notice is hidden in the server's markup, since only the browser knows whether a choice was made. Without a
+ * choice, the loader shows it (runtime/once.ts) before the island is mounted. The notice never traps the focus.
+ * When a button opens it, it takes the focus and later returns it.
  */
 import { type KeyboardEvent, useEffect, useRef, useState, useSyncExternalStore } from 'react';
 import { type Choice, choice, choose, KEY, onChoice } from './choice.ts';
@@ -12,7 +12,7 @@ import type { Props } from './props.ts';
 
 export default function Consent({ labels }: Props) {
   const chosen = useSyncExternalStore(onChoice, choice, () => 'unknown' as const);
-  /** The element that asked for the notice; a new object each time it asks. */
+  /** The element that opened the notice; a new object for each request. */
   const [request, setRequest] = useState<{ opener: HTMLElement }>();
   const section = useRef<HTMLElement>(null);
   const open = request !== undefined || chosen === undefined;
@@ -39,7 +39,7 @@ export default function Consent({ labels }: Props) {
     close();
   };
   const onKeyDown = ({ key }: KeyboardEvent) => {
-    // Without a choice so far the notice stays: it would only come back on the next page.
+    // Without a choice the notice stays, since it would only return on the next page.
     if (key === 'Escape' && chosen) close();
   };
 

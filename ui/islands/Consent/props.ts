@@ -4,11 +4,11 @@ import { shape, text, words } from '../../shared/schema.ts';
 
 export const schema = shape({
   labels: words({
-    region: text('Names the region'),
+    region: text('Accessible name of the region'),
     title: text('Heading of the notice'),
-    text: text('What it says'),
-    accept: text('What the button of agreement says'),
-    decline: text('What the other button says'),
+    text: text('Text of the notice'),
+    accept: text('Label of the button that accepts'),
+    decline: text('Label of the button that declines'),
   }),
 });
 

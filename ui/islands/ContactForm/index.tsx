@@ -1,9 +1,8 @@
 /**
- * A form that is not connected to anything, and says so when its button is pressed. It sends nothing and keeps what
- * was typed.
+ * A form that sends nothing, and says so when its button is pressed. What was typed stays.
  *
- * `method="dialog"` makes a form outside a dialog do nothing at all, also where a browser would submit it on Enter and
- * no script is there to stop it.
+ * `method="dialog"` makes a form outside a dialog do nothing, even if a browser submits it on Enter and no script
+ * stops it.
  */
 import { Field } from '../../shared/form/field.tsx';
 import { toast } from '../../shared/toast.ts';

@@ -6,20 +6,20 @@ import { optional, shape, text, words } from '../../shared/schema.ts';
 export const schema = shape({
   name: optional(text('Name of the form')),
   fields,
-  submit: text('What the button says'),
+  submit: text('Label of the button'),
   notice: shape({
-    title: text('What the toast says when the button is pressed'),
-    text: optional(text('More of it')),
+    title: text('Title of the toast that follows a press of the button'),
+    text: optional(text('Further text of the toast')),
     action: optional(
       shape({
-        label: text('What the link in the toast says'),
-        href: text('Where it leads'),
-        altText: optional(text('What screen readers say of it; the label by default')),
+        label: text('Label of the link in the toast'),
+        href: text('Target of the link'),
+        altText: optional(text('Text for screen readers; the label by default')),
       }),
     ),
   }),
   labels: words({
-    required: text('Marks a field that must be filled in'),
+    required: text('Mark of a required field'),
   }),
 });
 

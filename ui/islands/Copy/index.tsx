@@ -1,15 +1,15 @@
 /**
- * Copies a block of code when its button is pressed: a `button` with `data-island="Copy"` beside the `pre`, both in one
- * element. The buttons are the theme's; this is the line that says what happened, to those who do not see it as well.
+ * Copies a block of code when its button is pressed: a `button` with `data-island="Copy"` next to the `pre`, both
+ * in one element. The theme has the buttons; the island is the status line, which screen readers announce.
  */
 import { useEffect, useState } from 'react';
 import type { Props } from './props.ts';
 
-/** How long the line is shown. */
+/** Milliseconds for which the status is shown. */
 const SHOWN = 4000;
 
 export default function Copy({ labels }: Props) {
-  /** A new object each time, so that the same words are said again. */
+  /** A new object each time, so that the same status is announced again. */
   const [said, setSaid] = useState<{ words: string }>();
 
   useEffect(() => {
@@ -21,7 +21,8 @@ export default function Copy({ labels }: Props) {
         await navigator.clipboard.writeText(code.textContent);
         setSaid({ words: labels.copied });
       } catch {
-        // Out of reach without TLS or by a refused permission: then the copy key does it.
+        // The clipboard is not available without TLS or with a denied permission. The selection lets the visitor
+        // press the copy key.
         getSelection()?.selectAllChildren(code);
         setSaid({ words: labels.not_copied });
       }

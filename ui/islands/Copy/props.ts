@@ -4,8 +4,8 @@ import { shape, text, words } from '../../shared/schema.ts';
 
 export const schema = shape({
   labels: words({
-    copied: text('Said once the code is copied'),
-    not_copied: text('Said where it could only be selected'),
+    copied: text('Status once the code is copied'),
+    not_copied: text('Status if the code could only be selected'),
   }),
 });
 

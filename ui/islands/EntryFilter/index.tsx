@@ -1,11 +1,11 @@
 /**
- * Shows the entries of one topic: links for every topic that occurs, and a line that says how many entries are shown.
+ * Shows the entries of one topic: a link for each topic, and a line with the number of shown entries.
  *
- * The list is the theme's and complete in the page; this only hides items of it. The address keeps the choice, so that
- * a filtered list can be linked to, and the browser's back button leads back.
+ * The theme has the list, complete in the page; the island only hides items of it. The address has the choice, so
+ * that a filtered list can be linked to and the browser's back button works.
  *
- * It is hidden in the server's markup, since without scripts its links would do nothing. Where scripts run, the theme
- * shows it from the first paint on.
+ * The island is hidden in the server's markup, since its links do nothing without scripts. If scripts run, the
+ * theme shows it from the first paint on.
  */
 import { type MouseEvent, useLayoutEffect, useSyncExternalStore } from 'react';
 import { useLanguage } from '../../shared/language.ts';
@@ -58,7 +58,7 @@ export default function EntryFilter({ href, list, entries, labels }: Props) {
   );
 }
 
-/** Stays on the page, unless the visitor asks for another tab or window. */
+/** Changes the topic without loading the page, unless the visitor requests another tab or window. */
 function follow(event: MouseEvent<HTMLAnchorElement>) {
   if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
   event.preventDefault();

@@ -2,19 +2,19 @@
 
 const listeners = new Set<() => void>();
 
-/** The value of `?tag=`; null without one. */
+/** Returns the value of `?tag=`, or null. */
 export function chosenTag(): string | null {
   return new URLSearchParams(location.search).get('tag') || null;
 }
 
-/** Goes to an address of the same page without loading it. */
+/** Changes the address within the page, without loading it. */
 export function go(href: string): void {
   if (new URL(href, location.href).href === location.href) return;
   history.pushState(null, '', href);
   for (const listener of listeners) listener();
 }
 
-/** Calls `listener` when the address may have changed, here or by the browser's own buttons. */
+/** Calls `listener` when the address may have changed, here or by the browser's buttons. */
 export function onPlace(listener: () => void): () => void {
   listeners.add(listener);
   window.addEventListener('popstate', listener);

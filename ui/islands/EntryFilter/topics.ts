@@ -1,15 +1,15 @@
-/** What the entries are about, and what to say of those that are shown. Pure. */
+/** The topics of a list of entries, and the status of what is shown. Pure. */
 import type { Language } from '../../shared/language.ts';
 import { fill } from '../../shared/words.ts';
 import type { Props } from './props.ts';
 
 export interface Topic {
   tag: string;
-  /** How many entries have it. */
+  /** Number of entries with the topic. */
   count: number;
 }
 
-/** Every tag that occurs, the most frequent first, equals by their code points. */
+/** Returns every tag with its count, the most frequent first, equal counts by code points. */
 export function topicsOf(entries: readonly (readonly string[])[]): Topic[] {
   const counts = new Map<string, number>();
   for (const tag of entries.flatMap((tags) => [...new Set(tags)]))
@@ -19,12 +19,12 @@ export function topicsOf(entries: readonly (readonly string[])[]): Topic[] {
     .sort((a, b) => b.count - a.count || (a.tag < b.tag ? -1 : 1));
 }
 
-/** The address of the list with one topic only. */
+/** Returns the address of the list with one topic. */
 export function topicHref(href: string, tag: string): string {
   return `${href}?tag=${encodeURIComponent(tag)}`;
 }
 
-/** What the live region says. `tag` is the one asked for, if any, `topic` what there is of it. */
+/** Returns the text of the live region. `tag` is the requested topic, if any; `topic` is the topic that was found. */
 export function statusText(
   labels: Props['labels'],
   language: Language,

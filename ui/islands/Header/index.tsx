@@ -1,9 +1,9 @@
 /**
  * The site header: logo, navigation, and below 768 px a button that opens the navigation as a panel.
  *
- * The links are always in the markup. The theme folds them away on small screens only where scripts run
- * (`@media (scripting: enabled)`), which holds from the first paint on, so that hydration moves nothing. Whether the page
- * is scrolled the loader says, of the whole page: see runtime/scrolled.ts.
+ * The links are always in the markup. On small screens the theme hides them only if scripts run (`@media
+ * (scripting: enabled)`). That is known from the first paint on, so the hydration moves nothing. The loader marks a
+ * scrolled page: see runtime/scrolled.ts.
  */
 import { useEffect, useId, useRef, useState } from 'react';
 import type { Props } from './props.ts';
@@ -26,7 +26,7 @@ export default function Header({ home, name, mark, links, labels }: Props) {
     };
     document.addEventListener('keydown', onKeyDown);
     document.addEventListener('click', closeOutside);
-    // Focus that leaves by the tab key would otherwise go behind the panel.
+    // Otherwise the tab key would move the focus behind the panel.
     document.addEventListener('focusin', closeOutside);
     return () => {
       document.removeEventListener('keydown', onKeyDown);

@@ -3,19 +3,19 @@ import { Type } from 'typebox';
 import { optional, shape, text, words } from '../../shared/schema.ts';
 
 export const schema = shape({
-  home: text('Where the logo leads'),
-  name: text('The name in the logo'),
-  mark: optional(text('URL of a drawing with a fragment, for an SVG `use`')),
+  home: text('Target of the logo link'),
+  name: text('Name in the logo'),
+  mark: optional(text('URL of an SVG with a fragment, for `use`')),
   links: Type.Array(
     shape({
-      label: text('What the link says'),
-      href: text('Where it leads'),
-      current: Type.Boolean({ description: 'Whether this is the page being shown' }),
+      label: text('Label of the link'),
+      href: text('Target of the link'),
+      current: Type.Boolean({ description: 'Whether the link is to the current page' }),
     }),
   ),
   labels: words({
-    menu: text('Names the navigation and the button that opens it'),
-    close: text('What the button says while the menu is open'),
+    menu: text('Accessible name of the navigation, and label of the button that opens it'),
+    close: text('Label of the button while the menu is open'),
   }),
 });
 

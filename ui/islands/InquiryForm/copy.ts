@@ -1,6 +1,6 @@
 /**
- * Copies a text area's whole text. Where the clipboard is out of reach (a page without TLS, a refused permission) it
- * selects the text instead, so that the visitor needs only press the copy key; then the answer is false.
+ * Copies the complete text of a text area, and returns true. If the clipboard is not available (a page without TLS,
+ * a denied permission), selects the text and returns false. The visitor then only needs to press the copy key.
  */
 export async function copyFrom(area: HTMLTextAreaElement): Promise<boolean> {
   try {

@@ -1,8 +1,9 @@
 /**
- * The inquiry form. What it collects goes to the visitor's own mail program; no server is called.
+ * The inquiry form. The visitor's own mail program sends the message; no server is called.
  *
- * Without scripts it is a `mailto:` form of type `text/plain`, as good as browsers do that. With scripts it writes the
- * message itself, and shows it in the page as well, for visitors whose browser opens no mail program.
+ * Without scripts it is a `mailto:` form of type `text/plain`, as far as browsers support that. With scripts it
+ * composes the message itself. It also shows the message in the page, for visitors whose browser opens no mail
+ * program.
  */
 import { type SyntheticEvent, useState } from 'react';
 import { useErrors } from '../../shared/form/errors.ts';
@@ -16,7 +17,7 @@ export default function InquiryForm({ name, fields, submit, email, subject, acti
   const { errors, ...checks } = useErrors(labels);
   const [message, setMessage] = useState<Message>();
 
-  // The browser submits only what passes its own checks.
+  // The browser submits only forms that pass its own checks.
   const onSubmit = (event: SyntheticEvent<HTMLFormElement>) => {
     event.preventDefault();
     const data = new FormData(event.currentTarget);

@@ -1,13 +1,13 @@
-/** What stands below the inquiry form once it was submitted: the message, for those whose mail program did not open. */
+/** The panel below a submitted inquiry form: the message, for visitors whose mail program did not open. */
 import { useEffect, useId, useRef, useState } from 'react';
 import { copyFrom } from './copy.ts';
 import type { Props } from './props.ts';
 
 export interface Message {
   text: string;
-  /** Whether it fits into a `mailto:` URL. */
+  /** Whether the message fits into a `mailto:` URL. */
   fits: boolean;
-  /** Opens the mail program: with the message where it fits. */
+  /** Opens the mail program, with the message if it fits. */
   url: string;
 }
 
@@ -21,7 +21,7 @@ export function Panel({ message, email, labels }: PanelProps) {
   const area = useRef<HTMLTextAreaElement>(null);
   const id = useId();
 
-  // Every submission is a message of its own: the reader is taken to it.
+  // Every submission is a new message, to which the focus moves.
   useEffect(() => {
     if (message) title.current?.focus();
     setCopied(undefined);

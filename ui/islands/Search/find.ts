@@ -1,12 +1,12 @@
 /** Finds places in the index that the engine makes of a tenant's pages (`/search.json`). Pure. */
 
-/** The index: pages with their address and title; parts with their page's number, fragment, heading and words. */
+/** The index: pages with address and title; parts with the number of their page, fragment, heading and words. */
 export interface Index {
   pages: [href: string, title: string][];
   parts: [page: number, fragment: string, heading: string, words: string][];
 }
 
-/** A place to go to. */
+/** A search result. */
 export interface Place {
   href: string;
   title: string;
@@ -14,10 +14,10 @@ export interface Place {
   heading: string;
 }
 
-/** So many places are shown: who needs more says more. */
-const MOST = 8;
+/** Maximum number of results. */
+const MAX_PLACES = 8;
 
-/** The best places for what was typed. Every word of it has to be there, or to begin a word that is. */
+/** Returns the best results for what was typed. Every word must occur in a part, or begin a word in it. */
 export function find(index: Index, typed: string): Place[] {
   const wanted = typed
     .normalize('NFC')
@@ -33,12 +33,15 @@ export function find(index: Index, typed: string): Place[] {
     const place = { href: fragment ? `${href}#${fragment}` : href, title, heading };
     rated.push({ place, worth: worths.reduce((sum, each) => sum + each) });
   }
-  // Sorting is stable: of two that are worth the same, the first in the order of the pages comes first.
+  // Sorting is stable: results of equal weight stay in the order of the pages.
   rated.sort((one, other) => other.worth - one.worth);
-  return rated.slice(0, MOST).map(({ place }) => place);
+  return rated.slice(0, MAX_PLACES).map(({ place }) => place);
 }
 
-/** What a word is worth in a part: most in its heading, then in the page's title where the page begins, then below. */
+/**
+ * Returns the weight of a word in a part: highest in the heading, then in the page's title if the page begins
+ * there, then in the text. 0 if the word does not occur.
+ */
 function worth(word: string, title: string, heading: string, words: string): number {
   if (heading && begins(heading.toLowerCase(), word)) return heading.length === word.length ? 12 : 9;
   if (begins(title.toLowerCase(), word)) return heading ? 1 : 10;
@@ -46,7 +49,7 @@ function worth(word: string, title: string, heading: string, words: string): num
   return `${heading} ${words}`.toLowerCase().includes(word) ? 2 : 0;
 }
 
-/** Whether one of the words of a text begins with these letters. */
+/** Returns whether a word of the text begins with these letters. */
 function begins(text: string, letters: string): boolean {
   return text.startsWith(letters) || text.includes(` ${letters}`);
 }

@@ -1,8 +1,9 @@
 /**
- * The search of a site: a field, and below it links to the places that fit what is typed.
+ * The search of a site: a field, and below it links to matching places.
  *
- * The links are links: the arrow keys lead through them, Enter follows, Escape leads back to the field. The index is
- * fetched when a visitor turns to the field. Without scripts the theme hides it, and the list of pages does.
+ * The arrow keys move through the links, Enter follows a link, and Escape returns to the field. The index is
+ * fetched when a visitor uses the field. Without scripts the theme hides the field, and visitors use the list of
+ * pages.
  */
 import { type FocusEvent, type KeyboardEvent, useEffect, useId, useRef, useState } from 'react';
 import { find, type Index } from './find.ts';
@@ -17,7 +18,7 @@ export default function Search({ index, labels }: Props) {
   const [open, setOpen] = useState(false);
 
   useEffect(() => {
-    // What was typed before the island lived.
+    // Text that was typed before the island was mounted.
     if (field.current?.value) {
       setTyped(field.current.value);
       setOpen(true);
@@ -39,7 +40,7 @@ export default function Search({ index, labels }: Props) {
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === 'Escape' && asked) {
       event.preventDefault();
-      // The field opens what is below it when it gets the focus, so it comes first.
+      // The focus opens the panel, so the field is focused before the panel is closed.
       field.current?.focus();
       setOpen(false);
     }

@@ -3,14 +3,12 @@ import type { Type } from 'typebox';
 import { shape, text, words } from '../../shared/schema.ts';
 
 export const schema = shape({
-  index: text('Where the index is, as `site.search` of a template has it'),
+  index: text('Address of the index, as in `site.search` of a template'),
   labels: words({
-    label: text('Names the field, and stands in it while it is empty'),
-    found: text(
-      'Said of what was found; `{count}` is how many places are shown, in digits and in no plural form',
-    ),
-    nothing: text('Said where nothing was found'),
-    failed: text('Said where the index could not be had'),
+    label: text('Accessible name and placeholder of the field'),
+    found: text('Status of the results; `{count}` is their number, in digits and without plural forms'),
+    nothing: text('Status if nothing was found'),
+    failed: text('Status if the index could not be loaded'),
   }),
 });
 

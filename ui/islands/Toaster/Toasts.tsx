@@ -1,7 +1,8 @@
 /**
- * The toasts, one at a time: fetched when a page is about to have one.
+ * The toasts, one at a time. The module is fetched when a page is about to show a toast.
  *
- * Radix does the hard parts: announcing, the F8 key, pausing while hovered, focused or in the background, swiping.
+ * Radix implements the announcements, the F8 key, the pause while a toast is hovered, focused or in the background,
+ * and swiping.
  */
 import * as Radix from '@radix-ui/react-toast';
 import { useSyncExternalStore } from 'react';
@@ -9,9 +10,9 @@ import { current, dismiss, subscribe } from '../../shared/toast.ts';
 import type { Toast, ToastAction } from '../../shared/toast-state.ts';
 import type { Props } from './props.ts';
 
-/** Milliseconds that a toast stays. */
+/** Milliseconds until a toast closes. */
 const DURATION = 5000;
-/** Pixels to the right after which letting go dismisses it. */
+/** Pixels to the right after which a swipe dismisses the toast. */
 const SWIPE_THRESHOLD = 50;
 const HOTKEY = ['F8'];
 
@@ -63,7 +64,7 @@ function Action({ action: { label, altText, href, onSelect } }: { action: ToastA
       </Radix.Action>
     );
   }
-  // `type` undoes the button type that Radix would hand to the link.
+  // `type` removes the button type that Radix would pass to the link.
   return (
     <Radix.Action className="toast-action" altText={altText} onClick={onSelect} asChild>
       <a href={href} type={undefined}>

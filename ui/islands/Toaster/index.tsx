@@ -1,8 +1,8 @@
 /**
- * Shows the toasts that islands send over the bus. Rendered in the browser only.
+ * Shows the toasts that islands send over the bus. Rendered only in the browser.
  *
- * Most visitors never see one, so the island waits until a visitor turns to something with `data-island="Toaster"`, and
- * fetches what draws toasts then. That is the largest module but React.
+ * Most visitors never see a toast. The island therefore waits until a visitor uses an element with
+ * `data-island="Toaster"`, and then fetches the module that draws toasts. That module is the largest after React.
  */
 import { type FunctionComponent, useEffect, useState } from 'react';
 import type { Props } from './props.ts';

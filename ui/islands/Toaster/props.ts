@@ -7,9 +7,9 @@ export const server = false;
 
 export const schema = shape({
   labels: words({
-    region: text('Names the region. `{hotkey}` is the key that leads there'),
-    toast: text('What screen readers say before each toast'),
-    close: text('What the closing button says'),
+    region: text('Accessible name of the region. `{hotkey}` is the key that moves the focus there'),
+    toast: text('Text that screen readers read before each toast'),
+    close: text('Label of the button that closes the toast'),
   }),
 });
 

@@ -1,8 +1,11 @@
-/** Commands: a form with a token is sent without leaving the page, so that the token need not be given again. */
+/**
+ * Sends commands: a form with a token is sent without leaving the page, so that the token need not be entered
+ * again.
+ */
 import { refresh } from './refresh.ts';
 
 const DONE = 'Done.';
-const AWAY = 'The server does not answer.';
+const NO_RESPONSE = 'The server does not respond.';
 
 export function listenForCommands(): void {
   document.addEventListener('submit', (event) => {
@@ -16,23 +19,23 @@ export function listenForCommands(): void {
 
 async function send(form: HTMLFormElement, button: HTMLButtonElement): Promise<void> {
   const outcome = form.querySelector<HTMLElement>('#outcome');
-  const tell = (words: string, failed: boolean) => {
+  const showOutcome = (words: string, failed: boolean) => {
     if (!outcome) return;
     outcome.toggleAttribute('data-failed', failed);
     outcome.textContent = words;
   };
   const token = new FormData(form).get('token');
   const body = new URLSearchParams({ token: typeof token === 'string' ? token : '' });
-  tell('', false);
+  showOutcome('', false);
   try {
-    const answer = await fetch(button.formAction, { method: 'POST', body });
-    const said = (await answer.json().catch(() => ({}))) as { error?: string };
-    tell(
-      answer.ok ? `${button.textContent?.trim()}: ${DONE}` : (said.error ?? answer.statusText),
-      !answer.ok,
+    const response = await fetch(button.formAction, { method: 'POST', body });
+    const refusal = (await response.json().catch(() => ({}))) as { error?: string };
+    showOutcome(
+      response.ok ? `${button.textContent?.trim()}: ${DONE}` : (refusal.error ?? response.statusText),
+      !response.ok,
     );
   } catch {
-    tell(AWAY, true);
+    showOutcome(NO_RESPONSE, true);
   }
   await refresh();
 }

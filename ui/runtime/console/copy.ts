@@ -1,5 +1,5 @@
-/** A button copies what it names. */
-import { say } from './say.ts';
+/** Copies a text when its button is pressed. */
+import { announce } from './announce.ts';
 
 const COPIED = 'Copied.';
 
@@ -14,8 +14,8 @@ export function listenForCopies(): void {
 async function copy(text: string): Promise<void> {
   try {
     await navigator.clipboard.writeText(`${text}\n`);
-    say(COPIED);
+    announce(COPIED);
   } catch {
-    // The browser does not let it; the text can be marked by hand.
+    // The browser refuses access to the clipboard; the text can be selected by hand.
   }
 }

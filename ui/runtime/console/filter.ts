@@ -1,13 +1,14 @@
-/** The list follows what is typed; the server looks, since it may have very many sites. */
+/** Filters the list while the operator types. The server filters, since there may be very many sites. */
 import { refresh } from './refresh.ts';
 
-const PAUSE = 150;
+/** Milliseconds after the last key until the filter is applied. */
+const TYPING_PAUSE = 150;
 
 export function listenForFilter(): void {
   const form = document.querySelector<HTMLFormElement>('form[data-filter]');
   if (!form) return;
   let timer: ReturnType<typeof setTimeout> | undefined;
-  const follow = () => {
+  const applyFilter = () => {
     const query = new URLSearchParams();
     for (const [name, value] of new FormData(form))
       if (typeof value === 'string' && value) query.set(name, value);
@@ -17,11 +18,11 @@ export function listenForFilter(): void {
   };
   form.addEventListener('input', () => {
     clearTimeout(timer);
-    timer = setTimeout(follow, PAUSE);
+    timer = setTimeout(applyFilter, TYPING_PAUSE);
   });
   form.addEventListener('submit', (event) => {
     event.preventDefault();
     clearTimeout(timer);
-    follow();
+    applyFilter();
   });
 }

@@ -1,8 +1,8 @@
-/** Says whether the page is kept as things are: what is old and looks new is worse than nothing. */
-import { say } from './say.ts';
+/** Shows whether the page is up to date, so that old data never look current. */
+import { announce } from './announce.ts';
 
-/** A stream ends now and then and begins anew; only what lasts is worth a word. */
-const PATIENCE = 3_000;
+/** Milliseconds without a stream before the loss is shown. A stream ends at intervals and is opened again. */
+const LOST_DELAY = 3_000;
 
 const LIVE = 'Live, as of';
 const LOST = 'Connection lost, as of';
@@ -11,17 +11,17 @@ export class Freshness {
   private readonly place = document.getElementById('freshness');
   private timer: ReturnType<typeof setTimeout> | undefined;
 
-  found(): void {
+  markLive(): void {
     clearTimeout(this.timer);
     this.timer = undefined;
     this.show('live', LIVE);
   }
 
-  lost(): void {
+  markLost(): void {
     this.timer ??= setTimeout(() => {
       this.show('lost', LOST);
-      say(LOST);
-    }, PATIENCE);
+      announce(LOST);
+    }, LOST_DELAY);
   }
 
   private show(state: string, words: string): void {

@@ -1,18 +1,21 @@
 /**
- * The script of the console that the admin listener serves. The pages are complete without it; it keeps an open one as
- * things are, filters while one types, sends commands without leaving the page, and copies.
+ * The script of the console, which the admin listener serves. The pages are complete without it. It keeps an open
+ * page up to date, filters while the operator types, sends commands without leaving the page, and copies.
  *
- * The server says only that something changed. What that is, the page finds out by asking for itself again.
+ * An event of the server says only that something changed. The page then fetches itself again.
  */
-import { whileSeen } from '../following.ts';
+import { whileVisible } from '../following.ts';
 import { listenForCommands } from './command.ts';
 import { listenForCopies } from './copy.ts';
 import { listenForFilter } from './filter.ts';
 import { Freshness } from './freshness.ts';
 import { refresh } from './refresh.ts';
 
-/** A browser asks again by itself where it can; where the server refused, or is away for long, it does not. */
-const AGAIN = 2_000;
+/**
+ * Milliseconds until a closed stream is opened again. A browser reconnects by itself, except after a refusal or a
+ * long outage.
+ */
+const RETRY_DELAY = 2_000;
 
 const freshness = new Freshness();
 let source: EventSource | undefined;
@@ -20,16 +23,16 @@ let source: EventSource | undefined;
 function listen() {
   if (source || document.hidden) return;
   source = new EventSource('/events');
-  source.onopen = () => freshness.found();
+  source.onopen = () => freshness.markLive();
   source.onmessage = ({ data }: MessageEvent<string>) => {
-    freshness.found();
+    freshness.markLive();
     if (data !== document.body.dataset.version) void refresh();
   };
   source.onerror = () => {
-    freshness.lost();
+    freshness.markLost();
     if (source?.readyState !== EventSource.CLOSED) return;
     stop();
-    setTimeout(listen, AGAIN);
+    setTimeout(listen, RETRY_DELAY);
   };
 }
 
@@ -41,4 +44,4 @@ function stop() {
 listenForCommands();
 listenForCopies();
 listenForFilter();
-whileSeen(listen, stop);
+whileVisible(listen, stop);

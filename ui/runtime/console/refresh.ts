@@ -1,20 +1,20 @@
 /**
- * Makes the page what the server has: what is marked as live is replaced where it differs. What somebody does there
- * stays: an opened explanation, the focus, a selection.
+ * Updates the page to the server's state: elements marked as live are replaced if they differ. The operator's state
+ * is preserved: opened details, the focus, a selection.
  *
- * The answer is parsed by the browser itself (`responseType`), so that no script here turns text into HTML.
+ * The browser itself parses the response (`responseType`), so that no script here turns text into HTML.
  */
 import { oneAtATime } from '../following.ts';
-import { say } from './say.ts';
+import { announce } from './announce.ts';
 
-/** One question at a time; what changes meanwhile is asked after it. */
+/** Runs one update at a time; changes during an update lead to one more. */
 export const refresh = oneAtATime(async () => {
-  const page = await ask();
-  if (page) take(page);
+  const page = await fetchPage();
+  if (page) update(page);
 });
 
-/** The page as it is now; nothing where the server does not say. */
-function ask(): Promise<Document | undefined> {
+/** Fetches the current page; undefined if the server does not respond. */
+function fetchPage(): Promise<Document | undefined> {
   return new Promise((resolve) => {
     const request = new XMLHttpRequest();
     request.open('GET', location.href);
@@ -25,7 +25,7 @@ function ask(): Promise<Document | undefined> {
   });
 }
 
-function take(page: Document): void {
+function update(page: Document): void {
   const before = heading(document);
   document.title = page.title;
   const version = page.body.dataset.version;
@@ -36,15 +36,15 @@ function take(page: Document): void {
     replace(old, document.adoptNode(fresh));
   }
   const now = heading(document);
-  if (now !== before) say(now);
+  if (now !== before) announce(now);
 }
 
-/** What the page says in its first line, as it is read out. */
+/** Returns the main heading of the page, as it is read out. */
 function heading(page: Document): string {
   return page.querySelector('h1')?.textContent?.replace(/\s+/g, ' ').trim() ?? '';
 }
 
-/** Whether somebody is marking something there, to copy it. */
+/** Returns whether the operator has selected text in the region, to copy it. */
 function isSelected(region: Element): boolean {
   const selection = getSelection();
   return Boolean(selection && !selection.isCollapsed && selection.containsNode(region, true));
@@ -63,7 +63,7 @@ function replace(old: HTMLElement, fresh: HTMLElement): void {
   same?.focus({ preventScroll: true });
 }
 
-/** What tells an element from its neighbours, before and after. */
+/** Returns a key that identifies an element before and after an update. */
 function keyOf(element: Element): string {
   const target = element.getAttribute('href') ?? element.getAttribute('formaction') ?? '';
   const around = element.closest('[data-severity]')?.textContent ?? element.textContent;

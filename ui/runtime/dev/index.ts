@@ -1,19 +1,19 @@
 /**
- * The script of `rowhouse serve --dev`: it keeps an open page as its files are. No visitor ever gets it.
+ * The script of `rowhouse serve --dev`: keeps an open page up to date with its files. Visitors never get it.
  *
- * The server only says that something changed, and what is wrong now. What that means for this page is found out by
- * asking for it again: with another `data-page` it is loaded anew; with the same one only its style can differ, and
- * that is swapped, so that scroll place and form entries stay.
+ * An event of the server says only that something changed, and lists the errors. The page then fetches itself
+ * again. If its `data-page` has changed, it is reloaded. Otherwise only its style can differ, and the style is
+ * swapped, so that the scroll position and form entries stay.
  */
-import { oneAtATime, whileSeen } from '../following.ts';
+import { oneAtATime, whileVisible } from '../following.ts';
 import type { IslandError } from '../loader.ts';
 import { Overlay } from './overlay.ts';
 import { type Facts, factsOf, swapStyle } from './page.ts';
 import { errorsFor, type State } from './state.ts';
 
 const EVENTS = '/.rowhouse/events';
-/** How long until a question is asked again that was not answered, in milliseconds. */
-const AGAIN = 1000;
+/** Milliseconds until a failed request is repeated. */
+const RETRY_DELAY = 1000;
 
 const tag = document.querySelector<HTMLScriptElement>('script[data-page]');
 const tenant = tag?.dataset.tenant ?? '';
@@ -21,20 +21,20 @@ const shown = tag?.dataset.page;
 const overlay = new Overlay();
 if (tag?.dataset.draft !== undefined) overlay.mark('Draft: only you see this page');
 
-/** How this page is now; `undefined` where the server does not say. */
-async function ask(): Promise<Facts | undefined> {
-  const answer = await fetch(location.href, { cache: 'no-cache' });
-  return factsOf(await answer.text());
+/** Fetches the current state of the page; `undefined` if the server does not respond. */
+async function fetchFacts(): Promise<Facts | undefined> {
+  const response = await fetch(location.href, { cache: 'no-cache' });
+  return factsOf(await response.text());
 }
 
 let source: EventSource | undefined;
 
-/** Makes the page what the server has. One question at a time; what comes meanwhile is asked after it. */
+/** Updates the page to the server's state, one update at a time. Events during an update lead to one more. */
 const refresh = oneAtATime(async () => {
-  const facts = await ask().catch(() => undefined);
+  const facts = await fetchFacts().catch(() => undefined);
   if (!facts) {
-    // No change may be missed. Where the server is away, the events begin anew when it is back.
-    if (source?.readyState === EventSource.OPEN) setTimeout(refresh, AGAIN);
+    // No change may be missed. If the server is away, it sends a new event when it is back.
+    if (source?.readyState === EventSource.OPEN) setTimeout(refresh, RETRY_DELAY);
   } else if (facts.page === shown) swapStyle(facts);
   else location.reload();
 });
@@ -61,4 +61,4 @@ addEventListener('rowhouse:island-error', (event) => {
     text: cause instanceof Error ? (cause.stack ?? cause.message) : String(cause),
   });
 });
-whileSeen(listen, stop);
+whileVisible(listen, stop);

@@ -1,8 +1,8 @@
 /**
- * Shows errors over the page, which stays as it is behind them. Runs in the browser, with `--dev` only.
+ * Shows errors in a dialog over the page. Runs in the browser, with `--dev` only.
  *
- * Everything is in a shadow root, so that neither the theme's styles nor these reach the other. The text is plain:
- * the page's policy forbids markup from strings, and an error may hold anything that a file can.
+ * The dialog is in a shadow root, so the theme's styles and its own do not affect each other. Texts are inserted as
+ * text: the page's policy forbids HTML from strings, and an error may contain anything that a file can.
  */
 import { type Diagnostic, marked, placeOf } from './state.ts';
 import css from './style.css';
@@ -14,7 +14,7 @@ export class Overlay {
   readonly #title = element('h1', 'title');
   #errors: Diagnostic[] = [];
   #faults: Diagnostic[] = [];
-  /** What is shown, or was and has been closed: it is not shown a second time. */
+  /** The errors that are shown, or that were shown and closed, so that they are shown once. */
   #known = '';
 
   constructor() {
@@ -29,26 +29,26 @@ export class Overlay {
     const about = element(
       'p',
       'about',
-      'The last good page is behind this. It goes away when the error is mended.',
+      'The last valid page is behind this dialog. The dialog closes when the errors are fixed.',
     );
     this.#dialog.append(close, this.#title, this.#list, about);
     this.#root.append(this.#dialog);
     document.documentElement.append(host);
   }
 
-  /** Shows what is wrong, and takes away what no longer is. */
+  /** Shows the current errors, and removes those that are fixed. */
   show(errors: Diagnostic[]) {
     this.#errors = errors;
     this.#draw();
   }
 
-  /** Adds something that went wrong in the browser; it stays until the page is loaded again. */
+  /** Adds an error that occurred in the browser. It stays until the page is reloaded. */
   fault(fault: Diagnostic) {
     this.#faults.push(fault);
     this.#draw();
   }
 
-  /** Says something of the page in its corner. */
+  /** Shows a note about the page in its corner. */
   mark(words: string) {
     const mark = element('p', 'mark', words);
     mark.setAttribute('role', 'note');

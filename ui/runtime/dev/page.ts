@@ -1,23 +1,26 @@
-/** What a page's HTML says of itself, and how its style is swapped. Runs in the browser, with `--dev` only. */
+/** Reads the state of a page from its HTML, and swaps its style. Runs in the browser, with `--dev` only. */
 
-/** What is compared of a page. */
+/** The state of a page that is compared. */
 export interface Facts {
   /** A digest of the page without its style, made by the engine. */
   page: string;
   style: string;
 }
 
-/** Reads a page. The engine writes these tags, in one form; the policy lets no script parse HTML. */
+/**
+ * Reads the state of a page. The engine writes these tags in a fixed form, and the policy forbids scripts to parse
+ * HTML.
+ */
 export function factsOf(html: string): Facts | undefined {
   const page = /<script [^>]*\bdata-page="([^"]+)"/.exec(html)?.[1];
   if (!page) return undefined;
   return { page, style: /<style>(.*?)<\/style>/s.exec(html)?.[1] ?? '' };
 }
 
-/** The style that this script put in: the policy knows the hash of the first one only. */
+/** The style that this script has inserted. The policy allows only the hash of the original style. */
 const adopted = new CSSStyleSheet();
 
-/** Puts a page's style in the place of the one that is there, in one step: no moment without styles. */
+/** Replaces the page's style in one step, so that the page is never without styles. */
 export function swapStyle({ style }: Facts): void {
   const first = document.querySelector('head > style');
   if (style === first?.textContent) return;

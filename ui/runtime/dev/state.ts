@@ -1,25 +1,25 @@
-/** What the server's events say, and which of it concerns a page. Pure; runs in the browser, with `--dev` only. */
+/** The content of the server's events, and its selection for a page. Pure; runs in the browser, with `--dev` only. */
 
-/** One thing that is wrong, as `rowhouse check --format json` writes it. */
+/** A diagnostic, as `rowhouse check --format json` writes it. */
 export interface Diagnostic {
   file: string;
-  /** From 1, like `column`. */
+  /** Line number from 1. `column` also counts from 1. */
   line?: number;
   column?: number;
-  /** How many characters are meant. */
+  /** Number of marked characters. */
   length?: number;
   code?: string;
   message: string;
   hint?: string;
-  /** The line as it stands in the file. */
+  /** The line in the file. */
   text?: string;
 }
 
-/** The state of everything, sent on connecting and after each change. */
+/** The state of all tenants, sent on connecting and after each change. */
 export interface State {
-  /** What concerns every page. */
+  /** Diagnostics that concern every page. */
   everyone: Diagnostic[];
-  /** What concerns the pages of one tenant, by its id. */
+  /** Diagnostics of each tenant, by its id. */
   tenants: Record<string, Diagnostic[]>;
 }
 
@@ -27,15 +27,18 @@ export function errorsFor(tenant: string, state: State): Diagnostic[] {
   return [...state.everyone, ...(state.tenants[tenant] ?? [])];
 }
 
-/** `tenants/app/pages/index.md:3:1`, as editors and terminals open it. */
+/** Returns the place as editors and terminals open it: `tenants/app/pages/index.md:3:1`. */
 export function placeOf({ file, line, column }: Diagnostic): string {
   return [file, line, column].filter((part) => part !== undefined).join(':');
 }
 
-/** A line in three parts: before, what is meant, after. `undefined` for a text that is no line of the file. */
+/**
+ * Splits a line into the text before, within and after the marked part. `undefined` for a text that is not a line
+ * of the file.
+ */
 export function marked({ text, column, length = 1 }: Diagnostic): [string, string, string] | undefined {
   if (text === undefined || column === undefined) return undefined;
-  // Columns count characters, which are not JavaScript's units.
+  // Columns count characters, not UTF-16 code units.
   const characters = [...text];
   const start = Math.min(column - 1, characters.length);
   const part = (from: number, to?: number) => characters.slice(from, to).join('');

@@ -1,7 +1,7 @@
 /**
- * A field with its label, and what is wrong with it in words.
+ * A form field with its label and its error.
  *
- * The browser keeps the value: a visitor may type before the island is hydrated, and nothing of that is lost.
+ * The browser holds the value, so that input before the hydration is not lost.
  */
 import { type SyntheticEvent, useId } from 'react';
 import type { Field as Description } from './schema.ts';
@@ -10,7 +10,7 @@ export type Control = HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement
 
 interface Props {
   field: Description;
-  /** What marks a required field for the eye; assistive technology knows it from the control. */
+  /** The visible mark of a required field; assistive technology reads the control's attribute. */
   mark: string;
   error?: string;
   onInvalid?: (event: SyntheticEvent<Control>) => void;
