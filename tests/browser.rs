@@ -13,7 +13,7 @@ use std::thread;
 use rowhouse_tests::{TestServer, binary, must_succeed, playwright, workspace};
 
 #[test]
-fn every_page_holds_in_a_real_browser() {
+fn every_page_passes_in_a_real_browser() {
     let workspace = workspace();
     let scratch = tempfile::tempdir().expect("a folder");
     let (server, development) = thread::scope(|scope| {

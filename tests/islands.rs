@@ -5,7 +5,7 @@ use std::process::Command;
 use rowhouse_tests::workspace;
 
 #[test]
-fn the_islands_pass_their_own_tests() {
+fn islands_pass_their_own_tests() {
     // The build of the `rowhouse-ui` crate, a dependency of this crate, has installed the packages.
     let status = Command::new("npm")
         .args(["test", "--silent"])

@@ -86,7 +86,7 @@ fn cargo(arguments: &[&str]) -> String {
 
 /// Cargo enforces the dependencies that manifests name; this test limits the names in manifests.
 #[test]
-fn arrows_between_crates_point_one_way() {
+fn crates_use_only_allowed_crates() {
     for (own, known) in CRATES {
         let manifest = text(&format!("engine/{own}/Cargo.toml"));
         for (other, _) in CRATES {
@@ -348,7 +348,7 @@ fn files_of_a_crate_do_not_import_each_other_in_circles() {
 }
 
 #[test]
-fn a_circle_is_found_however_it_is_written() {
+fn every_form_of_import_circle_is_found() {
     let files = |files: &[(&str, &str)]| {
         let of_file = |(module, text): &(&str, &str)| {
             let names = module.split("::").filter(|name| !name.is_empty());
@@ -402,7 +402,7 @@ fn a_circle_is_found_however_it_is_written() {
 }
 
 #[test]
-fn model_of_the_supervisor_decides_without_input_and_output() {
+fn model_of_supervisor_has_no_input_and_output() {
     let impure = [
         "std::fs",
         "std::io",
@@ -434,7 +434,7 @@ fn model_of_the_supervisor_decides_without_input_and_output() {
 }
 
 #[test]
-fn every_source_says_why_it_is_there() {
+fn every_source_has_module_documentation() {
     let silent: Vec<String> = files()
         .into_iter()
         .filter(|file| {
@@ -552,7 +552,7 @@ fn source_files_stay_below_the_line_limit() {
 }
 
 #[test]
-fn the_top_level_gains_no_name() {
+fn top_level_has_only_known_names() {
     let strangers: BTreeSet<String> = files()
         .iter()
         .filter_map(|file| file.split('/').next().map(ToOwned::to_owned))
@@ -562,7 +562,7 @@ fn the_top_level_gains_no_name() {
 }
 
 #[test]
-fn every_folder_of_the_top_level_has_a_readme_of_one_screen() {
+fn every_top_level_folder_has_short_readme() {
     for folder in TOP_LEVEL.iter().filter(|name| root().join(name).is_dir()) {
         let lines = text(&format!("{folder}/README.md")).lines().count();
         assert!(
@@ -574,7 +574,7 @@ fn every_folder_of_the_top_level_has_a_readme_of_one_screen() {
 
 /// The oldest supported compiler builds every dependency. For the standard library, Clippy's `incompatible_msrv` checks this.
 #[test]
-fn no_dependency_needs_a_newer_compiler_than_rust_version_says() {
+fn dependencies_build_with_rust_version() {
     let host = Command::new("rustc").arg("-vV").output().expect("rustc");
     let host = String::from_utf8(host.stdout).expect("UTF-8");
     let host = host.lines().find_map(|line| line.strip_prefix("host: "));
@@ -606,7 +606,7 @@ fn tree(arguments: &[&str]) -> BTreeSet<String> {
 
 /// Otherwise Cargo builds the program twice: with the features for the tests, and again with those for the program that they start.
 #[test]
-fn no_feature_that_only_tests_want_makes_the_program_another() {
+fn test_features_do_not_change_program() {
     let alone = tree(&["--package=rowhouse", "--features=otlp", "--edges=normal"]);
     let beside = tree(&["--workspace", "--edges=normal,build,dev"]);
     assert!(alone.len() > 100, "{} packages", alone.len());

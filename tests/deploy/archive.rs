@@ -63,7 +63,7 @@ fn build(folder: &Path) -> PathBuf {
 }
 
 #[test]
-fn two_builds_give_the_same_archive_and_all_of_it_is_there() {
+fn two_builds_give_the_same_complete_archive() {
     if !is_long() {
         return;
     }

@@ -10,7 +10,7 @@ use crate::support::{Rowhouse, is_there, run};
 use crate::tls::{DOMAIN, Signer};
 
 #[test]
-fn every_page_comes_to_a_browser_over_http2_without_a_warning() {
+fn browser_loads_every_page_over_http2_without_warning() {
     // A tool of NSS. Chromium on Linux reads the NSS store of root certificates in the user's home.
     if !is_there("certutil") {
         return;

@@ -88,7 +88,7 @@ impl Street {
 }
 
 #[test]
-fn a_dropped_folder_answers_over_https_and_a_stranger_gets_no_certificate() {
+fn new_folder_is_served_over_https_and_unknown_host_gets_no_certificate() {
     if !is_there("caddy") || !is_there("curl") {
         return;
     }
@@ -125,7 +125,7 @@ fn a_dropped_folder_answers_over_https_and_a_stranger_gets_no_certificate() {
 }
 
 #[test]
-fn caddy_redirects_to_https_and_names_each_request() {
+fn caddy_redirects_to_https_and_sets_request_id() {
     if !is_there("caddy") || !is_there("curl") {
         return;
     }
@@ -156,7 +156,7 @@ fn caddy_redirects_to_https_and_names_each_request() {
 }
 
 #[test]
-fn the_variant_for_the_internet_is_a_valid_configuration() {
+fn internet_variables_give_valid_configuration() {
     if !is_there("caddy") {
         return;
     }

@@ -64,7 +64,7 @@ fn begins(answer: &str, status: &str) -> std::io::Result<()> {
 }
 
 #[test]
-fn files_that_are_replaced_under_load_fail_no_handshake() {
+fn files_replaced_under_load_fail_no_handshake() {
     let folder = TempDir::new().expect("a folder");
     let tenants = folder.path().join("tenants");
     tenant(&tenants.join("home"), "Home", "root: true\n");
@@ -121,7 +121,7 @@ fn replace(signer: &Signer, files: &Files) {
 }
 
 #[test]
-fn each_name_has_the_certificate_of_its_own_file() {
+fn each_host_gets_certificate_of_its_file() {
     let folder = TempDir::new().expect("a folder");
     let tenants = folder.path().join("tenants");
     tenant(&tenants.join("home"), "Home", "root: true\n");
@@ -189,7 +189,7 @@ fn each_name_has_the_certificate_of_its_own_file() {
 const HAND_OVER: &str = r#"exec 3<&0 4>&1 0</dev/null 1>/dev/null; LISTEN_FDS=2 LISTEN_FDNAMES=https:http-redirect LISTEN_PID=$$ exec "$@""#;
 
 #[test]
-fn a_restart_refuses_nobody_at_either_port() {
+fn restart_refuses_no_connection_at_either_port() {
     let folder = TempDir::new().expect("a folder");
     let tenants = folder.path().join("tenants");
     tenant(&tenants.join("home"), "Home", "root: true\n");

@@ -13,7 +13,7 @@ use crate::support::{Rowhouse, tenant, wait_for};
 const SHOP: &str = "shop.studio.example";
 
 #[test]
-fn a_disk_that_takes_nothing_costs_no_visitor_a_certificate() {
+fn unwritable_file_costs_no_visitor_a_certificate() {
     let Some(authority) = Authority::start(&[], &json!({})) else {
         return;
     };
@@ -58,7 +58,7 @@ fn a_disk_that_takes_nothing_costs_no_visitor_a_certificate() {
 }
 
 #[test]
-fn a_full_disk_keeps_no_site_from_its_certificate() {
+fn full_disk_costs_no_site_its_certificate() {
     let Some(authority) = Authority::start(&[], &json!({})) else {
         return;
     };
@@ -101,7 +101,7 @@ fn a_full_disk_keeps_no_site_from_its_certificate() {
 }
 
 #[test]
-fn a_disk_that_is_mounted_read_only_keeps_no_site_from_its_certificate() {
+fn read_only_disk_costs_no_site_its_certificate() {
     let Some(authority) = Authority::start(&[], &json!({})) else {
         return;
     };
@@ -152,7 +152,7 @@ fn goes_on(authority: &Authority, disk: &BadDisk, orders: usize, why: &str) -> R
 }
 
 #[test]
-fn a_folder_that_cannot_be_written_is_said_at_the_start_and_hurts_no_site() {
+fn unwritable_folder_is_reported_at_startup_and_affects_no_site() {
     let Some(authority) = Authority::start(&[], &json!({})) else {
         return;
     };
@@ -171,7 +171,7 @@ fn a_folder_that_cannot_be_written_is_said_at_the_start_and_hurts_no_site() {
 }
 
 #[test]
-fn a_lost_account_and_a_damaged_certificate_are_made_anew() {
+fn lost_account_and_damaged_certificate_are_replaced() {
     let Some(authority) = Authority::start(&[], &json!({})) else {
         return;
     };

@@ -11,7 +11,7 @@ use crate::authority::{Authority, DOMAIN, all_valid};
 use crate::support::{Rowhouse, tenant};
 
 #[test]
-fn a_name_that_is_not_found_in_one_way_is_found_in_the_other() {
+fn failed_challenge_is_followed_by_other_type() {
     let Some(authority) = Authority::start(&[], &json!({})) else {
         return;
     };
@@ -33,7 +33,7 @@ fn a_name_that_is_not_found_in_one_way_is_found_in_the_other() {
 }
 
 #[test]
-fn an_authority_that_knows_a_name_does_not_look_again_and_hears_of_another_contact() {
+fn valid_authorization_is_reused_and_new_contact_is_sent() {
     let reuse = [("PEBBLE_AUTHZREUSE", "100")];
     let Some(mut authority) = Authority::start(&reuse, &json!({})) else {
         return;

@@ -45,7 +45,7 @@ fn list(json: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_image_has_no_shell_and_is_not_root() {
+fn image_has_no_shell_and_is_not_root() {
     let user = said("USER");
     let (user, group) = user.split_once(':').expect("a user and a group");
     assert!(user.parse::<u32>().expect("a number") > 0);
@@ -73,7 +73,7 @@ fn the_image_has_no_shell_and_is_not_root() {
 }
 
 #[test]
-fn the_image_says_what_it_is() {
+fn image_has_labels_and_listens_on_exposed_port() {
     let label = said("LABEL");
     for name in ["title", "description", "licenses", "version", "revision"] {
         assert!(
@@ -94,7 +94,7 @@ fn the_image_says_what_it_is() {
 }
 
 #[test]
-fn each_stage_is_there_when_it_is_copied_from() {
+fn each_copied_stage_is_defined_before() {
     let all = instructions(true);
     let stages: Vec<&str> = all
         .iter()
@@ -142,7 +142,7 @@ fn archive(root: &Path) {
 }
 
 #[test]
-fn the_image_has_the_program_of_the_archive_and_nothing_else_of_ours() {
+fn image_has_only_program_of_archive() {
     let all = instructions(true);
     let copied = all.iter().find(|(name, _)| name == "COPY");
     assert_eq!(copied.expect("a copy").1, "rowhouse-*.tar.gz* /archive/");
@@ -172,7 +172,7 @@ fn the_image_has_the_program_of_the_archive_and_nothing_else_of_ours() {
 }
 
 #[test]
-fn an_archive_that_is_not_what_its_checksum_says_makes_no_image() {
+fn archive_with_wrong_checksum_makes_no_image() {
     let folder = TempDir::new().expect("a folder");
     archive(folder.path());
     let file = folder
@@ -186,7 +186,7 @@ fn an_archive_that_is_not_what_its_checksum_says_makes_no_image() {
 }
 
 #[test]
-fn the_health_check_tells_a_ready_server_from_none() {
+fn health_check_distinguishes_ready_server_from_none() {
     let check = said("HEALTHCHECK");
     let (_, command) = check.split_once(" CMD ").expect("a command");
     let command = list(command);

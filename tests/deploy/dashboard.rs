@@ -34,7 +34,7 @@ pub(crate) fn expressions() -> Vec<(String, String)> {
 }
 
 #[test]
-fn promtool_can_read_every_query() {
+fn promtool_parses_every_query() {
     if !is_there("promtool") {
         return;
     }
@@ -56,7 +56,7 @@ fn promtool_can_read_every_query() {
 }
 
 #[test]
-fn every_variable_is_one_that_the_dashboard_has() {
+fn dashboard_defines_every_variable() {
     let dashboard = dashboard();
     let mut known: BTreeSet<&str> = dashboard["templating"]["list"]
         .as_array()
@@ -79,7 +79,7 @@ fn every_variable_is_one_that_the_dashboard_has() {
 }
 
 #[test]
-fn panels_have_titles_and_numbers_of_their_own_and_do_not_overlap() {
+fn panels_have_unique_titles_and_numbers_and_do_not_overlap() {
     let dashboard = dashboard();
     let (mut numbers, mut titles) = (BTreeSet::new(), BTreeSet::new());
     let mut cells = BTreeSet::new();

@@ -76,7 +76,7 @@ fn variable<'a>(container: &'a Value, name: &str) -> &'a str {
 }
 
 #[test]
-fn each_manifest_is_of_a_known_kind_and_listed() {
+fn each_manifest_has_known_kind_and_is_listed() {
     let kustomization = base("kustomization");
     let listed: BTreeSet<String> = items(&kustomization, "/resources")
         .iter()
@@ -107,7 +107,7 @@ fn each_manifest_is_of_a_known_kind_and_listed() {
 }
 
 #[test]
-fn every_selector_finds_the_pods() {
+fn every_selector_matches_pods() {
     let deployment = base("deployment");
     let labels = at(&deployment, "/spec/template/metadata/labels");
     let spread = &items(&deployment, "/spec/template/spec/topologySpreadConstraints")[0];
@@ -160,7 +160,7 @@ fn every_port_has_one_name_and_one_number() {
 }
 
 #[test]
-fn the_admin_port_is_for_prometheus_alone() {
+fn only_prometheus_reaches_admin_port() {
     let policy = base("network-policy");
     let mut open = BTreeSet::new();
     for rule in items(&policy, "/spec/ingress") {
@@ -214,7 +214,7 @@ fn every_mount_has_its_volume_and_every_volume_its_source() {
 }
 
 #[test]
-fn a_pod_may_do_nothing_that_it_need_not() {
+fn pod_has_no_unneeded_privilege() {
     let deployment = base("deployment");
     let pod = at(&deployment, "/spec/template/spec");
     let container = container(&deployment);
@@ -254,7 +254,7 @@ fn a_pod_may_do_nothing_that_it_need_not() {
 }
 
 #[test]
-fn a_pod_has_the_time_that_it_needs_to_go() {
+fn pod_has_enough_time_to_shut_down() {
     let deployment = base("deployment");
     let container = container(&deployment);
     let grace: u64 = variable(container, "ROWHOUSE_GRACE")
@@ -273,7 +273,7 @@ fn a_pod_has_the_time_that_it_needs_to_go() {
 }
 
 #[test]
-fn the_autoscaler_finds_its_deployment() {
+fn autoscaler_finds_its_deployment() {
     let (autoscaler, deployment) = (base("autoscaler"), base("deployment"));
     for (theirs, its) in [
         ("apiVersion", "apiVersion"),
@@ -296,7 +296,7 @@ fn the_autoscaler_finds_its_deployment() {
 }
 
 #[test]
-fn the_probes_ask_for_what_the_admin_listener_answers() {
+fn probes_use_paths_of_admin_listener() {
     let folder = TempDir::new().expect("a folder");
     tenant(&folder.path().join("home"), "Home", "root: true\n");
     let rowhouse = Rowhouse::start(folder.path(), "https://studio.example");
@@ -313,7 +313,7 @@ fn the_probes_ask_for_what_the_admin_listener_answers() {
 }
 
 #[test]
-fn tenants_from_config_maps_lie_as_the_program_wants_them() {
+fn config_maps_are_mounted_as_folders_of_tenants() {
     let kustomization = document("kubernetes/configmap/kustomization.yaml");
     assert_eq!(
         at(&kustomization, "/generatorOptions/disableNameSuffixHash"),
@@ -378,7 +378,7 @@ fn of_kind<'a>(documents: &'a [Value], kind: &str) -> &'a Value {
 }
 
 #[test]
-fn kustomize_puts_every_variant_together() {
+fn kustomize_builds_every_variant() {
     for (variant, claims) in [("base", 1), ("configmap", 0), ("https", 1)] {
         let Some(documents) = built(variant) else {
             return;
@@ -413,7 +413,7 @@ fn kustomize_puts_every_variant_together() {
 }
 
 #[test]
-fn every_variant_holds_to_the_schemas_of_the_interface() {
+fn every_variant_matches_api_schemas() {
     if !is_there("kubernetes-validate") {
         return;
     }
@@ -440,7 +440,7 @@ fn every_variant_holds_to_the_schemas_of_the_interface() {
 }
 
 #[test]
-fn https_in_the_pods_has_the_same_ports_everywhere_and_its_certificate() {
+fn https_variant_has_consistent_ports_and_certificate() {
     let Some(documents) = built("https") else {
         return;
     };

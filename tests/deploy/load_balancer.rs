@@ -11,7 +11,7 @@ use crate::support::{Program, Rowhouse, is_there, run, tenant, wait_for};
 use crate::tls::{DOMAIN, Signer};
 
 #[test]
-fn a_load_balancer_names_the_visitor_in_either_version_of_the_protocol() {
+fn load_balancer_names_visitor_in_both_proxy_protocol_versions() {
     if !["haproxy", "curl"].iter().all(|program| is_there(program)) {
         return;
     }

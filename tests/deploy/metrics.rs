@@ -42,7 +42,7 @@ fn metrics(text: &str) -> Metrics {
 }
 
 #[test]
-fn the_reader_of_expressions_sees_metrics_and_labels() {
+fn parser_of_expressions_finds_metrics_and_labels() {
     let found =
         metrics("sum(rate(rowhouse_a_total{status=\"5xx\",tenant!~\"_.*\"}[5m])) / rowhouse_b > 1");
     let names: Vec<(&str, Vec<&str>)> = found
@@ -87,7 +87,7 @@ fn with_https(tenants: &Path, folder: &Path) -> Rowhouse {
 }
 
 #[test]
-fn a_running_rowhouse_has_every_metric_that_is_asked_for() {
+fn running_server_has_every_used_metric() {
     let folder = TempDir::new().expect("a folder");
     tenant(&folder.path().join("home"), "Home", "root: true\n");
     tenant(&folder.path().join("broken"), "Broken", "rooot: true\n");

@@ -11,7 +11,7 @@ use crate::support::{between, files, place, run, text, words};
 const OTHERS: [&str; 2] = ["ROWHOUSE_UI_DIST", "ROWHOUSE_PORT"];
 
 #[test]
-fn every_variable_is_one_that_serve_reads() {
+fn serve_reads_every_variable() {
     let (_, help) = run(Command::new(binary()).args(["serve", "--help"]));
     let known: BTreeSet<&str> = between(&help, "[env: ", "=").into_iter().collect();
     assert!(known.contains("ROWHOUSE_TENANTS"), "{help}");
@@ -26,7 +26,7 @@ fn every_variable_is_one_that_serve_reads() {
 }
 
 #[test]
-fn every_folder_is_explained_on_one_screen_and_every_link_leads_somewhere() {
+fn every_folder_has_short_readme_with_valid_links() {
     let readmes: Vec<String> = files("")
         .into_iter()
         .filter(|file| file.ends_with("README.md"))

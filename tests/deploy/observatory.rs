@@ -47,7 +47,7 @@ fn head(answer: &str) -> (u16, BTreeMap<String, String>) {
 }
 
 #[test]
-fn every_host_has_what_the_observatory_wants() {
+fn every_host_meets_criteria_of_observatory() {
     let folder = TempDir::new().expect("a folder");
     let signer = Signer::new();
     let files = signer.write(folder.path());

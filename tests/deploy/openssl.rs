@@ -74,7 +74,7 @@ impl Site {
 }
 
 #[test]
-fn versions_and_suites_are_those_that_are_advised() {
+fn versions_and_suites_follow_recommendations() {
     let Some(site) = Site::start() else {
         return;
     };
@@ -112,7 +112,7 @@ fn versions_and_suites_are_those_that_are_advised() {
 }
 
 #[test]
-fn groups_are_those_that_are_advised() {
+fn groups_follow_recommendations() {
     let Some(site) = Site::start() else {
         return;
     };
@@ -173,7 +173,7 @@ fn recent_node() -> Option<&'static str> {
 }
 
 #[test]
-fn another_client_agrees_on_keys_that_withstand_quantum_computers_and_comes_back() {
+fn node_agrees_on_post_quantum_group_and_resumes() {
     let (Some(node), Some(site)) = (recent_node(), Site::start()) else {
         return;
     };
@@ -202,7 +202,7 @@ fn another_client_agrees_on_keys_that_withstand_quantum_computers_and_comes_back
 }
 
 #[test]
-fn a_connection_is_not_negotiated_again_and_comes_back_by_its_ticket() {
+fn connection_is_not_renegotiated_and_is_resumed_by_ticket() {
     let Some(site) = Site::start() else {
         return;
     };
@@ -227,7 +227,7 @@ fn a_connection_is_not_negotiated_again_and_comes_back_by_its_ticket() {
 }
 
 #[test]
-fn a_name_that_nobody_has_is_shown_nothing() {
+fn unknown_host_gets_no_certificate() {
     let Some(site) = Site::start() else {
         return;
     };

@@ -10,7 +10,7 @@ use crate::authority::{Authority, DOMAIN, all_valid, certificates, of};
 use crate::support::{Rowhouse, run, tenant, wait_for};
 
 #[test]
-fn every_host_has_a_certificate_and_a_restart_orders_none() {
+fn every_host_has_certificate_and_restart_orders_none() {
     let Some(authority) = Authority::start(&[], &json!({})) else {
         return;
     };
@@ -110,7 +110,7 @@ fn operators_see_them(authority: &Authority, server: &Rowhouse) {
 }
 
 #[test]
-fn a_name_that_does_not_lead_here_holds_up_nobody_and_says_why() {
+fn host_elsewhere_delays_no_other_host_and_reports_reason() {
     let Some(authority) = Authority::start(&[], &json!({})) else {
         return;
     };
@@ -153,7 +153,7 @@ fn a_name_that_does_not_lead_here_holds_up_nobody_and_says_why() {
 }
 
 #[test]
-fn a_host_that_two_tenants_claim_has_one_certificate_which_stays_when_it_changes_hands() {
+fn host_keeps_certificate_when_its_tenant_changes() {
     let Some(authority) = Authority::start(&[], &json!({})) else {
         return;
     };
@@ -184,7 +184,7 @@ fn a_host_that_two_tenants_claim_has_one_certificate_which_stays_when_it_changes
 }
 
 #[test]
-fn without_a_listener_for_http_the_name_itself_shows_the_proof() {
+fn without_http_listener_tls_challenge_is_used() {
     let Some(authority) = Authority::start(&[("PEBBLE_WFE_NONCEREJECT", "20")], &json!({})) else {
         return;
     };
@@ -201,7 +201,7 @@ fn without_a_listener_for_http_the_name_itself_shows_the_proof() {
 }
 
 #[test]
-fn an_authority_that_is_down_or_forgets_everything_is_asked_again() {
+fn authority_that_is_down_or_lost_its_data_is_retried() {
     let Some(mut authority) = Authority::prepare(&[], &json!({})) else {
         return;
     };
@@ -229,7 +229,7 @@ fn an_authority_that_is_down_or_forgets_everything_is_asked_again() {
 }
 
 #[test]
-fn a_certificate_is_renewed_before_it_ends() {
+fn certificate_is_renewed_before_it_expires() {
     // In seconds.
     let Some(authority) = Authority::start(&[], &json!({ "certificateValidityPeriod": 30 })) else {
         return;
@@ -249,7 +249,7 @@ fn a_certificate_is_renewed_before_it_ends() {
 }
 
 #[test]
-fn two_hundred_folders_at_once_and_an_end_in_the_middle() {
+fn two_hundred_new_hosts_get_certificates_despite_kill() {
     let Some(authority) = Authority::start(&[], &json!({})) else {
         return;
     };

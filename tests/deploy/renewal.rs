@@ -69,7 +69,7 @@ fn identifier(file: &Path) -> String {
 }
 
 #[test]
-fn the_authority_says_when_a_certificate_is_renewed() {
+fn renewal_follows_authority() {
     // In seconds: the first request for renewal information comes within a hundredth of this time.
     let validity = json!({ "certificateValidityPeriod": 300 });
     let Some(mut authority) = Authority::start(&[], &validity) else {

@@ -87,7 +87,7 @@ fn had(instance: &Rowhouse) -> Option<u64> {
 }
 
 #[test]
-fn a_rolling_restart_behind_haproxy_fails_no_request() {
+fn rolling_restart_behind_haproxy_fails_no_request() {
     if !is_there("haproxy") {
         return;
     }

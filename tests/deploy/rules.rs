@@ -27,7 +27,7 @@ pub(crate) fn expressions() -> Vec<(String, String)> {
 }
 
 #[test]
-fn promtool_finds_the_rules_valid_and_every_alert_does_what_its_test_says() {
+fn promtool_accepts_rules_and_their_tests() {
     if !is_there("promtool") {
         return;
     }
@@ -42,7 +42,7 @@ fn promtool_finds_the_rules_valid_and_every_alert_does_what_its_test_says() {
 }
 
 #[test]
-fn every_alert_is_tried_firing_and_silent_and_has_its_runbook() {
+fn every_alert_has_tests_and_runbook() {
     let tests = yaml("prometheus/tests.yml").remove(0);
     let (mut firing, mut silent) = (BTreeSet::new(), BTreeSet::new());
     for test in tests["tests"].as_array().expect("tests") {
@@ -66,7 +66,7 @@ fn every_alert_is_tried_firing_and_silent_and_has_its_runbook() {
 }
 
 #[test]
-fn every_alert_says_how_bad_it_is_and_where() {
+fn every_alert_has_severity_and_place() {
     for (name, rule) in alerts() {
         let severity = rule["labels"]["severity"].as_str().expect("a severity");
         assert!(
@@ -83,7 +83,7 @@ fn every_alert_says_how_bad_it_is_and_where() {
 }
 
 #[test]
-fn both_scrape_configurations_have_the_job_and_find_the_operators_port() {
+fn scrape_configurations_find_admin_port() {
     let machines = yaml("prometheus/prometheus.yml").remove(0);
     let cluster = yaml("prometheus/kubernetes.yml").remove(0);
     for configuration in [&machines, &cluster] {

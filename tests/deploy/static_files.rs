@@ -256,7 +256,7 @@ fn hosts(public: &Path, extension: &str) -> Vec<(String, String, String)> {
 }
 
 #[test]
-fn nginx_serves_an_export_as_rowhouse_would() {
+fn nginx_serves_export_like_rowhouse() {
     if !is_there("nginx") {
         return;
     }
@@ -286,7 +286,7 @@ fn nginx_serves_an_export_as_rowhouse_would() {
 }
 
 #[test]
-fn caddy_serves_an_export_as_rowhouse_would() {
+fn caddy_serves_export_like_rowhouse() {
     if !is_there("caddy") {
         return;
     }

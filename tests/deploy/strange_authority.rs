@@ -39,7 +39,7 @@ fn check_live(authority: &Authority, server: &Rowhouse) -> (Option<i32>, String)
 }
 
 #[test]
-fn one_order_that_is_never_answered_holds_up_nobody() {
+fn order_without_response_delays_no_other_host() {
     let Some(mut authority) = Authority::start(&[], &json!({})) else {
         return;
     };
@@ -82,7 +82,7 @@ fn one_order_that_is_never_answered_holds_up_nobody() {
 }
 
 #[test]
-fn an_authority_that_limits_is_left_in_peace_for_as_long_as_it_wants() {
+fn rate_limit_of_authority_is_respected() {
     let Some(mut authority) = Authority::start(&[], &json!({})) else {
         return;
     };
@@ -203,7 +203,7 @@ impl Liar {
 }
 
 #[test]
-fn an_authority_that_lies_is_not_believed_and_asked_again() {
+fn wrong_response_of_authority_is_rejected_and_retried() {
     let Some(mut authority) = Authority::start(&[], &json!({})) else {
         return;
     };
@@ -241,7 +241,7 @@ fn an_authority_that_lies_is_not_believed_and_asked_again() {
 }
 
 #[test]
-fn an_authority_may_want_an_account_of_its_owner_first() {
+fn external_account_is_bound() {
     let key = "zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W";
     let Some(authority) = Authority::start(
         &[],

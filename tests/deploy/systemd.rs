@@ -41,7 +41,7 @@ fn variable(name: &str) -> String {
 }
 
 #[test]
-fn the_service_exposes_less_than_one_and_a_half() {
+fn service_has_exposure_below_one_and_a_half() {
     if !is_there("systemd-analyze") {
         return;
     }
@@ -60,7 +60,7 @@ fn the_service_exposes_less_than_one_and_a_half() {
 }
 
 #[test]
-fn systemd_has_nothing_to_say_of_the_units() {
+fn systemd_accepts_units() {
     if !is_there("systemd-analyze") {
         return;
     }
@@ -95,14 +95,14 @@ fn systemd_has_nothing_to_say_of_the_units() {
 }
 
 #[test]
-fn the_service_may_take_as_long_to_stop_as_visitors_may_and_a_little_more() {
+fn service_has_longer_stop_timeout_than_grace() {
     let grace: u32 = variable("ROWHOUSE_GRACE").parse().expect("seconds");
     let stop: u32 = value(SERVICE, "TimeoutStopSec").parse().expect("seconds");
     assert_eq!(stop, grace + 5);
 }
 
 #[test]
-fn what_the_service_sets_is_what_it_allows() {
+fn service_allows_what_its_variables_need() {
     let tenants = variable("ROWHOUSE_TENANTS");
     assert_eq!(value(SERVICE, "ReadOnlyPaths"), tenants);
     assert_eq!(value(SERVICE, "RequiresMountsFor"), tenants);
@@ -124,7 +124,7 @@ fn what_the_service_sets_is_what_it_allows() {
 }
 
 #[test]
-fn the_service_comes_with_its_socket() {
+fn service_requires_its_socket() {
     assert_eq!(value(SERVICE, "Requires"), "rowhouse.socket");
     assert!(value(SERVICE, "After").contains("rowhouse.socket"));
     assert_eq!(values(SOCKET, "ListenStream").len(), 1);
@@ -133,7 +133,7 @@ fn the_service_comes_with_its_socket() {
 
 /// The program recognises the sockets by these names only.
 #[test]
-fn each_socket_for_https_has_the_name_that_the_program_looks_for() {
+fn https_sockets_have_names_of_program() {
     let names = SECURE_SOCKETS.map(|socket| value(socket, "FileDescriptorName"));
     assert_eq!(names, ["https", "http-redirect"]);
     for socket in SECURE_SOCKETS {

@@ -100,7 +100,7 @@ struct Soak {
 }
 
 #[test]
-fn a_hundred_changes_hurt_nobody_and_leave_nothing_behind() {
+fn random_changes_fail_no_response_and_leak_nothing() {
     let seed = from_environment("ROWHOUSE_SOAK_SEED", SEED);
     let rounds = from_environment("ROWHOUSE_SOAK_ROUNDS", ROUNDS);
     println!("ROWHOUSE_SOAK_SEED={seed} ROWHOUSE_SOAK_ROUNDS={rounds}");

@@ -19,7 +19,7 @@ pub(crate) fn add(site: &mut TestSite, id: &str, manifest: &str) {
 }
 
 #[test]
-fn a_tenant_answers_at_its_host_its_prefix_and_its_aliases() {
+fn tenant_is_served_at_host_prefix_and_aliases() {
     let site = TestSite::fixture("sites");
     for (host, prefix) in [
         ("app.studio.example", ""),
@@ -41,7 +41,7 @@ fn a_tenant_answers_at_its_host_its_prefix_and_its_aliases() {
 }
 
 #[test]
-fn www_and_the_root_tenants_own_label_move_to_the_domain() {
+fn www_and_root_tenants_label_redirect_to_domain() {
     let site = TestSite::fixture("sites");
     for host in ["www.studio.example", "home.studio.example"] {
         match site.snapshot.hosts.get(host) {
@@ -52,7 +52,7 @@ fn www_and_the_root_tenants_own_label_move_to_the_domain() {
 }
 
 #[test]
-fn who_owns_an_address_does_not_depend_on_the_order_of_arrival() {
+fn owner_of_address_does_not_depend_on_order_of_arrival() {
     let mut site = TestSite::fixture("sites");
     // `aaa` comes first by name, but an alias never takes precedence over a folder's name.
     site.write(
@@ -91,7 +91,7 @@ fn who_owns_an_address_does_not_depend_on_the_order_of_arrival() {
 }
 
 #[test]
-fn at_a_fresh_start_a_page_of_the_root_tenant_beats_a_folders_name() {
+fn page_of_root_precedes_folder_name_at_cold_start() {
     let site = TestSite::fixture("errors/address-taken");
     assert_eq!(owner(&site, "studio.example", "/gamma"), "nobody");
     assert_eq!(
@@ -102,7 +102,7 @@ fn at_a_fresh_start_a_page_of_the_root_tenant_beats_a_folders_name() {
 }
 
 #[test]
-fn a_new_page_of_the_root_tenant_takes_no_path_from_a_tenant_that_has_it() {
+fn new_page_of_root_takes_no_path_from_its_owner() {
     let mut site = TestSite::fixture("sites");
     site.write("tenants/home/pages/app.md", "---\ntitle: App\n---\n")
         .reload();
@@ -139,7 +139,7 @@ fn a_new_page_of_the_root_tenant_takes_no_path_from_a_tenant_that_has_it() {
 }
 
 #[test]
-fn new_folder_takes_no_path_that_the_root_answers_with_a_download_or_will_answer_later() {
+fn new_folder_takes_no_path_of_download_or_later_page_of_root() {
     let mut site = TestSite::fixture("sites");
     site.write("tenants/home/assets/kit.zip", "PK");
     site.edit(
@@ -172,7 +172,7 @@ fn new_folder_takes_no_path_that_the_root_answers_with_a_download_or_will_answer
 }
 
 #[test]
-fn alias_within_a_collection_of_the_root_is_refused() {
+fn alias_within_collection_of_root_is_refused() {
     let mut site = TestSite::fixture("sites");
     let news = "---\ntitle: News\ncollection: {}\n---\n";
     site.write("tenants/home/pages/news/index.md", news);
@@ -193,7 +193,7 @@ aliases: [/apps/app]
 ";
 
 #[test]
-fn a_new_folder_takes_no_address_from_a_tenant_that_has_it() {
+fn new_folder_takes_no_address_from_its_owner() {
     let mut site = TestSite::fixture("sites");
     site.edit(
         "tenants/app/tenant.yaml",
@@ -240,7 +240,7 @@ fn a_new_folder_takes_no_address_from_a_tenant_that_has_it() {
 }
 
 #[test]
-fn a_folder_that_is_gone_leaves_its_addresses_to_who_waits() {
+fn removed_folder_releases_addresses_to_waiting_tenant() {
     let mut site = TestSite::fixture("sites");
     add(&mut site, "aaa", "name: A\naliases: [/app]\n");
     site.reload();
@@ -255,7 +255,7 @@ fn a_folder_that_is_gone_leaves_its_addresses_to_who_waits() {
 }
 
 #[test]
-fn a_new_folder_takes_no_path_below_another_tenants_prefix() {
+fn new_folder_takes_no_path_below_prefix_of_other_tenant() {
     let mut site = TestSite::fixture("sites");
     add(
         &mut site,
@@ -275,7 +275,7 @@ fn a_new_folder_takes_no_path_below_another_tenants_prefix() {
 }
 
 #[test]
-fn a_tenant_that_was_never_good_keeps_its_name() {
+fn tenant_that_was_never_valid_keeps_its_name() {
     let mut site = TestSite::fixture("sites");
     site.write("tenants/zzz/tenant.yaml", "nam: Z\n");
     add(
@@ -291,7 +291,7 @@ fn a_tenant_that_was_never_good_keeps_its_name() {
 }
 
 #[test]
-fn an_address_that_was_given_up_is_answered_by_its_new_owner_alone() {
+fn released_address_is_served_only_by_new_owner() {
     let mut site = TestSite::fixture("sites");
     site.edit(
         "tenants/app/tenant.yaml",
@@ -313,7 +313,7 @@ fn an_address_that_was_given_up_is_answered_by_its_new_owner_alone() {
 }
 
 #[test]
-fn the_domain_www_and_the_root_tenants_label_are_nobodys_own_host() {
+fn domain_www_and_root_label_cannot_be_claimed() {
     let mut site = TestSite::fixture("sites");
     let hosts = [
         "studio.example",
@@ -340,7 +340,7 @@ fn the_domain_www_and_the_root_tenants_label_are_nobodys_own_host() {
 }
 
 #[test]
-fn the_root_tenants_aliases_are_refused_with_the_reason() {
+fn aliases_of_root_are_refused_with_reason() {
     let mut site = TestSite::fixture("sites");
     site.edit(
         "tenants/home/tenant.yaml",
@@ -357,7 +357,7 @@ fn the_root_tenants_aliases_are_refused_with_the_reason() {
 }
 
 #[test]
-fn claims_without_end_are_refused_at_the_first_too_many() {
+fn too_many_claims_are_refused() {
     let list = |count: usize, of: fn(usize) -> String| {
         let items: Vec<String> = (0..count)
             .map(|number| format!("  - {}\n", of(number)))
@@ -399,7 +399,7 @@ fn claims_without_end_are_refused_at_the_first_too_many() {
 }
 
 #[test]
-fn the_canonical_url_is_one_under_every_mount() {
+fn canonical_url_is_the_same_under_every_mount() {
     let mut site = TestSite::fixture("sites");
     let canonical = |site: &TestSite| -> Vec<String> {
         [
@@ -436,7 +436,7 @@ fn the_canonical_url_is_one_under_every_mount() {
 }
 
 #[test]
-fn a_copied_folder_is_a_site_of_its_own_and_takes_nothing() {
+fn copied_folder_is_new_site_and_takes_no_address() {
     let mut site = TestSite::copy_of(&rowhouse_tests::workspace());
     let verses = [
         ("verses.studio.example", ""),

@@ -119,7 +119,7 @@ impl Deployment {
 }
 
 #[test]
-fn a_hostile_tenant_of_any_kind_hurts_no_neighbour() {
+fn hostile_tenants_affect_no_other_tenant() {
     let mut deployment = Deployment::start();
     deployment.edit("at first");
     let before = deployment.pages();
@@ -205,7 +205,7 @@ impl Drop for Stop<'_> {
 }
 
 #[test]
-fn check_ends_soon_and_says_what_is_wrong_with_each_kind() {
+fn check_ends_in_time_and_reports_each_hostile_tenant() {
     let place = TempDir::new().expect("a folder");
     for part in ["tenants", "themes"] {
         copy(&workspace().join(part), &place.path().join(part));

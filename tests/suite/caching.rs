@@ -3,7 +3,7 @@
 use rowhouse_tests::{TestServer, TestSite, fixture};
 
 #[test]
-fn a_page_names_its_tenant_and_itself_in_every_place() {
+fn cache_tags_name_tenant_and_page_at_every_address() {
     let server = TestServer::start(&fixture("sites"), &[]);
     let domain = server.domain();
     let app = format!("app.{domain}");
@@ -29,7 +29,7 @@ fn a_page_names_its_tenant_and_itself_in_every_place() {
 }
 
 #[test]
-fn a_redirect_is_thrown_away_with_its_tenant() {
+fn redirect_has_cache_tag_of_its_tenant() {
     let mut site = TestSite::fixture("sites");
     site.edit(
         "tenants/app/tenant.yaml",
@@ -62,7 +62,7 @@ fn a_redirect_is_thrown_away_with_its_tenant() {
 }
 
 #[test]
-fn only_the_tag_says_whether_a_page_changed() {
+fn only_etag_validates_page() {
     let server = TestServer::start(&fixture("sites"), &[]);
     let domain = server.domain();
     // The date that a page states does not change with the layout, so no response has `Last-Modified`.
@@ -79,7 +79,7 @@ fn only_the_tag_says_whether_a_page_changed() {
 }
 
 #[test]
-fn shared_caches_keep_pages_when_they_are_told_to() {
+fn shared_caches_store_pages_if_flag_is_set() {
     let flags = [
         "--page-shared-max-age",
         "60",

@@ -96,7 +96,7 @@ impl Drop for OnTerminal {
 }
 
 #[test]
-fn a_terminal_is_greeted_with_the_sites_and_ctrl_c_ends_it() {
+fn greeting_lists_sites_and_ctrl_c_ends_server() {
     let mut server = OnTerminal::start(&fixture("sites"), &[("NO_COLOR", "1")]);
     let text = server.until("Ctrl-C");
     assert!(!text.contains('\u{1b}'), "NO_COLOR is set:\n{text}");
@@ -118,7 +118,7 @@ fn a_terminal_is_greeted_with_the_sites_and_ctrl_c_ends_it() {
 }
 
 #[test]
-fn the_greeting_has_colours_and_the_first_error_of_a_site() {
+fn greeting_has_colours_and_first_error_of_site() {
     let mut server = OnTerminal::start(&fixture("errors/unknown-key"), &[]);
     let text = server.until("Ctrl-C");
     assert!(text.contains("\u{1b}["), "{text}");
@@ -153,7 +153,7 @@ fn listed(arguments: &[&str], start: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn shells_and_man_know_every_command_and_flag() {
+fn completions_and_man_pages_have_every_command_and_flag() {
     let commands = listed(&[], "");
     assert!(
         commands.contains("serve") && commands.len() > 8,
@@ -193,7 +193,7 @@ fn shells_and_man_know_every_command_and_flag() {
 }
 
 #[test]
-fn an_address_in_use_is_named_with_its_own_flag() {
+fn address_in_use_is_reported_with_its_flag() {
     let socket = TcpListener::bind("127.0.0.1:0").expect("an address");
     let taken = socket.local_addr().expect("an address").to_string();
     let free = "127.0.0.1:0";

@@ -77,7 +77,7 @@ fn newest(server: &TestServer) -> u64 {
 }
 
 #[test]
-fn a_page_that_nobody_has_asked_for_weighs_what_it_will_once_somebody_does() {
+fn page_weight_is_same_before_and_after_first_request() {
     let street = Street::new();
     save(&street, &"The same words again. ".repeat(3_000));
     let server = served(&street);
@@ -88,7 +88,7 @@ fn a_page_that_nobody_has_asked_for_weighs_what_it_will_once_somebody_does() {
 }
 
 #[test]
-fn the_first_page_is_complete_without_a_script() {
+fn first_page_is_complete_without_scripts() {
     let street = Street::new();
     let server = served(&street);
     wait("a release", || newest(&server) == 1);
@@ -139,7 +139,7 @@ fn highest(html: &str, chart: &str) -> String {
 }
 
 #[test]
-fn the_page_of_a_site_has_its_own_last_hour() {
+fn page_of_site_has_its_own_charts() {
     let street = Street::new();
     let server = served(&street);
     wait("a release", || newest(&server) == 1);
@@ -161,7 +161,7 @@ fn the_page_of_a_site_has_its_own_last_hour() {
 }
 
 #[test]
-fn only_what_this_listener_has_itself_is_let_into_a_page() {
+fn policy_allows_only_files_of_admin_listener() {
     let street = Street::new();
     let server = served(&street);
     let answer = server.operator("/");
@@ -201,7 +201,7 @@ fn only_what_this_listener_has_itself_is_let_into_a_page() {
 }
 
 #[test]
-fn an_error_is_shown_as_check_prints_it() {
+fn error_is_shown_as_check_prints_it() {
     let street = Street::new();
     let server = served(&street);
     street.write(
@@ -240,7 +240,7 @@ fn an_error_is_shown_as_check_prints_it() {
 }
 
 #[test]
-fn the_console_rolls_back_resumes_and_compares() {
+fn console_rolls_back_resumes_and_compares() {
     let street = Street::new();
     let server = served(&street);
     wait("a release", || newest(&server) == 1);
@@ -285,7 +285,7 @@ fn the_console_rolls_back_resumes_and_compares() {
 }
 
 #[test]
-fn nobody_changes_anything_without_the_token_or_from_elsewhere() {
+fn change_needs_token_and_same_origin() {
     let street = Street::new();
     let server = served(&street);
     wait("a release", || newest(&server) == 1);
@@ -330,7 +330,7 @@ fn nobody_changes_anything_without_the_token_or_from_elsewhere() {
 }
 
 #[test]
-fn without_a_token_the_console_changes_nothing_and_says_how_to() {
+fn console_without_token_is_read_only_and_explains_flag() {
     let street = Street::new();
     let server = street.serve();
     wait("a release", || newest(&server) == 1);
@@ -348,7 +348,7 @@ fn without_a_token_the_console_changes_nothing_and_says_how_to() {
 }
 
 #[test]
-fn a_folder_is_read_again_where_nobody_watches() {
+fn console_reloads_folder_that_is_not_watched() {
     let street = Street::new();
     street.write("token", TOKEN);
     let flags = ["--watch", "off", "--admin-token-file", "token"];
@@ -370,7 +370,7 @@ fn a_folder_is_read_again_where_nobody_watches() {
 }
 
 #[test]
-fn certificates_are_shown_with_their_end_and_those_that_end_soon_first_of_all() {
+fn certificates_are_listed_with_expiry_and_those_due_soon_first() {
     let street = Street::new();
     let key = rcgen::KeyPair::generate().expect("a key");
     let mut parameters = rcgen::CertificateParams::new(["localhost".to_owned()]).expect("a name");
@@ -406,7 +406,7 @@ fn certificates_are_shown_with_their_end_and_those_that_end_soon_first_of_all() 
 }
 
 #[test]
-fn what_was_not_found_is_listed_with_a_redirect_and_without_persons() {
+fn missing_paths_are_listed_with_redirect_and_without_personal_data() {
     let street = Street::new();
     let server = served(&street);
     let domain = server.domain();

@@ -15,7 +15,7 @@ fn page(server: &TestServer, codings: &str) -> Answer {
 
 /// RFC 9110, section 8.8.3: a different body has a different ETag.
 #[test]
-fn the_best_coding_follows_and_is_another_representation() {
+fn best_encoding_follows_with_own_etag() {
     let server = TestServer::start(&fixture("sites"), &[]);
     let (quick, other) = (page(&server, "gzip, br"), page(&server, "gzip"));
     for (answer, coding) in [(&quick, "br"), (&other, "gzip")] {
@@ -37,7 +37,7 @@ fn the_best_coding_follows_and_is_another_representation() {
 }
 
 #[test]
-fn a_request_for_a_picture_waits_until_it_is_drawn() {
+fn request_for_image_waits_until_it_is_rendered() {
     let server = TestServer::start(&fixture("sites"), &[]);
     let domain = server.domain();
     let page = server.get(&domain, "/").text();
@@ -61,7 +61,7 @@ fn a_request_for_a_picture_waits_until_it_is_drawn() {
 
 /// The address of an icon names its tenant: a browser with a cached page may request only the icon.
 #[test]
-fn an_icon_is_drawn_for_who_asks_for_nothing_else_of_its_tenant() {
+fn icon_is_rendered_if_only_icon_is_requested() {
     let mut site = TestSite::fixture("sites");
     let icon = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 8 8\"><path d=\"M1 1h6v6H1z\"/></svg>";
     site.write("tenants/app/assets/icon.svg", icon);
@@ -83,7 +83,7 @@ fn an_icon_is_drawn_for_who_asks_for_nothing_else_of_its_tenant() {
 }
 
 #[test]
-fn operators_see_what_the_store_holds() {
+fn metrics_show_content_of_store() {
     let server = TestServer::start(&fixture("sites"), &["--memory", "100000000"]);
     let begin = Instant::now();
     let number = |name: &str| {

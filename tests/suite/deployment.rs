@@ -39,7 +39,7 @@ fn add_greedy(site: &mut TestSite) {
 }
 
 #[test]
-fn what_is_not_listed_is_refused_with_the_line_to_add() {
+fn unlisted_claim_is_refused_with_line_to_add() {
     let mut site = TestSite::fixture("sites");
     let before = site.page("studio.example", "/apps/app", "/terms");
     site.write(FILE, STREET);
@@ -105,7 +105,7 @@ fn what_is_not_listed_is_refused_with_the_line_to_add() {
 }
 
 #[test]
-fn the_root_is_who_the_file_names_whatever_its_manifest_says() {
+fn file_decides_root_over_manifests() {
     let mut site = TestSite::fixture("sites");
     let home = site.page("studio.example", "", "/");
     site.write(FILE, STREET);
@@ -118,7 +118,7 @@ fn the_root_is_who_the_file_names_whatever_its_manifest_says() {
 }
 
 #[test]
-fn a_error_in_the_file_changes_nothing_but_the_report() {
+fn error_in_file_changes_only_report() {
     for (text, place, code) in [
         ("root: home\ntenant: {}\n", ":2:1", "unknown-key"),
         ("root: [\n", ":", "bad-yaml"),
@@ -169,7 +169,7 @@ fn a_error_in_the_file_changes_nothing_but_the_report() {
 }
 
 #[test]
-fn a_file_that_is_broken_at_the_start_gives_names_only() {
+fn invalid_file_at_startup_assigns_names_only() {
     let folder = TempDir::new().expect("a folder");
     copy(&fixture("sites"), folder.path());
     fs::write(folder.path().join(FILE), "root: [home]\n").expect("a file");
@@ -187,7 +187,7 @@ fn a_file_that_is_broken_at_the_start_gives_names_only() {
 }
 
 #[test]
-fn first_file_with_an_error_changes_nothing_and_its_removal_neither() {
+fn first_invalid_file_and_its_removal_change_nothing() {
     let mut site = TestSite::fixture("sites");
     assert_eq!(owner(&site, "studio.example", ""), "home");
     site.write(FILE, "rot: home\n").reload();
@@ -201,7 +201,7 @@ fn first_file_with_an_error_changes_nothing_and_its_removal_neither() {
 }
 
 #[test]
-fn a_tenant_that_is_not_there_is_a_warning_in_the_file() {
+fn missing_tenant_in_file_is_warning() {
     let mut site = TestSite::fixture("sites");
     let text = format!("{STREET}  ap: {{hosts: [b.example]}}\n").replace("home", "hme");
     site.write(FILE, text).reload();
@@ -216,7 +216,7 @@ fn a_tenant_that_is_not_there_is_a_warning_in_the_file() {
 }
 
 #[test]
-fn the_repositorys_sites_are_as_they_would_be_without_the_file_and_nobody_gets_more() {
+fn file_of_six_sites_changes_nothing_and_refuses_other_claims() {
     let with = TestSite::copy_of(&workspace());
     let mut without = TestSite::copy_of(&workspace());
     without.remove(FILE);
@@ -280,7 +280,7 @@ fn status(server: &TestServer, host: &str, path: &str) -> u16 {
 }
 
 #[test]
-fn a_change_of_the_file_is_taken_wherever_it_lies() {
+fn change_of_file_is_reloaded_at_every_place() {
     for (file, flags) in [
         (FILE, vec![]),
         ("ops/who.yaml", vec!["--deployment", "ops/who.yaml"]),
@@ -319,7 +319,7 @@ fn a_change_of_the_file_is_taken_wherever_it_lies() {
 }
 
 #[test]
-fn with_a_state_nobody_takes_anything_over_a_restart() {
+fn addresses_keep_owners_over_restart_with_state() {
     let street = street();
     write(
         street.path(),
@@ -398,7 +398,7 @@ fn run(folder: &Path, arguments: &[&str]) -> (bool, String) {
 }
 
 #[test]
-fn check_routes_and_new_know_the_file() {
+fn check_routes_and_new_read_file() {
     let street = street();
     write(street.path(), FILE, STREET);
     write(street.path(), "tenants/aaa/tenant.yaml", GREEDY);

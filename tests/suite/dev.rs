@@ -65,7 +65,7 @@ fn without_tag(html: &str) -> String {
 }
 
 #[test]
-fn without_the_flag_not_one_byte_is_for_authors() {
+fn no_byte_is_for_authors_without_dev_flag() {
     let (visitors, authors) = (TestSite::fixture("sites"), for_authors("sites"));
     let shown = everything(&authors.snapshot);
     let mut for_authors_only = Vec::new();
@@ -112,7 +112,7 @@ fn without_the_flag_not_one_byte_is_for_authors() {
 }
 
 #[test]
-fn styles_alone_change_no_pages_digest_and_words_do() {
+fn style_change_keeps_page_digest_and_text_change_does_not() {
     let mut site = for_authors("sites");
     let digest = |site: &TestSite| {
         let page = site
@@ -174,7 +174,7 @@ impl Listener {
 }
 
 #[test]
-fn listeners_are_told_at_once_what_is_wrong_and_when_it_is_mended() {
+fn listeners_get_errors_and_corrections_at_once() {
     let folder = street();
     let mut server = TestServer::start(folder.path(), &["--dev"]);
     let mut listener = Listener::connect(&server);
@@ -231,7 +231,7 @@ fn listeners_are_told_at_once_what_is_wrong_and_when_it_is_mended() {
 }
 
 #[test]
-fn a_tenant_that_never_was_good_says_so_to_authors_only() {
+fn error_page_of_invalid_tenant_is_for_authors_only() {
     let folder = street();
     let fresh = folder.path().join("tenants/fresh");
     fs::create_dir_all(fresh.join("pages")).expect("a folder");
@@ -276,7 +276,7 @@ fn a_tenant_that_never_was_good_says_so_to_authors_only() {
 }
 
 #[test]
-fn an_unknown_host_hears_nothing() {
+fn unknown_host_gets_no_events() {
     let folder = street();
     let server = TestServer::start(folder.path(), &["--dev"]);
     assert_eq!(
@@ -286,7 +286,7 @@ fn an_unknown_host_hears_nothing() {
 }
 
 #[test]
-fn the_error_screen_tells_its_cause_to_authors_only() {
+fn error_message_of_island_shows_cause_to_authors_only() {
     let cause = "pages answer GET, HEAD and OPTIONS only";
     let folder = street();
     for (flags, told) in [(&["--dev"][..], true), (&[], false)] {

@@ -25,7 +25,7 @@ fn for_authors() -> TestSite {
 }
 
 #[test]
-fn a_draft_does_not_exist_for_visitors() {
+fn draft_does_not_exist_for_visitors() {
     let site = with_draft(TestSite::fixture("sites"));
     for path in ["/soon", "/later"] {
         assert_eq!(site.page("studio.example", "/app", path), None, "{path}");
@@ -38,7 +38,7 @@ fn a_draft_does_not_exist_for_visitors() {
 }
 
 #[test]
-fn links_to_a_draft_are_warnings_and_drafts_are_counted() {
+fn links_to_drafts_are_warnings_and_drafts_are_counted() {
     let site = with_draft(TestSite::fixture("sites"));
     assert!(site.report().is_servable(), "{}", site.report_text());
     let said: Vec<(Severity, String, Option<usize>)> = site
@@ -69,7 +69,7 @@ fn links_to_a_draft_are_warnings_and_drafts_are_counted() {
 }
 
 #[test]
-fn authors_see_a_draft_marked_as_one() {
+fn draft_is_marked_for_authors() {
     let mut site = with_draft(for_authors());
     let page = site
         .page("studio.example", "/app", "/soon")
@@ -111,7 +111,7 @@ fn authors_see_a_draft_marked_as_one() {
 }
 
 #[test]
-fn a_page_that_is_linked_ends_at_its_moment_all_the_same() {
+fn linked_page_expires_on_time() {
     let mut site = TestSite::fixture("sites");
     site.write(
         "tenants/app/pages/sale.md",

@@ -56,7 +56,7 @@ fn is_clean(site: &TestSite) -> bool {
 }
 
 #[test]
-fn a_link_names_a_file_by_its_place_beside_the_one_that_it_stands_in() {
+fn link_is_relative_to_its_file() {
     let mut site = corner(
         "[T](terms.md) [F](./terms.md#fees) [P](../assets/plan.txt) [N](note.txt) [E](blog/first.md)",
     );
@@ -95,7 +95,7 @@ fn a_link_names_a_file_by_its_place_beside_the_one_that_it_stands_in() {
 }
 
 #[test]
-fn a_link_to_a_file_that_is_not_there_is_an_error_with_its_line() {
+fn link_to_missing_file_is_error_with_line() {
     for (link, says) in [
         ("term.md", "error[broken-link]: `term.md` leads to no page"),
         (
@@ -115,7 +115,7 @@ fn a_link_to_a_file_that_is_not_there_is_an_error_with_its_line() {
 }
 
 #[test]
-fn a_file_answers_whatever_signs_its_name_holds_and_however_it_is_written() {
+fn file_is_served_with_any_name_and_spelling() {
     let mut body = String::new();
     for name in NAMES {
         let encoded = encoded(name);
@@ -151,7 +151,7 @@ fn a_file_answers_whatever_signs_its_name_holds_and_however_it_is_written() {
 }
 
 #[test]
-fn one_name_in_two_unicode_forms_is_an_error() {
+fn same_name_in_two_unicode_forms_is_error() {
     let mut site = corner("Words.");
     site.write("tenants/corner/assets/caf\u{e9}.txt", "one");
     site.write("tenants/corner/assets/cafe\u{301}.txt", "two");
@@ -164,7 +164,7 @@ fn one_name_in_two_unicode_forms_is_an_error() {
 }
 
 #[test]
-fn the_company_shares_no_link_to_a_file() {
+fn company_profile_links_no_file() {
     let mut site = TestSite::fixture("sites");
     site.write("tenants/home/assets/kit.zip", "zip");
     site.edit(

@@ -74,7 +74,7 @@ fn check(folder: &Path) -> String {
 }
 
 #[test]
-fn circles_of_links_dropped_beside_it_do_not_hurt_a_neighbour() {
+fn added_circular_links_affect_no_other_tenant() {
     let street = Street::start(&[]);
     circles(&street.path("tenants/bad"));
     street.waits("the error", || {
@@ -89,7 +89,7 @@ fn circles_of_links_dropped_beside_it_do_not_hurt_a_neighbour() {
 }
 
 #[test]
-fn circles_of_links_that_are_there_at_the_start_do_not_hurt_a_neighbour() {
+fn circular_links_at_startup_affect_no_other_tenant() {
     for more in [&[][..], &["--watch", "poll"]] {
         let street = street(more, |tenants| circles(&tenants.join("bad")));
         neighbour_changes(&street, "Second");
@@ -98,7 +98,7 @@ fn circles_of_links_that_are_there_at_the_start_do_not_hurt_a_neighbour() {
 }
 
 #[test]
-fn a_check_of_circles_of_links_ends_and_names_them() {
+fn check_ends_and_names_circular_links() {
     let folder = TempDir::new().expect("a folder");
     circles(&folder.path().join("tenants/bad"));
     let text = check(folder.path());
@@ -107,7 +107,7 @@ fn a_check_of_circles_of_links_ends_and_names_them() {
 }
 
 #[test]
-fn tenants_that_are_links_to_everything_or_nothing_do_not_hurt_a_neighbour() {
+fn links_to_root_or_missing_folder_affect_no_other_tenant() {
     for more in [&[][..], &["--watch", "poll"]] {
         let street = street(more, |tenants| {
             for (name, target) in [
@@ -132,7 +132,7 @@ fn tenants_that_are_links_to_everything_or_nothing_do_not_hurt_a_neighbour() {
 }
 
 #[test]
-fn a_release_that_is_gone_leaves_the_last_good_pages() {
+fn removed_link_target_leaves_last_valid_pages() {
     let street = Street::start(&[]);
     let releases = TempDir::new().expect("a folder");
     tenant(&releases.path().join("1"), "Release 1");
@@ -146,7 +146,7 @@ fn a_release_that_is_gone_leaves_the_last_good_pages() {
 }
 
 #[test]
-fn two_tenants_that_are_links_to_one_folder_both_change() {
+fn two_links_to_one_folder_are_both_reloaded() {
     let street = Street::start(&[]);
     let releases = TempDir::new().expect("a folder");
     tenant(&releases.path().join("1"), "One");
@@ -170,7 +170,7 @@ fn two_tenants_that_are_links_to_one_folder_both_change() {
 }
 
 #[test]
-fn a_tenant_with_folders_without_end_is_refused_at_once() {
+fn endless_folders_are_refused_at_once() {
     let street = Street::start(&[]);
     let bad = street.path("tenants/bad");
     tenant(&bad, "Bad");
@@ -190,7 +190,7 @@ fn a_tenant_with_folders_without_end_is_refused_at_once() {
 }
 
 #[test]
-fn a_folder_without_permission_costs_nobody_the_notifications() {
+fn unreadable_folder_keeps_notifications_of_others() {
     let street = street(&[], |tenants| {
         let closed = tenants.join("bad/assets/closed");
         tenant(&tenants.join("bad"), "Bad");
@@ -218,7 +218,7 @@ fn a_folder_without_permission_costs_nobody_the_notifications() {
 const ENDLESS: &str = "{% if page.title == \"Endless\" %}{% set r = range(end=100000) %}{% for a in r %}{% for b in r %}{% for c in r %}{% endfor %}{% endfor %}{% endfor %}{% endif %}<footer>";
 
 #[test]
-fn a_page_that_never_ends_is_given_up_and_corrected_and_hurts_no_neighbour() {
+fn endless_page_is_stopped_and_affects_no_other_tenant() {
     let mut site = TestSite::fixture("sites");
     site.edit("themes/base/layouts/page.html", "<footer>", ENDLESS);
     let terms = fs::read_to_string(site.path("tenants/app/pages/terms.md")).expect("a page");

@@ -36,7 +36,7 @@ fn cases() -> Vec<String> {
 }
 
 #[test]
-fn every_message_is_as_pinned() {
+fn every_message_is_as_expected() {
     for case in cases() {
         let site = TestSite::fixture(&format!("errors/{case}"));
         let text = site.report_text();
@@ -49,7 +49,7 @@ fn every_message_is_as_pinned() {
 }
 
 #[test]
-fn every_code_has_a_fixture_and_every_fixture_a_code() {
+fn every_code_has_fixture_and_every_fixture_has_code() {
     let codes: BTreeSet<&str> = Code::ALL
         .iter()
         .filter(|code| !WITHOUT_FIXTURE.contains(code))
@@ -61,7 +61,7 @@ fn every_code_has_a_fixture_and_every_fixture_a_code() {
 }
 
 #[test]
-fn a_link_out_of_the_folder_is_refused() {
+fn link_out_of_folder_is_refused() {
     let mut site = TestSite::fixture("sites");
     let outside = tempfile::tempdir().expect("a folder");
     fs::write(
@@ -87,7 +87,7 @@ fn a_link_out_of_the_folder_is_refused() {
 }
 
 #[test]
-fn a_link_within_the_folder_and_a_linked_folder_are_fine() {
+fn link_within_folder_and_linked_folder_are_allowed() {
     let mut site = TestSite::fixture("sites");
     link(
         &site.path("tenants/app/pages/terms.md"),
@@ -108,7 +108,7 @@ fn a_link_within_the_folder_and_a_linked_folder_are_fine() {
 }
 
 #[test]
-fn a_heavy_page_is_told_with_its_bytes() {
+fn heavy_page_is_reported_with_bytes() {
     let mut site = TestSite::fixture("errors/title-length");
     let mut number = 1_u64;
     let words = (0..9_000).map(|_| {
@@ -127,7 +127,7 @@ fn a_heavy_page_is_told_with_its_bytes() {
 }
 
 #[test]
-fn who_must_repair_first_need_not_polish() {
+fn errors_suppress_style_warnings() {
     let mut site = TestSite::fixture("errors/title-length");
     site.edit(
         "tenants/sample/pages/index.md",

@@ -97,7 +97,7 @@ fn path_of(file: &str) -> String {
 }
 
 #[test]
-fn every_exported_byte_is_the_served_one() {
+fn every_exported_byte_is_the_served_byte() {
     let (server, folder) = served_and_exported();
     let port = server.visitors.port();
     let hosts: Vec<String> = fs::read_dir(folder.path())
@@ -336,7 +336,7 @@ fn written(site: &mut TestSite, to: &Path) -> ExportSummary {
 }
 
 #[test]
-fn only_what_changed_is_written_and_only_what_was_written_is_removed() {
+fn only_changed_files_are_written_and_only_own_files_removed() {
     let mut site = TestSite::fixture("sites");
     site.write("tenants/app/pages/extra.md", "---\ntitle: Extra\n---\n");
     let to = site.path("public");
@@ -366,7 +366,7 @@ fn only_what_changed_is_written_and_only_what_was_written_is_removed() {
 }
 
 #[test]
-fn a_page_may_become_a_folder_and_a_folder_a_page() {
+fn page_can_become_folder_and_folder_page() {
     let site = TestSite::fixture("sites");
     let to = site.path("public");
     let write = |file: &str| {
@@ -386,7 +386,7 @@ fn a_page_may_become_a_folder_and_a_folder_a_page() {
 }
 
 #[test]
-fn a_strangers_folder_or_file_is_refused() {
+fn foreign_folder_or_file_is_refused() {
     let mut site = TestSite::fixture("sites");
     let to = site.path("public");
     fs::create_dir_all(&to).expect("a folder");
@@ -417,7 +417,7 @@ fn a_strangers_folder_or_file_is_refused() {
 }
 
 #[test]
-fn an_export_is_the_same_however_little_memory_it_has() {
+fn export_is_same_with_little_memory() {
     let site = TestSite::fixture("sites");
     let bundle = Bundle::embedded().expect("the islands");
     let islands = Arc::new(Islands::new(bundle, true));
@@ -445,7 +445,7 @@ fn an_export_is_the_same_however_little_memory_it_has() {
 }
 
 #[test]
-fn page_without_a_file_of_its_own_is_its_tenants_error_and_stops_no_other() {
+fn page_without_file_is_error_of_its_tenant_only() {
     for name in ["404", "index/index", "terms.html", "Terms"] {
         let mut site = TestSite::fixture("sites");
         let page = format!("tenants/app/pages/{name}.md");
@@ -466,7 +466,7 @@ fn page_without_a_file_of_its_own_is_its_tenants_error_and_stops_no_other() {
 }
 
 #[test]
-fn alias_that_is_the_file_of_its_page_is_exported_once() {
+fn alias_equal_to_file_of_page_is_exported_once() {
     let mut site = TestSite::fixture("sites");
     let page = "---\ntitle: Prices\naliases: [/prices.html]\n---\n";
     site.write("tenants/app/pages/prices.md", page).reload();
@@ -475,7 +475,7 @@ fn alias_that_is_the_file_of_its_page_is_exported_once() {
 }
 
 #[test]
-fn with_an_error_nothing_is_written_unless_told() {
+fn error_prevents_export_without_despite_errors() {
     let mut site = TestSite::fixture("sites");
     let (folder, to) = (site.path(""), site.path("public"));
     written(&mut site, &to);
@@ -499,7 +499,7 @@ fn with_an_error_nothing_is_written_unless_told() {
 }
 
 #[test]
-fn pages_for_what_is_not_found_lie_in_their_folders() {
+fn not_found_pages_are_in_their_folders() {
     let mut site = TestSite::fixture("sites");
     let to = site.path("public");
     let options = Options {

@@ -82,7 +82,7 @@ fn ready(server: &TestServer) -> String {
 }
 
 #[test]
-fn a_panic_at_any_step_for_a_tenant_is_its_own_error_and_its_last_good_state_stays() {
+fn panic_for_tenant_is_its_error_and_last_valid_state_stays() {
     let street = Street::new();
     street.page("app", "Good words.");
     let server = street.serve(&[]);
@@ -108,7 +108,7 @@ fn a_panic_at_any_step_for_a_tenant_is_its_own_error_and_its_last_good_state_sta
 }
 
 #[test]
-fn a_panic_at_the_start_is_one_tenants() {
+fn panic_at_startup_affects_one_tenant() {
     for step in ["read", "check", "compile"] {
         let street = Street::new();
         street.fail(&[&format!("{step}:app")]);
@@ -124,7 +124,7 @@ fn a_panic_at_the_start_is_one_tenants() {
 }
 
 #[test]
-fn a_panic_at_any_step_for_a_theme_is_its_own_error_and_its_last_good_state_stays() {
+fn panic_for_theme_is_its_error_and_last_valid_state_stays() {
     let street = Street::new();
     let server = street.serve(&[]);
     let layout = street.path("themes/base/layouts/page.html");
@@ -151,7 +151,7 @@ fn a_panic_at_any_step_for_a_theme_is_its_own_error_and_its_last_good_state_stay
 }
 
 #[test]
-fn a_panic_in_what_concerns_all_is_an_error_of_its_own() {
+fn panic_in_shared_step_is_own_error() {
     let street = Street::new();
     for step in [
         "host:app.localhost",
@@ -187,7 +187,7 @@ fn a_panic_in_what_concerns_all_is_an_error_of_its_own() {
 }
 
 #[test]
-fn a_reload_loop_that_fails_at_any_step_says_so_is_started_again_and_takes_the_next_change() {
+fn failed_reload_loop_reports_restarts_and_reads_next_change() {
     let street = Street::new();
     let server = street.serve(&[]);
     let restarts = || {
@@ -224,7 +224,7 @@ fn a_reload_loop_that_fails_at_any_step_says_so_is_started_again_and_takes_the_n
 }
 
 #[test]
-fn a_panic_of_the_owner_at_the_start_keeps_the_process_unready_until_it_is_over() {
+fn panic_of_reload_loop_at_startup_keeps_process_unready() {
     let street = Street::new();
     street.fail(&["addresses:all"]);
     let has_failed = || {
@@ -250,7 +250,7 @@ fn a_panic_of_the_owner_at_the_start_keeps_the_process_unready_until_it_is_over(
 }
 
 #[test]
-fn what_never_ends_for_one_tenant_holds_up_neither_the_start_nor_the_neighbours() {
+fn endless_step_of_tenant_delays_no_startup_and_no_other_tenant() {
     for step in ["read", "compile"] {
         let street = Street::new();
         for number in 0..8 {
@@ -300,7 +300,7 @@ fn pipe(path: &std::path::Path) {
 }
 
 #[test]
-fn an_error_of_reading_ends_with_its_cause_though_the_bytes_are_the_same() {
+fn read_error_ends_with_its_cause_without_changed_bytes() {
     let street = Street::new();
     let server = street.serve(&[]);
     let fifo = street.path("tenants/app/assets/ff");
@@ -313,7 +313,7 @@ fn an_error_of_reading_ends_with_its_cause_though_the_bytes_are_the_same() {
 }
 
 #[test]
-fn what_could_not_be_read_is_tried_again_until_it_is() {
+fn unreadable_folder_is_retried_until_read() {
     let street = Street::new();
     // Without watching, no change is noticed.
     let server = street.serve(&["--watch", "off"]);
@@ -334,7 +334,7 @@ fn what_could_not_be_read_is_tried_again_until_it_is() {
 }
 
 #[test]
-fn an_alarm_lasts_as_long_as_its_cause_and_no_longer() {
+fn alarm_lasts_as_long_as_its_cause() {
     let street = Street::new();
     let server = street.serve(&["--watch", "off"]);
     for folder in ["themes", "tenants"] {
@@ -353,7 +353,7 @@ fn an_alarm_lasts_as_long_as_its_cause_and_no_longer() {
 }
 
 #[test]
-fn tenant_whose_job_was_lost_in_a_panic_is_rendered_again() {
+fn tenant_with_lost_job_is_rendered_again() {
     let street = Street::new();
     let server = street.serve(&[]);
     street.page("app", "Before.");
@@ -373,7 +373,7 @@ fn tenant_whose_job_was_lost_in_a_panic_is_rendered_again() {
 }
 
 #[test]
-fn folder_on_a_mount_that_hangs_delays_no_other_tenant() {
+fn folder_on_hanging_mount_delays_no_other_tenant() {
     let street = Street::new();
     let server = street.serve(&[]);
     let app = street.path("tenants/app");

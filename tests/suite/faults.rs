@@ -307,17 +307,17 @@ fn killed(state: bool) {
 }
 
 #[test]
-fn a_killed_process_comes_back_with_the_same_bytes_whatever_became_of_its_state() {
+fn killed_process_restarts_with_same_bytes_and_damaged_state() {
     killed(true);
 }
 
 #[test]
-fn a_killed_process_comes_back_with_the_same_bytes_without_a_state() {
+fn killed_process_restarts_with_same_bytes_without_state() {
     killed(false);
 }
 
 #[test]
-fn a_paused_process_goes_on_where_it_was_and_fails_no_request() {
+fn paused_process_continues_and_fails_no_request() {
     let program = Program::start(false);
     let right = program.pages();
     let address = program.place.visitors;

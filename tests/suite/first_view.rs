@@ -66,7 +66,7 @@ fn pages(site: &TestSite) -> Vec<Found<'_>> {
 }
 
 #[test]
-fn every_page_with_its_style_and_loader_comes_in_the_first_round_trip() {
+fn every_page_fits_into_first_round_trip() {
     let mut site = TestSite::copy_of(&workspace());
     let mut heavy = Vec::new();
     for Found { place, body, .. } in pages(&site) {
@@ -92,7 +92,7 @@ fn every_page_with_its_style_and_loader_comes_in_the_first_round_trip() {
 }
 
 #[test]
-fn nothing_is_asked_for_before_the_first_view() {
+fn first_view_needs_no_further_request() {
     let site = TestSite::copy_of(&workspace());
     for page in pages(&site) {
         let (place, html) = (&page.place, &page.html);

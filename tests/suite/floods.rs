@@ -68,7 +68,7 @@ fn wait_for_the_end(server: &TestServer) {
 }
 
 #[test]
-fn floods_of_connections_leave_no_memory_behind() {
+fn floods_of_connections_leak_no_memory() {
     let server = TestServer::start(&fixture("sites"), &[]);
     let memory = || Process(server.id()).memory();
     let domain = server.domain();

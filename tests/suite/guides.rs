@@ -196,7 +196,7 @@ impl Reader {
 }
 
 #[test]
-fn every_file_of_the_guides_is_one_without_an_error() {
+fn every_file_of_guides_is_valid() {
     let mut places: BTreeMap<&str, &[Place]> = BLOCKS.into_iter().collect();
     for (page, blocks) in written() {
         let blocks: Vec<&Block> = blocks.iter().filter(|(kind, _)| kind != "sh").collect();
@@ -222,7 +222,7 @@ fn every_file_of_the_guides_is_one_without_an_error() {
 }
 
 #[test]
-fn the_site_of_the_first_page_is_one() {
+fn site_of_first_page_is_served() {
     let text = pages().remove("index.md").expect("the first page");
     let block = text.split("      ```sh\n").nth(1).expect("its commands");
     let block = block.split("      ```").next().expect("their end");
@@ -256,7 +256,7 @@ fn must(command: &mut Command) {
 }
 
 #[test]
-fn the_island_of_the_guide_is_one() {
+fn island_of_guide_is_rendered() {
     let page = "guides/island.md";
     let (_, places) = BLOCKS
         .into_iter()
@@ -401,7 +401,7 @@ fn is_told_in_full(page: &str, readme: &str, script: &str) {
 }
 
 #[test]
-fn every_command_of_the_guides_names_what_is_there() {
+fn every_command_of_guides_names_existing_files() {
     let mut scripts = 0;
     for (page, blocks) in written() {
         for (_, script) in blocks.iter().filter(|(kind, _)| kind == "sh") {
@@ -422,7 +422,7 @@ fn every_command_of_the_guides_names_what_is_there() {
 }
 
 #[test]
-fn with_the_token_of_the_guide_the_console_changes_things() {
+fn token_of_guide_enables_console_commands() {
     let blocks = &written()["guides/monitoring.md"];
     let (_, script) = blocks
         .iter()

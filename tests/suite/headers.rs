@@ -55,7 +55,7 @@ fn only(answer: &Answer, status: u16, lists: &[&[&str]]) {
 }
 
 #[test]
-fn no_header_goes_out_with_a_page_that_is_not_listed_here() {
+fn pages_send_only_listed_header_fields() {
     let site = street();
     let server = TestServer::start(site.folder(), &[]);
     let domain = server.domain();
@@ -85,7 +85,7 @@ fn no_header_goes_out_with_a_page_that_is_not_listed_here() {
 }
 
 #[test]
-fn no_other_header_goes_out_that_is_not_listed_here() {
+fn other_responses_send_only_listed_header_fields() {
     let site = street();
     let server = TestServer::start(site.folder(), &[]);
     let domain = server.domain();
@@ -129,7 +129,7 @@ fn no_other_header_goes_out_that_is_not_listed_here() {
 }
 
 #[test]
-fn a_pages_style_and_script_go_by_their_hashes() {
+fn policy_allows_inline_style_and_script_by_hash() {
     let server = TestServer::start(&fixture("sites"), &[]);
     let page = server.get(&server.domain(), "/app/terms");
     let policy = page.header("content-security-policy");
@@ -175,7 +175,7 @@ fn secure(site: &TestSite, host: &'static str, path: &str) -> HeaderMap {
 
 /// The rules of the Mozilla HTTP Observatory that depend on the server, each with its full score.
 #[test]
-fn an_observatory_gives_full_marks() {
+fn observatory_gives_full_score() {
     let site = street();
     for (host, path) in [
         ("studio.example", "/"),
@@ -260,7 +260,7 @@ fn an_observatory_gives_full_marks() {
 }
 
 #[test]
-fn only_an_https_origin_asks_for_https() {
+fn only_https_origin_sends_hsts() {
     let site = street();
     let field = "strict-transport-security";
     assert!(secure(&site, "studio.example", "/about").contains_key(field));
@@ -302,7 +302,7 @@ fn hsts(home: &str, app: &str) -> [String; 3] {
 }
 
 #[test]
-fn only_who_owns_a_host_decides_for_it_and_for_what_is_below() {
+fn only_owner_of_host_decides_hsts() {
     const HOST: &str = "max-age=63072000";
     const BELOW: &str = "max-age=63072000; includeSubDomains";
     assert_eq!(hsts("", ""), [HOST, HOST, HOST]);

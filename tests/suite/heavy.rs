@@ -37,7 +37,7 @@ fn told(site: &TestSite, code: Code) -> usize {
 }
 
 #[test]
-fn an_error_in_thousands_of_places_is_listed_fifty_times_and_counted() {
+fn repeated_error_is_listed_fifty_times_and_counted() {
     let many = |line: &str| line.repeat(LARGE / line.len());
     // The maximum number of keys of a file.
     let keys: String = (0..40_000)
@@ -97,7 +97,7 @@ fn an_error_in_thousands_of_places_is_listed_fifty_times_and_counted() {
 }
 
 #[test]
-fn links_that_are_right_cost_what_their_number_is() {
+fn valid_links_cost_linear_time() {
     for body in ["[x](/)\n", "[x](/) "] {
         let (site, took) = site("title: A", &body.repeat(LARGE / body.len()), "");
         assert!(took < SOON, "{took:?}");
@@ -106,7 +106,7 @@ fn links_that_are_right_cost_what_their_number_is() {
 }
 
 #[test]
-fn a_tenant_with_errors_on_every_page_is_listed_a_thousand_times() {
+fn errors_of_tenant_are_listed_a_thousand_times() {
     let mut site = TestSite::fixture("errors/title-length");
     for number in 0..60 {
         let body = "[x](/nowhere)\n".repeat(60);
@@ -126,7 +126,7 @@ fn a_tenant_with_errors_on_every_page_is_listed_a_thousand_times() {
 }
 
 #[test]
-fn a_page_and_a_manifest_of_more_than_a_megabyte_are_too_large() {
+fn page_and_manifest_above_one_megabyte_are_too_large() {
     let (site, _) = site("title: A", &"word ".repeat(250_000), "");
     assert_eq!(told(&site, Code::TooLarge), 1, "{}", site.report_text());
     let mut site = TestSite::fixture("errors/title-length");
@@ -144,7 +144,7 @@ fn a_page_and_a_manifest_of_more_than_a_megabyte_are_too_large() {
 }
 
 #[test]
-fn what_ends_all_pages_is_told_the_same_way_every_time() {
+fn error_of_all_pages_is_reported_deterministically() {
     let mut site = TestSite::fixture("sites");
     for number in 0..40 {
         let text = format!("---\ntitle: Page {number}\n---\n");

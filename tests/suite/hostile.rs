@@ -36,7 +36,7 @@ fn files_of_evil(site: &TestSite) -> BTreeMap<String, Answer> {
 }
 
 #[test]
-fn no_file_of_a_tenant_is_a_document_or_a_script_on_the_shared_origin() {
+fn tenant_files_are_no_documents_or_scripts_on_shared_origin() {
     let page = b"<html xmlns=\"http://www.w3.org/1999/xhtml\"><script>document.title='taken'</script></html>";
     let names = [
         "p.html",
@@ -95,7 +95,7 @@ fn no_file_of_a_tenant_is_a_document_or_a_script_on_the_shared_origin() {
 }
 
 #[test]
-fn what_pages_are_made_of_needs_no_policy() {
+fn shown_files_need_no_policy() {
     let files: Vec<(&str, &[u8])> = [
         "a.css", "a.png", "a.JPG", "a.webp", "a.woff2", "a.mp4", "a.mp3",
     ]
@@ -114,7 +114,7 @@ fn what_pages_are_made_of_needs_no_policy() {
 }
 
 #[test]
-fn a_download_is_named_as_its_author_named_it() {
+fn download_has_name_of_author() {
     let answers = files_of_evil(&with_evil(&[
         ("press kit.pdf", b"%PDF-1.7 %%EOF"),
         ("a\"b;c\u{e4}.exe", b"MZ"),
@@ -132,7 +132,7 @@ fn a_download_is_named_as_its_author_named_it() {
 }
 
 #[test]
-fn a_page_takes_scripts_from_the_engines_own_path_only() {
+fn page_loads_scripts_only_from_engine_path() {
     let site = with_evil(&[]);
     let server = TestServer::start(site.folder(), &[]);
     for (host, path) in [
@@ -192,7 +192,7 @@ fn inlined(drawing: &str) -> (String, String) {
 }
 
 #[test]
-fn a_drawing_in_a_page_holds_nothing_that_runs_or_loads() {
+fn inline_drawing_runs_and_loads_nothing() {
     let hostile = format!(
         "<?xml version=\"1.0\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" xmlns:x=\"http://www.w3.org/1999/xhtml\" onload=\"{SCRIPT}\">\n\
          <script src=\"/evil/assets/x.js\"/>\n\
@@ -228,7 +228,7 @@ fn a_drawing_in_a_page_holds_nothing_that_runs_or_loads() {
 }
 
 #[test]
-fn nothing_follows_a_drawing_in_a_page() {
+fn file_other_than_single_drawing_is_refused() {
     for drawing in [
         "<svg xmlns=\"http://www.w3.org/2000/svg\"/><script>1</script>",
         "<svg xmlns=\"http://www.w3.org/2000/svg\"></svg>text",
@@ -249,7 +249,7 @@ fn nothing_follows_a_drawing_in_a_page() {
 }
 
 #[test]
-fn names_of_files_are_right_wherever_they_are_written() {
+fn file_names_are_escaped_everywhere() {
     let names = [
         "50% off.png",
         "a#b.png",
@@ -313,7 +313,7 @@ fn names_of_files_are_right_wherever_they_are_written() {
 }
 
 #[test]
-fn words_of_a_tenant_are_words_wherever_they_stand() {
+fn text_of_tenant_is_escaped_everywhere() {
     let mut site = with_evil(&[]);
     let words = "</title></script><script>alert(1)</script>\\\"'-->]]>";
     site.write(
@@ -353,7 +353,7 @@ fn words_of_a_tenant_are_words_wherever_they_stand() {
 }
 
 #[test]
-fn a_redirect_writes_no_rule_of_its_own() {
+fn redirect_adds_no_other_rule() {
     let mut site = TestSite::fixture("sites");
     for to in [
         "https://evil.example/x 200! # ",
@@ -374,7 +374,7 @@ fn a_redirect_writes_no_rule_of_its_own() {
 }
 
 #[test]
-fn a_redirect_is_written_percent_encoded() {
+fn redirect_is_percent_encoded() {
     let mut site = TestSite::fixture("sites");
     site.edit(
         "tenants/app/tenant.yaml",
@@ -391,7 +391,7 @@ fn a_redirect_is_written_percent_encoded() {
 }
 
 #[test]
-fn no_file_of_a_tenant_is_exported_under_a_name_that_runs() {
+fn tenant_files_are_exported_under_inert_names() {
     let mut site = TestSite::fixture("sites");
     for name in ["p.html", "p.js", "p.xml", "p.php", "p.svgz"] {
         site.write(
@@ -411,7 +411,7 @@ fn no_file_of_a_tenant_is_exported_under_a_name_that_runs() {
 }
 
 #[test]
-fn a_drawing_that_every_site_shows_cannot_grow_their_pages() {
+fn shared_drawing_cannot_enlarge_pages_of_other_sites() {
     let mut site = TestSite::fixture("sites");
     site.edit(
         "themes/base/theme.yaml",

@@ -49,7 +49,7 @@ fn street_for(script: &str, props: &str, client: &str) -> TestSite {
 }
 
 #[test]
-fn a_good_island_is_in_the_page_with_what_brings_it_to_life() {
+fn valid_island_is_rendered_with_hydration_data() {
     let site = street(
         "return `<b>${JSON.parse(props).name}</b>`",
         r#"{"name": "A & \"B\""}"#,
@@ -76,7 +76,7 @@ fn a_good_island_is_in_the_page_with_what_brings_it_to_life() {
 }
 
 #[test]
-fn every_word_of_the_schema_is_kept() {
+fn every_keyword_of_schema_is_enforced() {
     for (props, expected) in [
         (r#"{"name": ""}"#, "`name` is an empty text"),
         (
@@ -91,7 +91,7 @@ fn every_word_of_the_schema_is_kept() {
 }
 
 #[test]
-fn what_an_interaction_may_need_is_named_and_not_fetched() {
+fn modules_for_interaction_are_named_and_not_preloaded() {
     let site = street_for("return '<b></b>'", r#"{"name": "x"}"#, "interaction");
     let page = site
         .page("app.studio.example", "", "/terms")
@@ -129,7 +129,7 @@ fn error(script: &str) -> String {
 }
 
 #[test]
-fn an_island_that_throws_says_where() {
+fn throwing_island_reports_place() {
     let text = error("const rooms = undefined; return rooms.map(String)");
     assert!(
         text.contains("cannot read property 'map' of undefined"),
@@ -139,13 +139,13 @@ fn an_island_that_throws_says_where() {
 }
 
 #[test]
-fn an_island_that_never_ends_is_stopped() {
+fn endless_island_is_stopped() {
     let text = error("for (;;) {}");
     assert!(text.contains("it never ends"), "{text}");
 }
 
 #[test]
-fn an_island_that_eats_memory_is_stopped() {
+fn island_that_exhausts_memory_is_stopped() {
     let text = error("const eaten = []; for (;;) eaten.push(new Array(100000).fill(props))");
     assert!(
         text.contains("out of memory") || text.contains("null"),
@@ -154,13 +154,13 @@ fn an_island_that_eats_memory_is_stopped() {
 }
 
 #[test]
-fn an_island_that_calls_itself_for_ever_is_stopped() {
+fn endlessly_recursive_island_is_stopped() {
     let text = error("const again = () => again() + 1; return again()");
     assert!(text.contains("call stack"), "{text}");
 }
 
 #[test]
-fn props_that_do_not_fit_are_told_with_the_right_name() {
+fn invalid_props_are_reported_with_nearest_name() {
     let site = street("return ''", r#"{"nam": "x"}"#);
     let text = site.report_text();
     assert!(text.contains("error[island-props]: island `Odd`: unknown key `nam` in its properties (did you mean `name`?)"), "{text}");

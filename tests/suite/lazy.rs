@@ -72,7 +72,7 @@ fn drawing(page: &str) -> &str {
 }
 
 #[test]
-fn who_asks_first_is_answered_first_and_all_are_answered_right() {
+fn requested_tenants_are_rendered_first_and_correctly() {
     let site = many();
     let server = TestServer::start_at_once(site.folder(), &[]);
     let last = MANY - 1;
@@ -92,7 +92,7 @@ fn who_asks_first_is_answered_first_and_all_are_answered_right() {
 }
 
 #[test]
-fn what_is_out_of_memory_comes_back_with_the_same_bytes() {
+fn evicted_tenant_is_restored_with_same_bytes() {
     let mut site = many();
     // Less memory than all tenants need.
     let server = TestServer::start(site.folder(), &["--memory", "500000"]);
@@ -129,7 +129,7 @@ fn what_is_out_of_memory_comes_back_with_the_same_bytes() {
 }
 
 #[test]
-fn tenant_with_a_refused_alias_is_evicted_like_others() {
+fn tenant_with_refused_alias_is_evicted_like_others() {
     let mut site = many();
     // Every tenant claims the alias, and one has it.
     for number in 0..MANY {
@@ -145,7 +145,7 @@ fn tenant_with_a_refused_alias_is_evicted_like_others() {
 }
 
 #[test]
-fn folders_that_are_as_they_were_are_not_read_again_and_the_others_are() {
+fn only_changed_folders_are_read_at_warm_start() {
     let site = many();
     // The times of a recent write are too coarse to prove that a file is unchanged.
     thread::sleep(Duration::from_secs(4));
@@ -183,7 +183,7 @@ fn folders_that_are_as_they_were_are_not_read_again_and_the_others_are() {
 }
 
 #[test]
-fn a_tenant_of_two_thousand_pages_that_wakes_stalls_no_neighbour() {
+fn restoring_large_tenant_delays_no_other_tenant() {
     let site = many();
     let large = site.folder().join("tenants/large");
     fs::create_dir_all(large.join("pages")).expect("a folder");

@@ -104,7 +104,7 @@ fn status_of(address: SocketAddr, path: &str) -> std::io::Result<u16> {
 }
 
 #[test]
-fn a_restart_under_load_fails_no_request() {
+fn restart_under_load_fails_no_request() {
     let state = tempfile::tempdir().expect("a folder");
     let state = state.path().to_str().expect("a path");
     for flags in [&["--state", state][..], &[]] {
@@ -151,7 +151,7 @@ fn restart_under_load(flags: &[&str]) {
 }
 
 #[test]
-fn the_supervisor_is_told_of_reloads_and_of_the_end() {
+fn supervisor_is_notified_of_reloads_and_shutdown() {
     let supervisor = Supervisor::new();
     let mut running = supervisor.start(&fixture("sites"), &[]);
     assert!(supervisor.hears("READY=1").contains("STATUS="));
@@ -188,7 +188,7 @@ fn wait_until(condition: impl Fn() -> bool) {
 }
 
 #[test]
-fn the_end_says_what_it_waited_for() {
+fn shutdown_logs_what_it_waited_for() {
     let mut server = TestServer::start(&fixture("sites"), &["--grace", "1"]);
     let _open = unfinished(&server);
     server.signal("TERM");
@@ -207,7 +207,7 @@ fn the_end_says_what_it_waited_for() {
 }
 
 #[test]
-fn a_second_signal_ends_at_once_with_2() {
+fn second_signal_ends_at_once_with_2() {
     let mut server = TestServer::start(&fixture("sites"), &["--grace", "100"]);
     let _open = unfinished(&server);
     server.signal("TERM");
@@ -219,7 +219,7 @@ fn a_second_signal_ends_at_once_with_2() {
 }
 
 #[test]
-fn a_taken_address_could_not_run() {
+fn address_in_use_exits_with_2() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a socket");
     let address = taken.local_addr().expect("an address").to_string();
     let output = Command::new(binary())
@@ -236,7 +236,7 @@ fn a_taken_address_could_not_run() {
 }
 
 #[test]
-fn an_emptied_folder_raises_an_alarm_until_it_is_back() {
+fn emptied_folder_raises_alarm_until_restored() {
     let site = TestSite::fixture("sites");
     let server = TestServer::start(site.folder(), &[]);
     let alarm = |value: u8| {
@@ -261,7 +261,7 @@ fn an_emptied_folder_raises_an_alarm_until_it_is_back() {
 }
 
 #[test]
-fn a_reload_while_draining_makes_nothing_ready() {
+fn reload_during_drain_does_not_make_ready() {
     let mut server = TestServer::start(&fixture("sites"), &["--grace", "100"]);
     let _open = unfinished(&server);
     server.signal("TERM");
@@ -342,7 +342,7 @@ impl Drop for Limited {
 }
 
 #[test]
-fn descriptors_are_left_for_operators_and_folders() {
+fn descriptors_are_reserved_for_admin_listener_and_folders() {
     let mut site = TestSite::fixture("sites");
     let flags = ["--max-connections-per-address", "5000"];
     let server = Limited::start(site.folder(), "-n 384", &flags);
@@ -364,7 +364,7 @@ fn descriptors_are_left_for_operators_and_folders() {
 }
 
 #[test]
-fn the_soft_limit_of_descriptors_is_raised_to_the_hard_one() {
+fn soft_limit_of_descriptors_is_raised_to_hard_limit() {
     let server = Limited::start(&fixture("sites"), "-Sn 300 && ulimit -Hn 8000", &[]);
     assert!(server.said("LimitNOFILE").is_none());
     assert_eq!(server.metric("rowhouse_connections_limit "), 4096);

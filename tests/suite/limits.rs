@@ -38,7 +38,7 @@ fn layout(site: &mut TestSite, template: &str) {
 }
 
 #[test]
-fn ten_thousand_pages_are_more_than_one_tenant_may_have() {
+fn ten_thousand_pages_exceed_limit() {
     let mut site = TestSite::fixture("sites");
     for number in 0..10_000 {
         site.write(
@@ -57,7 +57,7 @@ fn ten_thousand_pages_are_more_than_one_tenant_may_have() {
 }
 
 #[test]
-fn a_place_behind_a_loop_is_told_as_the_author_wrote_it() {
+fn place_after_loop_is_reported_as_written() {
     let mut site = TestSite::fixture("sites");
     layout(
         &mut site,
@@ -67,7 +67,7 @@ fn a_place_behind_a_loop_is_told_as_the_author_wrote_it() {
 }
 
 #[test]
-fn a_page_without_end_is_stopped() {
+fn page_with_endless_output_is_stopped() {
     let mut site = TestSite::fixture("sites");
     layout(
         &mut site,
@@ -80,7 +80,7 @@ fn a_page_without_end_is_stopped() {
 }
 
 #[test]
-fn components_and_files_that_hold_themselves_are_found() {
+fn recursive_components_and_includes_are_found() {
     let mut site = TestSite::fixture("sites");
     layout(&mut site, "{% include \"layouts/page.html\" %}");
     says(&report(&mut site), &["error[", "layouts/page.html"]);
@@ -102,7 +102,7 @@ fn components_and_files_that_hold_themselves_are_found() {
 }
 
 #[test]
-fn a_drawing_that_doubles_at_every_step_is_refused() {
+fn exponential_drawing_is_refused() {
     let mut site = TestSite::fixture("sites");
     let steps: String = (1..40)
         .map(|step| {
@@ -131,7 +131,7 @@ fn a_drawing_that_doubles_at_every_step_is_refused() {
 }
 
 #[test]
-fn markdown_nested_without_end_comes_to_an_end() {
+fn deeply_nested_markdown_ends() {
     let mut site = TestSite::fixture("sites");
     let deep = |mark: &str| format!("---\ntitle: Deep\n---\n{}\n", mark.repeat(20_000));
     for (name, mark) in [
@@ -150,7 +150,7 @@ fn markdown_nested_without_end_comes_to_an_end() {
 }
 
 #[test]
-fn yaml_nested_or_multiplied_without_end_comes_to_an_end() {
+fn deeply_nested_or_multiplied_yaml_ends() {
     let list = |name: &str, item: &str| format!("{name}: &{name} [{}]\n", [item; 9].join(","));
     let names = ["a", "b", "c", "d", "e", "f", "g", "h"];
     let laughs: String = names
@@ -176,7 +176,7 @@ fn yaml_nested_or_multiplied_without_end_comes_to_an_end() {
 }
 
 #[test]
-fn files_that_are_too_large_too_deep_or_no_files_are_named() {
+fn files_too_large_too_deep_or_special_are_named() {
     let mut site = TestSite::fixture("sites");
     let path = site.path("tenants/app/assets/huge.bin");
     fs::File::create(path)
@@ -213,7 +213,7 @@ fn files_that_are_too_large_too_deep_or_no_files_are_named() {
 }
 
 #[test]
-fn pages_that_come_to_too_much_html_are_refused_as_a_whole() {
+fn pages_with_too_much_html_are_refused() {
     let mut site = TestSite::fixture("sites");
     let before = site
         .page("app.studio.example", "", "/terms")

@@ -131,7 +131,7 @@ pub(crate) fn broken_of(
 }
 
 #[test]
-fn every_address_in_every_mount_leads_somewhere() {
+fn every_address_in_every_mount_exists() {
     let mut site = TestSite::copy_of(&workspace());
     site.draw();
     let (checked, mut broken) = broken(&site);
@@ -145,7 +145,7 @@ fn every_address_in_every_mount_leads_somewhere() {
 }
 
 #[test]
-fn the_proof_sees_a_link_that_a_template_breaks() {
+fn check_finds_link_broken_by_template() {
     let mut site = TestSite::copy_of(&fixture("sites"));
     site.edit(
         "themes/base/layouts/page.html",

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rowhouse_tests::{TestServer, binary, fixture, reserved_address};
 
 #[test]
-fn a_bad_flag_is_told_with_what_is_wanted() {
+fn invalid_flag_is_reported_with_valid_form() {
     for (flags, wanted) in [
         (&["--trusted-proxy", "localhost"], "`10.0.0.0/8`"),
         (&["--idle-timeout", "never"], "give seconds above 0"),
@@ -47,7 +47,7 @@ fn flags_and_variables_reach_the_listener() {
 }
 
 #[test]
-fn a_log_that_nobody_reads_holds_no_response_up() {
+fn unread_log_delays_no_response() {
     let mut server = TestServer::start_unread(&fixture("sites"), &["--access-log", "json"]);
     let mut socket = TcpStream::connect(server.visitors).expect("a connection");
     let request = format!("HEAD /about HTTP/1.1\r\nhost: {}\r\n\r\n", server.domain());
@@ -64,7 +64,7 @@ fn a_log_that_nobody_reads_holds_no_response_up() {
 }
 
 #[test]
-fn what_is_logged_can_be_chosen() {
+fn log_level_can_be_chosen() {
     let logged = |chosen: &str| {
         let mut server = Command::new(binary());
         let address = reserved_address().to_string();
@@ -99,7 +99,7 @@ fn what_is_logged_can_be_chosen() {
 }
 
 #[test]
-fn the_access_log_is_in_words_and_has_an_address_when_that_is_asked_for() {
+fn access_log_is_text_and_has_address_if_flag_is_set() {
     for (flags, visitor) in [(&[][..], false), (&["--log-addresses"], true)] {
         let flags = [&["--access-log", "text"], flags].concat();
         let mut server = TestServer::start(&fixture("sites"), &flags);
@@ -141,7 +141,7 @@ fn end(server: &mut Child) {
 }
 
 #[test]
-fn a_terminal_gets_words_and_everything_else_json() {
+fn terminal_gets_text_and_pipe_gets_json() {
     // An unwritable state is reported; missing folders then end the program.
     let serve = format!(
         "{} serve --tenants /dev/null/none --state /dev/null/none --listen 127.0.0.1:0 --admin 127.0.0.1:0",
@@ -205,7 +205,7 @@ fn one_export(collector: &TcpListener) -> Vec<u8> {
 }
 
 #[test]
-fn spans_continue_the_trace_of_a_trusted_proxy() {
+fn spans_continue_trace_of_trusted_proxy() {
     let collector = TcpListener::bind("127.0.0.1:0").expect("a socket");
     let url = format!("http://{}", collector.local_addr().expect("an address"));
     let flags = ["--otlp", &url, "--trusted-proxy", "127.0.0.1"];
@@ -230,7 +230,7 @@ fn spans_continue_the_trace_of_a_trusted_proxy() {
 }
 
 #[test]
-fn a_collector_that_is_not_there_holds_nothing_up() {
+fn missing_collector_delays_nothing() {
     let flags = ["--otlp", "http://127.0.0.1:9"];
     let mut server = TestServer::start(&fixture("sites"), &flags);
     assert_eq!(server.get(&server.domain(), "/about").status, 200);

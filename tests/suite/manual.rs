@@ -14,7 +14,7 @@ use crate::program::{run, stderr, stdout};
 use crate::reference::pages;
 
 #[test]
-fn the_manual_passes_its_own_check() {
+fn manual_passes_its_own_check() {
     let folder = tempfile::tempdir().expect("a folder");
     let written = run(folder.path(), &["manual", "--write", "tenants/manual"]);
     assert!(written.status.success(), "{}", stderr(&written));
@@ -34,7 +34,7 @@ fn the_manual_passes_its_own_check() {
 }
 
 #[test]
-fn every_block_of_yaml_or_json_in_the_manual_can_be_read() {
+fn every_yaml_or_json_block_of_manual_parses() {
     let mut blocks = 0;
     for (path, text) in pages() {
         let all = blocks_of(&text).into_iter();
@@ -106,7 +106,7 @@ impl Served {
 }
 
 #[test]
-fn the_manual_is_served_whatever_the_environment_says_of_another_server() {
+fn manual_ignores_variables_of_other_server() {
     let mut served = Served::start();
     let tutorial = served.get("/tutorial");
     assert_eq!(tutorial.status, 200);
@@ -161,7 +161,7 @@ const TASKS: [(&str, &str); 24] = [
 ];
 
 #[test]
-fn search_of_the_manual_finds_each_page_by_the_words_of_its_task() {
+fn search_of_manual_finds_each_page_by_words_of_task() {
     let folder = tempfile::tempdir().expect("a folder");
     let arguments = ["manual", "--export", "out"];
     let output = run(folder.path(), &arguments);
@@ -197,7 +197,7 @@ fn kinds(theme: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_kind_of_section_is_shown_as_it_looks_and_no_other_site_can_frame_it() {
+fn every_section_type_is_shown_and_only_manual_can_frame_it() {
     let served = Served::start();
     let warned: Vec<_> = (served.said.iter())
         .filter(|line| line.contains("\"WARN\"") || line.contains("\"ERROR\""))
@@ -230,7 +230,7 @@ fn every_kind_of_section_is_shown_as_it_looks_and_no_other_site_can_frame_it() {
 }
 
 #[test]
-fn only_the_manual_shows_kinds_of_section_and_can_be_framed() {
+fn only_manual_shows_section_types_and_can_be_framed() {
     let server = TestServer::start(&fixture("sites"), &[]);
     let page = server.get(&server.domain(), "/");
     let policy = page.header("content-security-policy");
@@ -241,13 +241,13 @@ fn only_the_manual_shows_kinds_of_section_and_can_be_framed() {
 }
 
 #[test]
-fn only_who_asks_for_a_search_has_an_index() {
+fn only_site_with_search_has_index() {
     let server = TestServer::start(&fixture("sites"), &[]);
     assert_eq!(server.get(&server.domain(), "/search.json").status, 404);
 }
 
 #[test]
-fn the_manual_is_written_as_files() {
+fn manual_is_written_as_files() {
     let folder = tempfile::tempdir().expect("a folder");
     let arguments = [
         "manual",

@@ -232,7 +232,7 @@ fn replace_files(fields: &mut Map<String, Json>) {
 }
 
 #[test]
-fn text_of_a_tenant_is_text_in_every_theme() {
+fn text_of_tenant_is_text_in_every_theme() {
     for theme in ["base", "plain"] {
         let pages = pages_in(theme);
         assert!(pages.len() > 10, "{theme}: {:?}", pages.keys());
@@ -244,7 +244,7 @@ fn text_of_a_tenant_is_text_in_every_theme() {
 }
 
 #[test]
-fn ui_string_is_text_behind_the_filter_that_makes_html() {
+fn ui_string_is_escaped_before_markdown_filter() {
     let mut site = TestSite::copy_of(&workspace().join("tests/fixtures/errors/safe-filter"));
     site.write(
         "tenants/sample/tenant.yaml",
@@ -261,7 +261,7 @@ fn ui_string_is_text_behind_the_filter_that_makes_html() {
 }
 
 #[test]
-fn markup_made_by_text_is_seen() {
+fn markup_made_by_text_is_detected() {
     for html in [
         "<p><probe-x></p>",
         "<p title=\"x\" probe-y=\"\">",

@@ -45,7 +45,7 @@ pub(crate) fn film(width: u32, height: u32) -> Vec<u8> {
 }
 
 #[test]
-fn a_file_is_saved_under_its_own_name_and_can_be_had_in_parts() {
+fn file_is_saved_under_own_name_and_served_in_ranges() {
     let mut site = corner("", "[Plan](<../assets/Pl\u{e4}ne 2026.pdf>)");
     let bytes = "words of a plan ".repeat(400);
     site.write("tenants/corner/assets/Pl\u{e4}ne 2026.pdf", &bytes);
@@ -74,7 +74,7 @@ fn a_file_is_saved_under_its_own_name_and_can_be_had_in_parts() {
 }
 
 #[test]
-fn file_that_is_not_a_picture_is_not_shown_as_one() {
+fn non_image_is_not_shown_as_image() {
     let mut site = corner("", "![A song](song.mp3)\n\n![Prices](plan.pdf)");
     site.write("tenants/corner/assets/song.mp3", "ID3")
         .write("tenants/corner/assets/plan.pdf", "%PDF-1.4")
@@ -93,7 +93,7 @@ fn file_that_is_not_a_picture_is_not_shown_as_one() {
 }
 
 #[test]
-fn picture_that_browsers_do_not_show_is_an_error_with_types_to_convert_to() {
+fn unsupported_image_type_is_error_with_types_to_convert_to() {
     let mut site = corner("", "![Door](door.HEIC)\n\n![Pump](clip.mov)");
     site.write("tenants/corner/assets/door.HEIC", "heic")
         .write("tenants/corner/assets/clip.mov", "mov")
@@ -110,7 +110,7 @@ fn picture_that_browsers_do_not_show_is_an_error_with_types_to_convert_to() {
 }
 
 #[test]
-fn a_film_has_its_size_its_poster_and_its_captions() {
+fn video_has_size_poster_and_captions() {
     let mut site = corner(
         "language: en-GB\n",
         "![How it &lt;works>](clip.mp4 \"A title\")\n\n![](other.webm)",
@@ -163,7 +163,7 @@ fn a_film_has_its_size_its_poster_and_its_captions() {
 }
 
 #[test]
-fn a_download_has_an_address_that_always_leads_to_the_newest_file() {
+fn download_address_redirects_to_newest_file() {
     let mut site = corner(
         "aliases: [/apps/corner]\ndownloads: {press-kit: assets/press-kit.zip}\n",
         "[Press](/press-kit) and [press](press.md)",
@@ -208,7 +208,7 @@ fn a_download_has_an_address_that_always_leads_to_the_newest_file() {
 }
 
 #[test]
-fn a_download_takes_no_path_of_a_page_and_none_of_the_engines() {
+fn download_takes_no_path_of_page_or_engine() {
     for (name, says) in [
         (
             "terms",
@@ -255,7 +255,7 @@ fn with_texts() -> TestSite {
 }
 
 #[test]
-fn text_that_verifies_a_host_answers_as_it_is_and_never_as_a_page() {
+fn verification_file_is_served_unchanged_and_never_as_page() {
     let site = with_texts();
     for (path, media_type, text) in [
         ("/google1a.html", "text/plain; charset=utf-8", MARKUP),
@@ -280,7 +280,7 @@ fn text_that_verifies_a_host_answers_as_it_is_and_never_as_a_page() {
 }
 
 #[test]
-fn export_has_the_texts_that_verify_a_host_and_says_that_they_are_no_pages() {
+fn export_has_verification_files_that_are_no_pages() {
     let site = with_texts();
     let files = site.exported(Options::default()).expect("files");
     for path in ["google1a.html", "BingSiteAuth.xml"] {
@@ -301,7 +301,7 @@ fn export_has_the_texts_that_verify_a_host_and_says_that_they_are_no_pages() {
 }
 
 #[test]
-fn text_that_verifies_a_host_takes_no_path_of_another_file_and_none_of_the_engines() {
+fn verification_file_takes_no_path_of_other_file_or_engine() {
     for (name, says) in [
         (
             "terms.html",

@@ -42,7 +42,7 @@ fn named(server: &TestServer, begin: &str) -> Option<String> {
 }
 
 #[test]
-fn nested_layers_are_refused_before_they_take_memory() {
+fn nested_layers_are_refused_before_allocation() {
     let mut site = TestSite::fixture("sites");
     let icon = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 9 9\">{}<path d=\"M-90-90H90V90H-90z\"/>{}</svg>",
@@ -66,7 +66,7 @@ fn nested_layers_are_refused_before_they_take_memory() {
 }
 
 #[test]
-fn a_tenant_at_its_limits_that_is_replaced_again_and_again_fits() {
+fn repeatedly_replaced_tenant_at_its_limits_fits_into_memory() {
     let mut site = TestSite::fixture("sites");
     let page = "---\ntitle: Data\n---\n[One](../assets/one.bin) [Two](../assets/two.bin)\n";
     site.write("tenants/app/pages/data.md", page);
@@ -93,7 +93,7 @@ fn a_tenant_at_its_limits_that_is_replaced_again_and_again_fits() {
 }
 
 #[test]
-fn texts_take_no_more_than_twice_their_size_while_they_are_replaced() {
+fn replaced_texts_use_at_most_twice_their_size() {
     let mut site = TestSite::fixture("sites");
     let page = "---\ntitle: Data\n---\n![First](text-0.txt)\n";
     site.write("tenants/app/pages/data.md", page);
@@ -120,7 +120,7 @@ fn texts_take_no_more_than_twice_their_size_while_they_are_replaced() {
 }
 
 #[test]
-fn a_film_that_is_too_large_for_memory_takes_none_and_comes_in_parts() {
+fn large_video_uses_no_memory_and_is_served_in_ranges() {
     const SIZE: usize = 96 << 20;
     let mut site = TestSite::fixture("sites");
     let page = "---\ntitle: Data\n---\n[Film](../assets/film.mp4)\n";

@@ -57,7 +57,7 @@ fn program(text: &str) -> &str {
 }
 
 #[test]
-fn the_engine_names_no_tenant_no_company_no_town_and_no_kind_of_section() {
+fn engine_names_no_tenant_company_town_or_section_type() {
     let names = names();
     assert!(
         names.contains("bluedoor") && names.contains("chicago"),
@@ -97,7 +97,7 @@ fn the_engine_names_no_tenant_no_company_no_town_and_no_kind_of_section() {
 }
 
 #[test]
-fn the_base_theme_names_no_tenant_and_no_town() {
+fn base_theme_names_no_tenant_and_no_town() {
     let names = names();
     let found: Vec<String> = files("themes")
         .into_iter()

@@ -66,7 +66,7 @@ fn wait_until(server: &TestServer, what: &str, is_so: impl Fn(&BTreeMap<String, 
 }
 
 #[test]
-fn a_broken_neighbour_of_any_kind_changes_nothing_for_the_others() {
+fn broken_tenants_change_nothing_for_others() {
     let place = TempDir::new().expect("a folder");
     for part in ["tenants", "themes"] {
         copy(&workspace().join(part), &place.path().join(part));
@@ -191,7 +191,7 @@ fn slowest(
 }
 
 #[test]
-fn a_tenant_that_takes_long_holds_up_nobody() {
+fn slow_tenant_delays_no_other_tenant() {
     const PAGES: usize = 600;
     let place = TempDir::new().expect("a folder");
     for part in ["tenants", "themes"] {

@@ -17,7 +17,7 @@ const PLACES: [(&str, &str); 4] = [
 ];
 
 #[test]
-fn a_folder_becomes_these_pages() {
+fn folder_compiles_to_expected_pages() {
     let site = TestSite::fixture("sites");
     for (host, prefix) in PLACES {
         let pages = site.pages(host, prefix);
@@ -54,7 +54,7 @@ fn a_folder_becomes_these_pages() {
 }
 
 #[test]
-fn pages_for_errors_say_what_they_are_where_they_are_shared() {
+fn error_pages_have_social_metadata() {
     let site = TestSite::copy_of(&workspace());
     let mut looked_at = 0;
     for host in site.snapshot.hosts.values() {
@@ -97,7 +97,7 @@ fn pages_for_errors_say_what_they_are_where_they_are_shared() {
 }
 
 #[test]
-fn the_same_folders_give_the_same_bytes() {
+fn same_folders_give_same_bytes() {
     let (one, other) = (TestSite::fixture("sites"), TestSite::fixture("sites"));
     for (host, prefix) in PLACES {
         let (one, other) = (one.pages(host, prefix), other.pages(host, prefix));
@@ -123,7 +123,7 @@ fn the_same_folders_give_the_same_bytes() {
 }
 
 #[test]
-fn a_page_comes_in_every_coding() {
+fn page_has_every_content_encoding() {
     let mut site = TestSite::fixture("sites");
     let codings = |site: &TestSite| -> Vec<(Coding, u64)> {
         let pages = site.pages("studio.example", "");
@@ -143,7 +143,7 @@ fn a_page_comes_in_every_coding() {
 }
 
 #[test]
-fn a_broken_page_keeps_the_last_good_site_and_the_neighbours() {
+fn invalid_page_leaves_last_valid_site_and_other_tenants() {
     let mut site = TestSite::fixture("sites");
     let before = site
         .page("app.studio.example", "", "/terms")
@@ -171,7 +171,7 @@ fn a_broken_page_keeps_the_last_good_site_and_the_neighbours() {
 }
 
 #[test]
-fn a_change_costs_what_the_changed_tenant_costs() {
+fn change_renders_only_changed_tenant() {
     let mut site = TestSite::fixture("sites");
     let (home, app) = (
         site.mount("studio.example", ""),
@@ -197,7 +197,7 @@ fn a_change_costs_what_the_changed_tenant_costs() {
 }
 
 #[test]
-fn a_link_keeps_its_query_and_its_fragment() {
+fn link_keeps_query_and_fragment() {
     let mut site = TestSite::fixture("sites");
     site.write(
         "tenants/app/pages/ask.md",
@@ -228,7 +228,7 @@ fn a_link_keeps_its_query_and_its_fragment() {
 }
 
 #[test]
-fn files_that_older_pages_ask_for_live_on_for_a_day() {
+fn files_of_older_pages_are_served_for_a_day() {
     let mut site = TestSite::fixture("sites");
     let doors = |site: &TestSite| -> Vec<String> {
         let now = site
@@ -274,7 +274,7 @@ fn files_that_older_pages_ask_for_live_on_for_a_day() {
 }
 
 #[test]
-fn a_removed_folder_is_gone_and_a_new_one_is_there() {
+fn removed_folder_is_gone_and_new_folder_is_served() {
     let mut site = TestSite::fixture("sites");
     site.remove("tenants/app");
     site.write("tenants/new/tenant.yaml", "name: New\n");
@@ -287,7 +287,7 @@ fn a_removed_folder_is_gone_and_a_new_one_is_there() {
 }
 
 #[test]
-fn a_theme_that_breaks_leaves_every_page_standing() {
+fn broken_theme_leaves_every_page() {
     let mut site = TestSite::fixture("sites");
     site.edit(
         "themes/base/layouts/page.html",
@@ -301,7 +301,7 @@ fn a_theme_that_breaks_leaves_every_page_standing() {
 }
 
 #[test]
-fn a_theme_that_nobody_uses_renders_nobody_anew() {
+fn unused_theme_renders_no_tenant() {
     let mut site = TestSite::fixture("sites");
     site.write("themes/other/theme.yaml", "name: Other\nparent: base\n")
         .reload();
@@ -335,7 +335,7 @@ fn a_theme_that_nobody_uses_renders_nobody_anew() {
 }
 
 #[test]
-fn the_islands_of_the_program_meet_the_props_of_the_theme() {
+fn props_of_theme_match_embedded_islands() {
     let site = TestSite::copy_of(&rowhouse_tests::workspace());
     let report = site.report();
     let errors: Vec<_> = report
@@ -350,7 +350,7 @@ fn the_islands_of_the_program_meet_the_props_of_the_theme() {
 }
 
 #[test]
-fn a_page_comes_and_goes_at_its_moment() {
+fn page_is_published_and_expires_on_time() {
     let mut site = TestSite::fixture("sites");
     site.write(
         "tenants/app/pages/sale.md",
@@ -369,7 +369,7 @@ fn a_page_comes_and_goes_at_its_moment() {
 }
 
 #[test]
-fn the_year_is_the_one_in_chicago() {
+fn copyright_year_follows_time_zone_of_company() {
     let mut site = TestSite::fixture("sites");
     let footer = |site: &mut TestSite, now: &str| {
         site.reload_at(now);
@@ -381,7 +381,7 @@ fn the_year_is_the_one_in_chicago() {
 }
 
 #[test]
-fn a_tenant_without_a_social_image_shows_the_root_tenants() {
+fn tenant_without_social_image_uses_that_of_root() {
     let site = TestSite::fixture("sites");
     let image = |host: &str, prefix: &str| -> String {
         let page = site.page(host, prefix, "/").expect("a page");
@@ -400,7 +400,7 @@ fn a_tenant_without_a_social_image_shows_the_root_tenants() {
 }
 
 #[test]
-fn questions_are_an_faq_whose_links_hold_away_from_the_page() {
+fn questions_are_faq_with_absolute_links() {
     let mut site = TestSite::fixture("sites");
     let questions = workspace().join("themes/base/sections/questions/schema.yaml");
     let schema = std::fs::read_to_string(questions).expect("a schema");
@@ -439,7 +439,7 @@ fn questions_are_an_faq_whose_links_hold_away_from_the_page() {
 }
 
 #[test]
-fn sections_of_a_group_stand_in_one_part_that_links_can_name() {
+fn grouped_sections_share_linkable_part() {
     let site = TestSite::copy_of(&rowhouse_tests::workspace());
     let page = site.page("studio.example", "", "/").expect("a page");
     let about = page
@@ -469,7 +469,7 @@ fn fonts_of(html: &str) -> (Vec<String>, Vec<String>) {
 }
 
 #[test]
-fn a_page_whose_words_need_several_files_of_a_font_has_it_in_one() {
+fn page_with_rare_characters_uses_complete_font_file() {
     let folder = TempDir::new().expect("a folder");
     let write = |path: &str, text: &str| {
         let path = folder.path().join("tenants/sample").join(path);

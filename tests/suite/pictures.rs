@@ -76,7 +76,7 @@ fn source(html: &str) -> String {
 }
 
 #[test]
-fn a_photo_comes_in_the_size_that_fits_and_says_how_large_it_is() {
+fn photo_is_served_in_fitting_size_with_dimensions() {
     let mut site = corner("![A hall](hall.jpg)\n\n![Again](hall.jpg)");
     site.write("tenants/corner/assets/hall.jpg", photo(1_600, 1_200));
     site.reload();
@@ -130,7 +130,7 @@ fn a_photo_comes_in_the_size_that_fits_and_says_how_large_it_is() {
 }
 
 #[test]
-fn an_export_has_every_size() {
+fn export_has_every_size() {
     let mut site = corner("![A hall](hall.jpg)");
     site.write("tenants/corner/assets/hall.jpg", photo(800, 600))
         .reload()
@@ -151,7 +151,7 @@ fn an_export_has_every_size() {
 }
 
 #[test]
-fn what_a_photo_tells_of_its_place_is_nowhere_in_what_is_served() {
+fn location_of_photo_is_nowhere_in_served_files() {
     let mut site = corner("![A hall](hall.jpg)");
     let whole = with_exif(&photo(900, 600), 6);
     assert!(whole.windows(PLACE.len()).any(|part| part == PLACE));
@@ -183,7 +183,7 @@ fn what_a_photo_tells_of_its_place_is_nowhere_in_what_is_served() {
 }
 
 #[test]
-fn a_screenshot_loses_nothing_and_what_moves_or_is_small_stays_as_it_is() {
+fn screenshot_is_lossless_and_animated_or_small_images_are_unchanged() {
     let screen = RgbImage::from_fn(640, 480, |x, y| match (x / 40 + y / 40) % 2 {
         0 => image::Rgb([250, 250, 250]),
         _ => image::Rgb([20, 60, 120]),
@@ -232,7 +232,7 @@ fn a_screenshot_loses_nothing_and_what_moves_or_is_small_stays_as_it_is() {
 }
 
 #[test]
-fn a_picture_of_a_section_comes_in_sizes_too() {
+fn image_of_section_has_sizes() {
     let mut site = corner("Words.");
     site.write("tenants/corner/tenant.yaml", "name: Corner\ntheme: plain\n")
         .write("tenants/corner/pages/index.md", "---\ntitle: Corner\nsections:\n  - kind: hero\n    image: ../assets/hall.jpg\n    image_text: A hall\n---\n")
@@ -256,7 +256,7 @@ fn a_picture_of_a_section_comes_in_sizes_too() {
 }
 
 #[test]
-fn a_picture_that_changes_has_other_addresses_and_the_old_ones_lead_to_the_old_picture() {
+fn changed_image_has_new_addresses_and_old_ones_serve_old_image() {
     let mut site = corner("![A hall](hall.jpg)");
     site.write("tenants/corner/assets/hall.jpg", photo(800, 600))
         .reload();
@@ -292,7 +292,7 @@ fn a_picture_that_changes_has_other_addresses_and_the_old_ones_lead_to_the_old_p
 }
 
 #[test]
-fn a_picture_that_claims_to_be_huge_is_an_error_with_its_line_and_hurts_nobody() {
+fn huge_image_is_error_with_line() {
     let mut png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec();
     png.extend([60_000_u32.to_be_bytes(), 60_000_u32.to_be_bytes()].concat());
     png.extend(b"\x08\x06\0\0\0\0\0\0\0");
@@ -313,7 +313,7 @@ fn a_picture_that_claims_to_be_huge_is_an_error_with_its_line_and_hurts_nobody()
 }
 
 #[test]
-fn a_decoration_is_marked_and_its_mark_is_not_shown() {
+fn decoration_has_empty_alt_text_and_no_visible_mark() {
     let mut site = corner("![](wave.png){.decorative} Words. ![](other.png)");
     let dot = coded(&RgbImage::new(20, 20).into(), ImageFormat::Png);
     site.write("tenants/corner/assets/wave.png", &dot)

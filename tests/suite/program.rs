@@ -22,14 +22,14 @@ pub(crate) fn stderr(output: &Output) -> String {
 }
 
 #[test]
-fn help_reads_well() {
+fn help_is_as_expected() {
     let help = run(&workspace(), &["--help"]);
     assert!(help.status.success());
     expect_text(&stdout(&help), &fixture("help.txt"));
 }
 
 #[test]
-fn check_is_clean_on_the_repositorys_own_tenants() {
+fn check_finds_nothing_in_six_sites() {
     let check = run(&workspace(), &["check"]);
     assert_eq!(
         check.status.code(),
@@ -46,7 +46,7 @@ fn check_is_clean_on_the_repositorys_own_tenants() {
 }
 
 #[test]
-fn check_ends_with_1_and_names_file_line_column_and_the_right_key() {
+fn check_exits_with_1_and_names_file_line_column_and_nearest_key() {
     let folder = fixture("errors/unknown-key");
     let check = run(&folder, &["check"]);
     assert_eq!(check.status.code(), Some(1));
@@ -56,7 +56,7 @@ fn check_ends_with_1_and_names_file_line_column_and_the_right_key() {
 }
 
 #[test]
-fn check_as_json_has_every_field() {
+fn json_report_has_every_field() {
     let folder = fixture("errors/unknown-key");
     let check = run(&folder, &["check", "--format", "json"]);
     let list: Vec<serde_json::Value> = serde_json::from_slice(&check.stdout).expect("JSON");
@@ -76,7 +76,7 @@ fn check_as_json_has_every_field() {
 }
 
 #[test]
-fn check_of_a_stranger_could_not_run() {
+fn check_of_unknown_tenant_exits_with_2() {
     let check = run(&fixture("sites"), &["check", "ap"]);
     assert_eq!(check.status.code(), Some(2));
     assert!(
@@ -87,7 +87,7 @@ fn check_of_a_stranger_could_not_run() {
 }
 
 #[test]
-fn a_folder_that_is_not_there_is_said_in_one_sentence() {
+fn missing_folder_is_reported_in_one_sentence() {
     let check = run(&fixture("sites"), &["check", "--tenants", "nowhere"]);
     assert_eq!(check.status.code(), Some(2));
     let text = stderr(&check);
@@ -96,7 +96,7 @@ fn a_folder_that_is_not_there_is_said_in_one_sentence() {
 }
 
 #[test]
-fn routes_say_who_answers_what() {
+fn routes_list_tenant_of_each_page() {
     let routes = run(
         &fixture("sites"),
         &["routes", "--origin", "https://studio.example"],
@@ -105,7 +105,7 @@ fn routes_say_who_answers_what() {
 }
 
 #[test]
-fn routes_name_texts_at_the_hosts_that_answer_them() {
+fn routes_list_verification_files_at_their_hosts() {
     let folder = tempfile::tempdir().expect("a folder");
     for (file, text) in [
         (
@@ -131,7 +131,7 @@ fn routes_name_texts_at_the_hosts_that_answer_them() {
 }
 
 #[test]
-fn an_environment_variable_stands_for_its_flag() {
+fn environment_variable_replaces_flag() {
     let routes = Command::new(binary())
         .arg("routes")
         .env("ROWHOUSE_ORIGIN", "https://other.example")
@@ -146,7 +146,7 @@ fn an_environment_variable_stands_for_its_flag() {
 }
 
 #[test]
-fn the_program_serves_every_host_and_prefix_and_ends_when_told() {
+fn server_serves_every_host_and_prefix_and_ends_on_signal() {
     let mut server = TestServer::start(&fixture("sites"), &[]);
     let domain = server.domain();
     let app = format!("app.{domain}");
@@ -230,7 +230,7 @@ fn the_program_serves_every_host_and_prefix_and_ends_when_told() {
 }
 
 #[test]
-fn a_signal_reloads_without_a_restart() {
+fn signal_reloads_without_restart() {
     let folder = tempfile::tempdir().expect("a folder");
     let pages = folder.path().join("tenants/home/pages");
     std::fs::create_dir_all(&pages).expect("a folder");
@@ -269,7 +269,7 @@ fn every_code_is_explained() {
 }
 
 #[test]
-fn sarif_has_a_rule_and_a_region_for_every_result() {
+fn sarif_has_rule_and_region_for_every_result() {
     let check = run(
         &fixture("errors/unknown-key"),
         &["check", "--format", "sarif"],
@@ -327,7 +327,7 @@ fn sarif_has_a_rule_and_a_region_for_every_result() {
 }
 
 #[test]
-fn a_new_tenant_passes_check_and_is_never_made_twice() {
+fn new_tenant_passes_check_and_is_not_overwritten() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::create_dir(folder.path().join("tenants")).expect("a folder");
     let new = run(folder.path(), &["new", "corner-shop"]);
@@ -376,7 +376,7 @@ fn a_new_tenant_passes_check_and_is_never_made_twice() {
 }
 
 #[test]
-fn the_schemas_know_every_key_of_a_manifest() {
+fn schemas_have_every_key_of_manifest() {
     let folder = tempfile::tempdir().expect("a folder");
     let schema = run(folder.path(), &["schema", "schemas"]);
     assert!(schema.status.success(), "{}", stderr(&schema));
@@ -392,7 +392,7 @@ fn the_schemas_know_every_key_of_a_manifest() {
 }
 
 #[test]
-fn each_request_is_one_line_of_the_access_log_that_no_client_wrote() {
+fn each_request_is_one_line_of_access_log_without_client_text() {
     let mut server = TestServer::start(&fixture("sites"), &["--access-log", "json"]);
     let app = format!("app.{}", server.domain());
     assert_eq!(
@@ -446,14 +446,14 @@ fn each_request_is_one_line_of_the_access_log_that_no_client_wrote() {
 }
 
 #[test]
-fn the_access_log_is_off_unless_it_is_asked_for() {
+fn access_log_is_off_by_default() {
     let server = TestServer::start(&fixture("sites"), &[]);
     assert_eq!(server.get(&server.domain(), "/").status, 200);
     assert!(!server.log().contains("duration_us"), "{}", server.log());
 }
 
 #[test]
-fn operators_are_answered_under_the_listeners_own_names_only() {
+fn admin_listener_responds_only_to_its_own_names() {
     let server = TestServer::start(&fixture("sites"), &[]);
     let status = |host: &str| server.operator_as(host, "/tenants");
     for host in [

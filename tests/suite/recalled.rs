@@ -17,7 +17,7 @@ use crate::pictures::photo;
 use crate::state::{KEEP, Street};
 
 #[test]
-fn the_same_bytes_come_from_the_state() {
+fn state_gives_same_bytes() {
     let street = Street::new();
     let process = Process::of(&street);
     let written = || {
@@ -41,7 +41,7 @@ fn the_same_bytes_come_from_the_state() {
 }
 
 #[test]
-fn what_a_tenant_is_made_from_decides_whether_it_is_rendered_again() {
+fn changed_inputs_render_tenant_again() {
     let street = Street::new();
     street.write(
         "tenants/app/pages/soon.md",
@@ -85,7 +85,7 @@ fn what_a_tenant_is_made_from_decides_whether_it_is_rendered_again() {
 }
 
 #[test]
-fn pictures_that_nobody_had_asked_for_are_drawn_from_what_was_kept() {
+fn unrequested_images_are_rendered_from_persisted_inputs() {
     let street = Street::new();
     let text = "---\ntitle: Hall\n---\n![The hall, seen from the door](hall.jpg)\n";
     street.write("tenants/app/pages/hall.md", text);

@@ -3,7 +3,7 @@
 use rowhouse_tests::{TestServer, TestSite, fixture};
 
 #[test]
-fn a_redirect_leads_on_under_every_mount() {
+fn redirect_works_under_every_mount() {
     let mut site = TestSite::fixture("sites");
     site.edit("tenants/app/tenant.yaml", "name: App", "name: App\nredirects:\n  - {from: /old/terms, to: \"/terms#scope\"}\n  - {from: /studio, to: \"home:/about\"}");
     site.reload();
@@ -28,7 +28,7 @@ fn a_redirect_leads_on_under_every_mount() {
 }
 
 #[test]
-fn a_redirect_to_nowhere_is_a_broken_link() {
+fn redirect_to_missing_page_is_broken_link() {
     let site = TestSite::copy_of(&fixture("errors/redirect-chain"));
     assert!(
         site.report_text().contains("error[redirect-chain]"),

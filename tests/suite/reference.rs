@@ -106,7 +106,7 @@ fn schemas() -> (TempDir, Json) {
 }
 
 #[test]
-fn every_key_of_the_program_is_in_the_manual_and_no_other() {
+fn manual_has_exactly_the_keys_of_program() {
     let (_folder, schemas) = schemas();
     for (page, schema) in [
         ("manifest", "tenant"),
@@ -124,7 +124,7 @@ fn every_key_of_the_program_is_in_the_manual_and_no_other() {
 }
 
 #[test]
-fn every_kind_of_section_is_in_the_manual_with_its_keys() {
+fn manual_has_every_section_type_with_keys() {
     let (_folder, schemas) = schemas();
     for theme in ["plain", "base"] {
         let text = reference(&format!("sections-{theme}"));
@@ -184,7 +184,7 @@ fn commands() -> BTreeMap<String, BTreeSet<String>> {
 }
 
 #[test]
-fn every_flag_and_variable_is_in_the_manual_and_no_other() {
+fn manual_has_exactly_the_flags_and_variables_of_program() {
     let text = reference("commands");
     let parts: BTreeMap<String, &str> = text
         .split("\n## `rowhouse ")
@@ -222,7 +222,7 @@ fn variables(text: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn no_page_names_a_flag_a_variable_or_a_metric_that_there_is_not() {
+fn pages_name_only_existing_flags_variables_and_metrics() {
     let commands = commands();
     let flags: BTreeSet<&String> = commands.values().flatten().collect();
     let known = variables(&reference("commands"));
@@ -253,7 +253,7 @@ fn no_page_names_a_flag_a_variable_or_a_metric_that_there_is_not() {
 const FOREIGN: [&str; 3] = ["--format", "--stop-timeout", "--help"];
 
 #[test]
-fn every_error_and_warning_is_in_the_manual_and_no_other() {
+fn manual_has_exactly_the_errors_and_warnings_of_program() {
     let program = Code::ALL
         .iter()
         .map(|code| code.as_str().to_owned())
@@ -267,7 +267,7 @@ fn every_error_and_warning_is_in_the_manual_and_no_other() {
 }
 
 #[test]
-fn every_metric_of_a_running_server_is_in_the_manual() {
+fn manual_has_every_metric_of_running_server() {
     let server = TestServer::start(&fixture("sites"), &[]);
     assert_eq!(server.get(&server.domain(), "/").status, 200);
     let exposed = server.operator("/metrics").text();
@@ -310,7 +310,7 @@ fn labels_of(exposed: &str, metrics: &BTreeSet<String>) -> BTreeMap<String, BTre
 }
 
 #[test]
-fn the_labels_of_metrics_are_in_the_manual() {
+fn manual_has_labels_of_metrics() {
     let server = TestServer::start(&fixture("sites"), &[]);
     assert_eq!(server.get(&server.domain(), "/").status, 200);
     let text = reference("metrics");
@@ -330,7 +330,7 @@ fn the_labels_of_metrics_are_in_the_manual() {
 }
 
 #[test]
-fn every_field_of_the_access_log_is_in_the_manual_and_no_other() {
+fn manual_has_exactly_the_fields_of_access_log() {
     let flags = [
         "--access-log",
         "json",
@@ -362,7 +362,7 @@ fn every_field_of_the_access_log_is_in_the_manual_and_no_other() {
 }
 
 #[test]
-fn every_address_that_the_engine_keeps_for_itself_is_in_the_manual() {
+fn manual_has_every_reserved_address() {
     let source = workspace().join("engine/content/src/name/reserved.rs");
     let source = fs::read_to_string(source).expect("the list");
     let paths = source.lines().filter_map(|line| {
@@ -378,7 +378,7 @@ fn every_address_that_the_engine_keeps_for_itself_is_in_the_manual() {
 }
 
 #[test]
-fn the_examples_of_the_reference_have_every_key_and_no_error() {
+fn examples_of_reference_have_every_key_and_no_error() {
     let (_folder, schemas) = schemas();
     for (page, schema) in [
         ("manifest", "tenant"),

@@ -84,7 +84,7 @@ fn served(street: &Street) -> TestServer {
 }
 
 #[test]
-fn releases_are_listed_with_their_causes_and_compared_page_by_page() {
+fn releases_are_listed_with_causes_and_compared_by_page() {
     let street = Street::new();
     let server = served(&street);
     let list = done(&server, &["releases", "app"]);
@@ -113,7 +113,7 @@ fn releases_are_listed_with_their_causes_and_compared_page_by_page() {
 }
 
 #[test]
-fn an_older_release_is_served_at_once_and_stays_until_the_folder_is_followed_again() {
+fn rollback_serves_release_until_resume() {
     let street = Street::new();
     let server = served(&street);
     let is_over = AtomicBool::new(false);
@@ -183,7 +183,7 @@ fn checked(street: &Street) -> String {
 }
 
 #[test]
-fn without_a_state_or_a_server_the_commands_say_so() {
+fn commands_report_missing_state_or_server() {
     let street = Street::new();
     let server = TestServer::start(&street.path(""), &[]);
     let (code, said) = run(&server, &["rollback", "app"]);
@@ -302,7 +302,7 @@ fn holds(release: &Release, words: &str) -> bool {
 }
 
 #[test]
-fn tenant_that_comes_and_goes_makes_no_release_of_one_whose_pages_stay_as_they_are() {
+fn added_or_removed_tenant_makes_no_release_of_unchanged_tenant() {
     let street = Street::new();
     let home = street.path("tenants/home/tenant.yaml");
     let manifest = std::fs::read_to_string(&home).expect("a manifest");

@@ -51,7 +51,7 @@ fn is_kept(street: &Street) -> bool {
 }
 
 #[test]
-fn a_replaced_file_is_there_for_a_day_however_often_something_changes_and_over_restarts() {
+fn replaced_file_is_served_for_a_day_over_changes_and_restarts() {
     let street = Street::new();
     let places = Places {
         tenants: street.path("tenants"),
@@ -123,7 +123,7 @@ fn a_replaced_file_is_there_for_a_day_however_often_something_changes_and_over_r
 
 /// Rendered images also have a hash in their names, but are in no table of files.
 #[test]
-fn a_drawn_picture_is_there_after_another_took_its_place_and_over_a_restart() {
+fn replaced_rendered_image_is_served_over_restart() {
     let street = Street::new();
     let draw = |path: &str| {
         let start = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 8 8\">";

@@ -25,7 +25,7 @@ const OWN: [&str; 12] = [
 ];
 
 #[test]
-fn the_engines_own_paths_are_given_to_nobody() {
+fn reserved_paths_cannot_be_claimed() {
     for path in OWN {
         let manifest = |line: &str| format!("name: A\n{line}\n");
         let page = |line: &str| format!("---\ntitle: A\n{line}---\n");
@@ -64,7 +64,7 @@ fn the_engines_own_paths_are_given_to_nobody() {
 }
 
 #[test]
-fn whatever_the_engine_makes_has_a_path_of_its_own() {
+fn generated_files_have_reserved_paths() {
     let site = TestSite::copy_of(&rowhouse_tests::workspace());
     let mut seen = BTreeSet::new();
     for (id, entry) in &site.snapshot.hosts {

@@ -6,7 +6,7 @@ use release::snapshot::Resource;
 use rowhouse_tests::{TestSite, expect_text, fixture, text_of};
 
 #[test]
-fn every_host_answers_these_files() {
+fn every_host_serves_these_files() {
     let site = TestSite::fixture("sites");
     for host in ["studio.example", "app.studio.example"] {
         let files = site.host_files(host);
@@ -39,7 +39,7 @@ fn sitemap(site: &TestSite, host: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_sitemap_lists_what_is_canonical_on_its_host_and_may_be_found() {
+fn sitemap_lists_canonical_indexable_pages_of_host() {
     let mut site = TestSite::fixture("sites");
     let domain = sitemap(&site, "studio.example");
     assert!(
@@ -76,7 +76,7 @@ fn a_sitemap_lists_what_is_canonical_on_its_host_and_may_be_found() {
 }
 
 #[test]
-fn a_host_that_is_not_canonical_sends_to_the_one_that_is() {
+fn sitemap_of_other_host_redirects_to_canonical_host() {
     let mut site = TestSite::fixture("sites");
     site.edit(
         "tenants/app/tenant.yaml",
@@ -92,7 +92,7 @@ fn a_host_that_is_not_canonical_sends_to_the_one_that_is() {
 }
 
 #[test]
-fn a_saved_page_costs_no_new_sitemap() {
+fn saved_page_makes_no_new_sitemap() {
     let mut site = TestSite::fixture("sites");
     let before = site.host_files("studio.example")["/sitemap.xml"].clone();
     site.edit(
@@ -113,7 +113,7 @@ fn a_saved_page_costs_no_new_sitemap() {
 }
 
 #[test]
-fn the_contact_for_weaknesses_never_expires_within_its_year() {
+fn security_contact_does_not_expire_within_year() {
     let site = TestSite::fixture("sites");
     let text = text_of(&site.host_files("app.studio.example")["/.well-known/security.txt"])
         .expect("a text");
@@ -125,7 +125,7 @@ fn the_contact_for_weaknesses_never_expires_within_its_year() {
 }
 
 #[test]
-fn a_feed_is_the_same_everywhere_and_its_links_are_canonical() {
+fn feed_is_same_everywhere_with_canonical_links() {
     let mut site = TestSite::fixture("sites");
     site.edit(
         "tenants/app/pages/index.md",
@@ -181,7 +181,7 @@ fn authors_can_link_to_a_feed() {
 }
 
 #[test]
-fn an_app_is_tied_to_its_own_host_and_not_to_the_studios() {
+fn app_is_associated_with_own_host_only() {
     let mut site = TestSite::fixture("sites");
     let certificate = ["AB"; 32].join(":");
     site.edit(
@@ -253,7 +253,7 @@ fn an_app_is_tied_to_its_own_host_and_not_to_the_studios() {
 }
 
 #[test]
-fn a_tenant_without_an_app_is_tied_to_none() {
+fn tenant_without_app_has_no_association() {
     let site = TestSite::fixture("sites");
     let pages = site.pages("app.studio.example", "");
     let ties = pages
@@ -264,7 +264,7 @@ fn a_tenant_without_an_app_is_tied_to_none() {
 }
 
 #[test]
-fn every_page_has_a_drawn_picture_with_its_title() {
+fn every_page_has_social_image_with_title() {
     let mut site = TestSite::copy_of(&rowhouse_tests::workspace());
     assert!(site.picture("studio.example", "/favicon.ico").is_none());
     site.draw();
@@ -304,7 +304,7 @@ fn every_page_has_a_drawn_picture_with_its_title() {
 }
 
 #[test]
-fn a_picture_that_an_author_names_is_not_drawn_over() {
+fn authors_social_image_is_not_replaced() {
     let site = TestSite::fixture("sites");
     let page = site.page("studio.example", "", "/").expect("a page");
     assert!(page.contains("og:image\" content=\"https://studio.example/assets/share."));

@@ -8,7 +8,7 @@ const KINDS: [&str; 4] = ["landing", "app", "blog", "manual"];
 const COLOURS: [&str; 5] = ["green", "blue", "red", "violet", "grey"];
 
 #[test]
-fn every_kind_in_every_language_and_colour_leaves_nothing_but_words_to_write() {
+fn every_starter_passes_check_except_fill_in_warnings() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut colours = COLOURS.iter().cycle();
     let mut made = 0;
@@ -59,7 +59,7 @@ fn every_kind_in_every_language_and_colour_leaves_nothing_but_words_to_write() {
 }
 
 #[test]
-fn every_colour_can_be_read_in_both_themes() {
+fn every_colour_has_contrast_in_both_themes() {
     let folder = tempfile::tempdir().expect("a folder");
     for theme in ["base", "plain"] {
         for colour in COLOURS {
@@ -76,7 +76,7 @@ fn every_colour_can_be_read_in_both_themes() {
 }
 
 #[test]
-fn a_name_that_would_mean_something_in_yaml_is_refused() {
+fn name_with_yaml_syntax_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     for name in ["A: b", "{a}", "# a", "a, b"] {
         let new = run(folder.path(), &["new", "corner", "--name", name]);
@@ -91,7 +91,7 @@ fn a_name_that_would_mean_something_in_yaml_is_refused() {
 }
 
 #[test]
-fn without_a_terminal_nothing_is_asked() {
+fn new_without_terminal_does_not_ask() {
     let folder = tempfile::tempdir().expect("a folder");
     let new = run(folder.path(), &["new"]);
     assert_eq!(new.status.code(), Some(2));

@@ -79,7 +79,7 @@ fn terms(title: &str) -> String {
 }
 
 #[test]
-fn a_folder_that_is_broken_at_the_start_is_served_from_its_last_good_state() {
+fn invalid_folder_at_startup_is_served_from_last_valid_state() {
     let street = Street::new();
     street.write("tenants/app/pages/extra.md", &terms("Good words"));
     let server = street.serve();
@@ -110,7 +110,7 @@ fn a_folder_that_is_broken_at_the_start_is_served_from_its_last_good_state() {
 }
 
 #[test]
-fn a_folder_that_is_as_it_was_is_not_kept_again() {
+fn unchanged_folder_is_not_persisted_again() {
     let street = Street::new();
     let server = street.serve();
     street.keeps("good.tenant.app", "tenant.yaml");
@@ -131,7 +131,7 @@ fn a_folder_that_is_as_it_was_is_not_kept_again() {
 }
 
 #[test]
-fn a_theme_that_is_broken_at_the_start_is_taken_from_its_last_good_state() {
+fn broken_theme_at_startup_is_read_from_last_valid_state() {
     let street = Street::new();
     let server = street.serve();
     street.keeps("good.theme.base", "{{ head }}");
@@ -167,7 +167,7 @@ fn a_theme_that_is_broken_at_the_start_is_taken_from_its_last_good_state() {
 }
 
 #[test]
-fn an_empty_folder_at_the_start_removes_nothing_and_raises_an_alarm() {
+fn empty_folder_at_startup_removes_nothing_and_raises_alarm() {
     let street = Street::new();
     let server = street.serve();
     street.keeps("good.tenant.app", "tenant.yaml");
@@ -201,7 +201,7 @@ fn an_empty_folder_at_the_start_removes_nothing_and_raises_an_alarm() {
 }
 
 #[test]
-fn a_removed_tenant_does_not_come_back() {
+fn removed_tenant_does_not_return() {
     let street = Street::new();
     let server = street.serve();
     street.keeps("good.tenant.app", "tenant.yaml");
@@ -229,7 +229,7 @@ fn a_removed_tenant_does_not_come_back() {
 }
 
 #[test]
-fn damaged_and_foreign_entries_are_ignored_with_a_line_in_the_log() {
+fn damaged_and_foreign_entries_are_ignored_and_logged() {
     let street = Street::new();
     let server = street.serve();
     street.keeps("good.tenant.app", "tenant.yaml");
@@ -279,7 +279,7 @@ fn damaged_and_foreign_entries_are_ignored_with_a_line_in_the_log() {
 }
 
 #[test]
-fn a_process_killed_while_it_writes_hurts_nothing() {
+fn kill_during_write_loses_nothing() {
     let street = Street::new();
     for round in 0..5 {
         let server = street.serve();
@@ -304,7 +304,7 @@ fn a_process_killed_while_it_writes_hurts_nothing() {
 }
 
 #[test]
-fn two_processes_share_a_folder_and_a_read_only_one_is_a_warning() {
+fn two_processes_share_state_and_read_only_state_is_warning() {
     let street = Street::new();
     let (one, other) = (street.serve(), street.serve());
     street.keeps("good.tenant.app", "tenant.yaml");
@@ -334,7 +334,7 @@ fn two_processes_share_a_folder_and_a_read_only_one_is_a_warning() {
 }
 
 #[test]
-fn a_disk_that_is_full_or_read_only_costs_speed_and_no_byte() {
+fn full_or_read_only_disk_changes_no_byte() {
     let street = Street::new();
     street.write("tenants/app/pages/extra.md", &terms("Before"));
     let pages = |server: &TestServer| {
@@ -397,7 +397,7 @@ fn a_disk_that_is_full_or_read_only_costs_speed_and_no_byte() {
 }
 
 #[test]
-fn pictures_are_kept_once_they_are_drawn_and_for_as_long_as_they_are_shown() {
+fn rendered_images_are_persisted_while_used() {
     let street = Street::new();
     let server = street.serve();
     // Images are rendered for requested tenants.

@@ -58,7 +58,7 @@ fn as_from_the_beginning(site: &mut TestSite) {
 }
 
 #[test]
-fn whatever_changes_the_answers_are_those_of_a_new_process() {
+fn every_change_gives_responses_of_new_process() {
     let mut site = TestSite::fixture("sites");
     let app = "tenants/app/tenant.yaml";
     let page = |title: &str| format!("---\ntitle: {title}\n---\nText of {title}.\n");

@@ -169,7 +169,7 @@ fn german_words(site: &TestSite, parent: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn a_german_theme_says_no_english_word() {
+fn german_theme_has_no_english_word() {
     for parent in ["plain", "base"] {
         says_no_english_word(&german_over(parent), parent);
     }
@@ -223,7 +223,7 @@ fn says_no_english_word(site: &TestSite, parent: &str) {
 }
 
 #[test]
-fn an_error_in_a_kind_of_the_themes_own_has_its_place_and_the_right_key() {
+fn error_in_own_section_type_has_place_and_nearest_key() {
     let mut site = german();
     site.edit(
         "tenants/laden/pages/index.md",
@@ -246,7 +246,7 @@ fn an_error_in_a_kind_of_the_themes_own_has_its_place_and_the_right_key() {
 }
 
 #[test]
-fn the_schemas_of_a_tenant_know_the_kinds_settings_and_words_of_its_theme() {
+fn schemas_of_tenant_have_section_types_settings_and_strings_of_theme() {
     let site = german();
     let output = Command::new(binary())
         .args(["schema", "schemas"])
@@ -288,7 +288,7 @@ fn the_schemas_of_a_tenant_know_the_kinds_settings_and_words_of_its_theme() {
 }
 
 #[test]
-fn a_change_of_a_theme_renders_the_tenants_that_use_it_and_no_other() {
+fn theme_change_renders_only_its_tenants() {
     let mut site = TestSite::fixture("sites");
     site.write("themes/other/theme.yaml", "name: other\nparent: base\n");
     site.write("themes/alone/theme.yaml", "name: alone\nroles: {}\n");
@@ -351,7 +351,7 @@ fn a_change_of_a_theme_renders_the_tenants_that_use_it_and_no_other() {
 }
 
 #[test]
-fn a_page_carries_the_styles_that_it_uses() {
+fn page_has_only_used_styles() {
     let site = TestSite::copy_of(&workspace());
     let style = |prefix: &str, path: &str| {
         let page = site.page("studio.example", prefix, path).expect("a page");

@@ -126,14 +126,14 @@ fn settle(printed: &mut Option<Output>) {
 }
 
 #[test]
-fn every_step_of_the_tutorial_of_themes_works() {
+fn every_step_of_theme_tutorial_works() {
     let reader = Reader::new();
     reader.clone_themes();
     follow(&workspace().join("themes/TUTORIAL.md"), reader);
 }
 
 #[test]
-fn every_step_of_the_manuals_tutorial_works() {
+fn every_step_of_manual_tutorial_works() {
     let path = "engine/rowhouse/manual/pages/tutorial/index.md";
     let reader = Reader::new();
     let exported = reader.folder().join("public/harbour.example/prices.html");

@@ -94,7 +94,7 @@ fn run(program: &str, arguments: &[&Path]) {
 }
 
 #[test]
-fn a_folder_is_copied_moved_changed_and_removed() {
+fn copied_moved_changed_and_removed_folders_are_noticed() {
     let street = Street::start(&[]);
     let outside = TempDir::new().expect("a folder");
     tenant(&outside.path().join("one"), "One");
@@ -122,7 +122,7 @@ fn a_folder_is_copied_moved_changed_and_removed() {
 }
 
 #[test]
-fn an_editor_saves_atomically() {
+fn atomic_save_is_noticed() {
     let street = Street::start(&[]);
     let target = street.path("tenants/home/pages/index.md");
     fs::write(target.with_extension("tmp"), "---\ntitle: Saved\n---\n").expect("a file");
@@ -131,7 +131,7 @@ fn an_editor_saves_atomically() {
 }
 
 #[test]
-fn an_archive_is_unpacked() {
+fn unpacked_archive_is_noticed() {
     let street = Street::start(&[]);
     let outside = TempDir::new().expect("a folder");
     tenant(&outside.path().join("packed"), "Packed");
@@ -159,7 +159,7 @@ fn an_archive_is_unpacked() {
 }
 
 #[test]
-fn a_link_is_flipped_to_another_release() {
+fn link_to_other_release_is_noticed() {
     let street = Street::start(&[]);
     let releases = TempDir::new().expect("a folder");
     for release in ["1", "2"] {
@@ -179,7 +179,7 @@ fn a_link_is_flipped_to_another_release() {
 }
 
 #[test]
-fn a_config_map_swaps_its_data() {
+fn config_map_swap_is_noticed() {
     let street = Street::start(&[]);
     let folder = street.path("tenants/app");
     tenant(&folder.join("..2026_1"), "First");
@@ -196,7 +196,7 @@ fn a_config_map_swaps_its_data() {
 }
 
 #[test]
-fn a_slow_copy_is_never_half_there() {
+fn slow_copy_is_never_served_in_parts() {
     let street = Street::start(&[]);
     let folder = street.path("tenants/slow");
     fs::create_dir_all(folder.join("pages")).expect("a folder");
@@ -215,7 +215,7 @@ fn a_slow_copy_is_never_half_there() {
 }
 
 #[test]
-fn a_broken_tenant_keeps_its_last_good_state_and_says_so() {
+fn invalid_tenant_keeps_last_valid_state_and_reports_it() {
     let street = Street::start(&[]);
     tenant(&street.path("tenants/app"), "App");
     street.shows("/app", Some("App"));
@@ -249,7 +249,7 @@ fn a_broken_tenant_keeps_its_last_good_state_and_says_so() {
 }
 
 #[test]
-fn a_folder_of_tenants_that_vanishes_or_empties_removes_nothing_and_raises_an_alarm() {
+fn vanished_or_empty_folder_of_tenants_removes_nothing_and_raises_alarm() {
     let street = Street::start(&[]);
     let alarm = |wanted: bool| {
         street.waits("the alarm", || {
@@ -283,7 +283,7 @@ fn a_folder_of_tenants_that_vanishes_or_empties_removes_nothing_and_raises_an_al
 }
 
 #[test]
-fn the_folder_of_tenants_is_a_link_that_is_flipped() {
+fn changed_link_of_folder_of_tenants_is_noticed() {
     let folder = TempDir::new().expect("a folder");
     for release in ["1", "2"] {
         let home = folder.path().join(release).join("home");
@@ -302,7 +302,7 @@ fn the_folder_of_tenants_is_a_link_that_is_flipped() {
 }
 
 #[test]
-fn files_arrive_under_other_names_and_are_renamed() {
+fn renamed_temporary_files_are_noticed() {
     let street = Street::start(&[]);
     let folder = street.path("tenants/synced");
     fs::create_dir_all(folder.join("pages")).expect("a folder");
@@ -320,7 +320,7 @@ fn files_arrive_under_other_names_and_are_renamed() {
 }
 
 #[test]
-fn a_working_copy_is_checked_out() {
+fn checkout_of_working_copy_is_noticed() {
     let street = Street::start(&[]);
     let folder = street.path("tenants/kept");
     tenant(&folder, "First");
@@ -353,7 +353,7 @@ fn a_working_copy_is_checked_out() {
 }
 
 #[test]
-fn a_copy_that_takes_ten_seconds_is_live_after_its_last_write() {
+fn ten_second_copy_is_live_after_last_write() {
     let street = Street::start(&[]);
     let folder = street.path("tenants/slow");
     fs::create_dir_all(folder.join("pages")).expect("a folder");
@@ -369,7 +369,7 @@ fn a_copy_that_takes_ten_seconds_is_live_after_its_last_write() {
 }
 
 #[test]
-fn a_theme_is_changed_and_a_linked_one_is_flipped() {
+fn changed_theme_and_changed_link_of_theme_are_noticed() {
     let folder = TempDir::new().expect("a folder");
     let home = folder.path().join("tenants/home");
     tenant(&home, "Home");
@@ -410,7 +410,7 @@ fn a_theme_is_changed_and_a_linked_one_is_flipped() {
 }
 
 #[test]
-fn identical_content_compiles_nothing() {
+fn identical_content_renders_nothing() {
     let street = Street::start(&[]);
     tenant(&street.path("tenants/app"), "App");
     street.shows("/app", Some("App"));
@@ -441,7 +441,7 @@ fn identical_content_compiles_nothing() {
 }
 
 #[test]
-fn polling_sees_links_and_swaps_too() {
+fn polling_notices_links_and_swaps() {
     let street = Street::start(&["--watch", "poll"]);
     let folder = street.path("tenants/app");
     tenant(&folder.join("..2026_1"), "First");
@@ -459,7 +459,7 @@ fn polling_sees_links_and_swaps_too() {
 }
 
 #[test]
-fn polling_sees_what_notifications_do_not() {
+fn polling_notices_changes_without_notifications() {
     let street = Street::start(&["--watch", "poll"]);
     tenant(&street.path("tenants/app"), "App");
     street.shows("/app", Some("App"));
