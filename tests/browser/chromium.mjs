@@ -1,11 +1,11 @@
 /**
- * Finds the browser that the tests drive, so that `cargo test` works on a machine where nobody installed one.
+ * Finds the browser for the tests, so that `cargo test` works on a machine without an installed browser.
  *
- * The first that starts wins: `CHROMIUM` or `CHROME` (a path), a name on PATH, the usual place on macOS, and last
- * the headless build that the npm package `@sparticuz/chromium` carries, unpacked once beneath `node_modules`.
- * `ROWHOUSE_CHROMIUM=bundled` skips all but the last.
+ * The first browser that starts is used: `CHROMIUM` or `CHROME` (a path), a name on PATH, the usual place on macOS, or
+ * the headless build of the npm package `@sparticuz/chromium`, unpacked once below `node_modules`.
+ * `ROWHOUSE_CHROMIUM=bundled` uses only the last.
  *
- * Run as a program it prints the path.
+ * Run as a program, this module prints the path.
  */
 import { spawnSync } from 'node:child_process';
 import {
@@ -47,7 +47,7 @@ const FONTS = `<?xml version="1.0"?>
 
 /**
  * @param {NodeJS.ProcessEnv} env
- * @returns {string} path of a browser that has just answered `--version`
+ * @returns {string} path of a browser that has just responded to `--version`
  */
 export function findChromium(env = process.env) {
   /** @type {string[]} */
@@ -75,7 +75,7 @@ export function findChromium(env = process.env) {
 }
 
 /**
- * A variable that names a missing file stays in the list: its failure belongs in the message.
+ * Returns the installed browsers. A variable that names a missing file stays in the list, for the error message.
  *
  * @param {NodeJS.ProcessEnv} env
  */
@@ -97,10 +97,10 @@ function isExecutable(path) {
 }
 
 /**
- * A missing shared library shows as soon as the program starts, so asking for the version is proof enough.
+ * Starts the browser for its version. A missing shared library fails at this point.
  *
  * @param {string} path
- * @returns {string | null} why the browser does not work
+ * @returns {string | null} the reason why the browser does not work
  */
 function whyNot(path) {
   const run = spawnSync(path, ['--version'], { encoding: 'utf8', timeout: 30_000 });
@@ -110,10 +110,9 @@ function whyNot(path) {
 }
 
 /**
- * The package holds brotli archives: the browser itself, the NSS libraries that a bare machine lacks, and one
- * font family. A small script beside them sets what the loader and fontconfig need, so that one path is all a
- * caller has to know. The folder appears under its final name only when it is complete: two processes may unpack
- * at the same time.
+ * Unpacks the package: brotli archives with the browser, the NSS libraries that a bare machine lacks, and a font
+ * family. A small script beside them sets variables for the loader and fontconfig, so callers need only its path. The
+ * folder gets its final name when it is complete, since two processes may unpack at the same time.
  *
  * @returns {string} path of that script
  */

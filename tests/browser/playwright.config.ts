@@ -1,4 +1,4 @@
-/** How the suite runs. The program under test is already running: see support/environment.ts. */
+/** Configuration of the browser tests. The program under test already runs: see support/environment.ts. */
 import { statfsSync } from 'node:fs';
 import { defineConfig } from '@playwright/test';
 import { findChromium } from './chromium.mjs';
@@ -7,7 +7,7 @@ import { httpsAddress, site } from './support/environment.ts';
 const HTTPS = '**/https.spec.ts';
 const hosts = [site.hostname, `*.${site.hostname}`].map((host) => `MAP ${host} ${httpsAddress}`);
 
-/** Where shared memory has room it is quicker than files below `/tmp`, which Playwright has the browser take instead. */
+/** Whether shared memory has enough space. It is faster than files below `/tmp`, which Playwright uses by default. */
 function hasSharedMemory(): boolean {
   try {
     const { bavail, bsize } = statfsSync('/dev/shm');
@@ -22,12 +22,12 @@ export default defineConfig({
   testMatch: httpsAddress ? HTTPS : '**/*.spec.ts',
   testIgnore: httpsAddress ? [] : HTTPS,
   fullyParallel: true,
-  // A test waits for about a third of its time.
+  // Tests wait for about a third of their time.
   workers: '150%',
   retries: 0,
   forbidOnly: true,
   reporter: 'list',
-  // Generous: a machine that does other things too must not fail the tests.
+  // Generous, so that tests pass on a busy machine.
   timeout: 90_000,
   expect: { timeout: 10_000 },
   use: {

@@ -1,8 +1,8 @@
 /**
- * Back and forward come from the browser's cache: the page is as it was left, typed words and all.
+ * Back and forward use the browser's cache: the page is as the visitor left it, with typed text.
  *
- * Playwright switches that cache off, so this file starts a browser of its own with it on, and goes back as a visitor
- * does, by the history: Playwright's own `goBack` waits for a load that never comes.
+ * Playwright disables this cache, so this file starts a browser with the cache. It goes back by the history, since
+ * Playwright's `goBack` waits for a load that does not happen.
  */
 import type { Page } from '@playwright/test';
 import config from '../playwright.config.ts';
@@ -21,8 +21,8 @@ test.use({
 });
 
 /**
- * Whether the browser keeps pages at all: the headless shell does not, whatever the page is like. Asked with two pages
- * that have nothing on them, so that nothing of ours can be the reason.
+ * Whether the browser stores pages at all; the headless shell does not. Tested with two empty pages, to exclude reasons
+ * in the pages of the sites.
  */
 async function hasCache(page: Page): Promise<boolean> {
   const context = await page.context().browser()?.newContext();
@@ -50,7 +50,7 @@ for (const { path, link } of [
   { path: '/contact', link: 'Projects' },
   { path: '/blog?tag=mobile', link: 'Contact' },
 ]) {
-  test(`${path} comes back as it was left`, async ({ page }) => {
+  test(`${path} is restored as the visitor left it`, async ({ page }) => {
     test.skip(!(await hasCache(page)), 'this browser has no cache for back and forward');
     await page.addInitScript(() => {
       window.shownFromCache = [];
@@ -66,7 +66,8 @@ for (const { path, link } of [
     await expect(page.locator('.header-link[aria-current]').filter({ hasText: link })).toHaveCount(0);
     await expect.poll(() => page.evaluate(() => window.shownFromCache)).toEqual([false, true]);
     if ((await field.count()) > 0) await expect(field).toHaveValue('ada@example.com');
-    // The page is alive, not only its picture. A browser may put it back to where it was left a moment after it is shown.
+    // The page works, and is not only an image. A browser may restore the scroll position slightly after it shows the
+    // page.
     const scrolledTo = (top: number) =>
       page.evaluate((top) => {
         scrollTo({ top, behavior: 'instant' });

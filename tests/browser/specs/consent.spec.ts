@@ -1,4 +1,4 @@
-/** The consent notice: no cookies, a choice that stays on the device, and a way back to it in the footer. */
+/** The consent notice: no cookies, an answer that stays on the device, and a link in the footer that opens it again. */
 import type { Locator, Page } from '@playwright/test';
 import { visit } from '../support/settle.ts';
 import { expect, test } from '../support/test.ts';
@@ -12,12 +12,12 @@ function parts(page: Page): { notice: Locator; choices: Locator; opener: Locator
   };
 }
 
-test('the first visit is told, without being held up', async ({ page, context }) => {
+test('the first visit shows the notice and can use the page', async ({ page, context }) => {
   await visit(page, '/');
   const { notice } = parts(page);
   await expect(notice).toBeVisible();
   await expect(page.locator('body')).not.toHaveAttribute('inert');
-  // The page behind it can be used.
+  // The page behind the notice can be used.
   await page.getByRole('main').getByRole('link').first().click({ trial: true });
   expect(await context.cookies()).toEqual([]);
 });
@@ -26,7 +26,7 @@ for (const { name, index } of [
   { name: 'the first choice', index: 0 },
   { name: 'the second choice', index: 1 },
 ]) {
-  test(`${name} is remembered on this device, and sets no cookie`, async ({ page, context }) => {
+  test(`${name} is stored on this device, and sets no cookie`, async ({ page, context }) => {
     await visit(page, '/');
     const { notice, choices } = parts(page);
     await choices.nth(index).click();
@@ -41,7 +41,7 @@ for (const { name, index } of [
   });
 }
 
-test('the footer opens it again, and the focus follows and returns', async ({ page }) => {
+test('the footer opens the notice again, and the focus moves and returns', async ({ page }) => {
   await visit(page, '/');
   const { notice, choices, opener } = parts(page);
   await choices.first().click();
@@ -62,7 +62,7 @@ test('the footer opens it again, and the focus follows and returns', async ({ pa
   await expect(notice).toBeHidden();
 });
 
-test('where storage is blocked the choice lasts as long as the page', async ({ page }) => {
+test('without storage the answer lasts as long as the page', async ({ page }) => {
   await page.addInitScript(() => {
     Object.defineProperty(window, 'localStorage', {
       get: () => {
@@ -79,7 +79,7 @@ test('where storage is blocked the choice lasts as long as the page', async ({ p
 test.describe('without JavaScript', () => {
   test.use({ javaScriptEnabled: false });
 
-  test('there is nothing to choose and no notice', async ({ page }) => {
+  test('the notice and its links are hidden', async ({ page }) => {
     await page.goto('/');
     await expect(page.locator('[data-consent-open]')).toHaveCount(1);
     await expect(parts(page).notice).toHaveCount(0);

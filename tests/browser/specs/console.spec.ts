@@ -1,4 +1,4 @@
-/** The console of the admin listener: live, by keyboard alone, at all widths by day and by night, and for nobody else. */
+/** The console of the admin listener: live updates, keyboard use, all widths by day and by night, and access control. */
 import type { ChildProcess } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -16,7 +16,7 @@ import { expect, test } from '../support/test.ts';
 test.describe.configure({ mode: 'serial' });
 
 const TOKEN = '0123456789abcdef0123456789abcdef';
-/** What is to happen within a second, on a machine that does other things, too. */
+/** A time limit for events that take less than a second, on a busy machine. */
 const soon = { timeout: 5_000 };
 
 let folder: string;
@@ -46,14 +46,16 @@ const releases = async (): Promise<number> =>
   ((await (await fetch(`${admin}/tenants/bluedoor/releases`)).json()) as unknown[]).length;
 const visitors = async () => (await fetch(`${origin}/bluedoor/terms`)).text();
 
-/** Waits until the page hears of changes, and leaves a mark: a page that still has it was never loaded again. */
+/** Waits until the page listens for changes, and sets a mark. A page that still has the mark was not reloaded. */
 async function open(page: Page, path: string): Promise<void> {
   await page.goto(admin + path);
   await expect(page.locator('#freshness')).toHaveAttribute('data-state', 'live');
   await page.evaluate(() => document.documentElement.setAttribute('data-marked', ''));
 }
 
-test('a broken tenant appears with its snippet, and goes when it is mended', async ({ page }) => {
+test('an error of a tenant appears with its snippet, and disappears when it is corrected', async ({
+  page,
+}) => {
   await open(page, '/');
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('Both sites are well');
   writeFileSync(terms, good.replace('title:', 'titel:'));
@@ -69,7 +71,7 @@ test('a broken tenant appears with its snippet, and goes when it is mended', asy
   await expect(page.locator('html[data-marked]')).toHaveCount(1);
 });
 
-test('a rollback and a resume, by keyboard alone, change what visitors get', async ({ page }) => {
+test('rollback and resume by keyboard change the page of visitors', async ({ page }) => {
   await expect.poll(releases, { timeout: 40_000 }).toBe(1);
   writeFileSync(terms, `${good}\n\nFresh words for the test.\n`);
   await expect.poll(visitors, soon).toContain('Fresh words');
@@ -93,14 +95,14 @@ test('a rollback and a resume, by keyboard alone, change what visitors get', asy
   await expect(page.locator('#summary')).not.toContainText('pinned', soon);
 });
 
-/** The quickest of some tries, in milliseconds: on a machine that does other things each of them may be late. */
+/** Returns the shortest of some times in milliseconds, since a busy machine may delay each of them. */
 async function quickest(tries: number, one: (number: number) => Promise<number>): Promise<number> {
   const times: number[] = [];
   for (let number = 1; number <= tries; number += 1) times.push(await one(number));
   return Math.min(...times);
 }
 
-/** How long it takes until a page or its visitors have these words, from before `act` on. */
+/** Returns the time from before `act` until the page or its visitors have the text. */
 async function took(act: () => Promise<unknown>, arrived: () => Promise<unknown>): Promise<number> {
   const begun = performance.now();
   await act();
@@ -108,7 +110,7 @@ async function took(act: () => Promise<unknown>, arrived: () => Promise<unknown>
   return performance.now() - begun;
 }
 
-test('what is saved is on the page within a second', async ({ page }) => {
+test('a saved page is shown in the console within a second', async ({ page }) => {
   await open(page, '/');
   const card = page.getByRole('article', { name: 'bluedoor' });
   const time = await quickest(4, async (number) => {
@@ -121,7 +123,7 @@ test('what is saved is on the page within a second', async ({ page }) => {
   await expect(card).toHaveCount(0, { timeout: 20_000 });
 });
 
-test('what the page does is done for visitors within a second', async ({ page }) => {
+test('a command in the console takes effect for visitors within a second', async ({ page }) => {
   await open(page, '/sites/bluedoor');
   const until = (is: boolean) => async () => {
     while ((await visitors()).includes('Fresh words') !== is) await page.waitForTimeout(10);
@@ -144,7 +146,7 @@ test('what the page does is done for visitors within a second', async ({ page })
 test.describe('with a wrong token', () => {
   test.use({ tolerated: /status (401|of 401)/ });
 
-  test('nothing is done, and the page says so', async ({ page }) => {
+  test('nothing changes, and the page says so', async ({ page }) => {
     await open(page, '/sites/bluedoor');
     await page.getByLabel('Token of this server').fill('wrong');
     await page.getByRole('button', { name: 'Roll back to 1', exact: true }).click();
@@ -153,7 +155,7 @@ test.describe('with a wrong token', () => {
   });
 });
 
-test('the list follows what is typed', async ({ page }) => {
+test('the list is filtered by typed text', async ({ page }) => {
   await open(page, '/');
   const sites = page.locator('.sites > li');
   await expect(sites).toHaveCount(2);
@@ -175,7 +177,7 @@ test('a redirect is copied', async ({ page, context }) => {
 test.describe('without scripts', () => {
   test.use({ javaScriptEnabled: false });
 
-  test('a command is given by a form, and the page says what was done', async ({ page }) => {
+  test('a form sends a command, and the page shows the result', async ({ page }) => {
     await page.goto(`${admin}/sites/bluedoor`);
     await page.getByLabel('Token of this server').fill(TOKEN);
     await page.getByRole('button', { name: 'Roll back to 1', exact: true }).click();
@@ -191,10 +193,10 @@ test.describe('without scripts', () => {
 });
 
 test.describe('a page of another origin', () => {
-  // The browser says of each attempt that it was refused.
+  // The browser reports each refused attempt.
   test.use({ tolerated: /./ });
 
-  test('can neither read nor change', async ({ page }) => {
+  test('cannot read or change anything', async ({ page }) => {
     const other = createServer((_, response) =>
       response.setHeader('content-type', 'text/html').end('<!doctype html>'),
     );
@@ -234,7 +236,7 @@ test.describe('a page of another origin', () => {
         return frame.contentDocument?.body?.textContent ?? 'refused';
       }, admin);
       expect(framed).toBe('refused');
-      // Even with the right token, a form of that page changes nothing.
+      // A form of that page changes nothing, even with the right token.
       await page.evaluate(
         ([admin, token]) => {
           const form = document.createElement('form');
@@ -257,7 +259,7 @@ test.describe('a page of another origin', () => {
   });
 });
 
-test('a page under a name that leads to this machine can neither read nor change', async () => {
+test('a page under another name of this machine cannot read or change anything', async () => {
   const browser = await chromium.launch({
     executablePath: findChromium(),
     args: ['--headless', '--no-sandbox', '--host-resolver-rules=MAP rebound.example 127.0.0.1'],
@@ -290,7 +292,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
     test.use({ colorScheme });
 
     for (const path of ['/', '/sites/bluedoor', '/sites/bluedoor/compare'])
-      test(`${path} holds at all widths`, async ({ page }) => {
+      test(`${path} passes at all widths`, async ({ page }) => {
         for (const width of [360, 768, 1280]) {
           await page.setViewportSize({ width, height: 800 });
           await page.goto(admin + path);

@@ -1,4 +1,4 @@
-/** `rowhouse serve --dev` in a real browser: what an author sees while saving files. */
+/** `rowhouse serve --dev` in a real browser: an author's view while saving files. */
 import type { ChildProcess } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,7 +8,7 @@ import { repository } from '../support/environment.ts';
 import { serve, stop } from '../support/program.ts';
 import { expect, test } from '../support/test.ts';
 
-// A page that is not there any more, or not yet, is asked for on purpose.
+// The tests request missing pages on purpose.
 test.use({
   tolerated:
     /status (404|503)|Failed to load resource|404: there is no page|ERR_CONNECTION_REFUSED|ERR_FAILED/,
@@ -39,13 +39,13 @@ test.afterAll(async () => {
   rmSync(street, { recursive: true });
 });
 
-/** Marks the document: a mark that is still there was never loaded again. */
+/** Marks the document. A document that still has the mark was not reloaded. */
 const mark = (page: Page) => page.evaluate(() => document.documentElement.setAttribute('data-marked', ''));
 const isMarked = (page: Page) => page.evaluate(() => document.documentElement.hasAttribute('data-marked'));
 const outline = (page: Page) => page.evaluate(() => getComputedStyle(document.body).outlineWidth);
 const patience = { timeout: 40_000 };
 
-test('a change of styles alone keeps scroll place and form entries', async ({ page }) => {
+test('a change of styles keeps the scroll position and typed text', async ({ page }) => {
   await page.goto(`${origin}/contact`);
   const field = page.locator('input:visible').first();
   await field.fill('typed words');
@@ -63,7 +63,7 @@ test('a change of styles alone keeps scroll place and form entries', async ({ pa
   expect(await scroll()).toBe(250);
 });
 
-test('other words load the page again, and only where they stand', async ({ page, context }) => {
+test('changed text reloads only pages with that text', async ({ page, context }) => {
   const neighbour = await context.newPage();
   await page.goto(`${origin}/bluedoor/terms`);
   await neighbour.goto(`${origin}/contact`);
@@ -75,7 +75,7 @@ test('other words load the page again, and only where they stand', async ({ page
   expect(await isMarked(neighbour)).toBe(true);
 });
 
-test('a change is not missed where asking for it failed', async ({ page }) => {
+test('a change is shown although the first request for the state failed', async ({ page }) => {
   await page.goto(`${origin}/bluedoor/terms`);
   let failures = 0;
   await page.route(`${origin}/bluedoor/terms`, (route) => {
@@ -87,7 +87,7 @@ test('a change is not missed where asking for it failed', async ({ page }) => {
   expect(failures).toBeGreaterThan(2);
 });
 
-test('an error is shown over the last good page until it is mended', async ({ page }) => {
+test('an error is shown over the last valid page until it is corrected', async ({ page }) => {
   await page.goto(`${origin}/contact`);
   await mark(page);
   edit('tenants/studio/pages/contact.md', 'title:', 'titel:');
@@ -117,7 +117,7 @@ test('an error in a theme or a manifest is shown, and can be closed', async ({ p
   await expect(overlay).toBeHidden(patience);
 });
 
-test('a draft is marked, and a tenant without a page becomes one', async ({ page }) => {
+test('a draft is marked, and a tenant without a valid page gets one', async ({ page }) => {
   writeFileSync(path('tenants/bluedoor/pages/soon.md'), '---\ntitle: Soon\ndraft: true\n---\n');
   await expect.poll(async () => (await fetch(`${origin}/bluedoor/soon`)).status, patience).toBe(200);
   await page.goto(`${origin}/bluedoor/soon`);

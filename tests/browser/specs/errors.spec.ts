@@ -1,4 +1,4 @@
-/** An island that fails harms itself only: the rest of the page lives. */
+/** An island that fails affects only itself: the rest of the page works. */
 import type { Page } from '@playwright/test';
 import { expectNoViolations } from '../support/axe.ts';
 import { unreachableLinks } from '../support/layout.ts';
@@ -10,7 +10,7 @@ const BROKEN = 'broken on purpose';
 
 test.use({ tolerated: /broken on purpose|net::ERR_FAILED|failed while loading|Failed to fetch dynamically/ });
 
-/** Serves a component that throws as soon as it is rendered, in the place of an island's own. */
+/** Serves a component that throws during rendering, instead of the island's own. */
 async function breakIsland(page: Page, name: string): Promise<void> {
   await page.route(new RegExp(`/${name}\\.\\w+\\.js$`), (route) =>
     route.fulfill({
@@ -20,10 +20,10 @@ async function breakIsland(page: Page, name: string): Promise<void> {
   );
 }
 
-test('one that fails while it runs shows the error screen, and the others go on', async ({ page, watch }) => {
+test('an island that fails while it runs shows an error, and the others work', async ({ page, watch }) => {
   await page.setViewportSize({ width: 360, height: 740 });
   await visit(page, '/');
-  // The open menu wants to know where the focus goes.
+  // The open menu listens for the focus.
   const menu = page.getByRole('banner').getByRole('button');
   await pointAt(menu);
   await living(page, 'Header');
@@ -40,7 +40,7 @@ test('one that fails while it runs shows the error screen, and the others go on'
   await expect(alert.getByRole('heading', { name: TITLE })).toBeVisible();
   await expect(page.getByRole('alert')).toHaveCount(1);
   await expect(page.locator('row-island[data-state="failed"]')).toHaveAttribute('name', 'Header');
-  // The cause is for developers only.
+  // The cause is only for developers.
   await expect(alert).not.toContainText(BROKEN);
   expect(watch.problems).toEqual([`console error: island \`Header\` failed while running: Error: ${BROKEN}`]);
 
@@ -54,7 +54,7 @@ test('one that fails while it runs shows the error screen, and the others go on'
   await expectNoViolations(page, 'with an error screen');
 });
 
-test('one without markup that fails at once shows the error screen', async ({ page }) => {
+test('an island without markup that fails at once shows an error', async ({ page }) => {
   await breakIsland(page, 'Toaster');
   await visitBroken(page, '/');
   await expect(page.getByRole('alert').getByRole('heading', { name: TITLE })).toBeVisible();
@@ -62,9 +62,7 @@ test('one without markup that fails at once shows the error screen', async ({ pa
   await page.waitForURL('/labs');
 });
 
-test('a toast that cannot be drawn shows the error screen, and the form keeps what was typed', async ({
-  page,
-}) => {
+test('a toast that fails shows an error, and the form keeps typed text', async ({ page }) => {
   await page.route(/\/Toasts\.\w+\.js$/, (route) => route.abort());
   await visit(page, '/');
   await page.getByLabel('First Name').fill('Ada');
@@ -73,7 +71,7 @@ test('a toast that cannot be drawn shows the error screen, and the form keeps wh
   await expect(page.getByLabel('First Name')).toHaveValue('Ada');
 });
 
-test('one that fails while it hydrates keeps what the server wrote', async ({ page, watch }) => {
+test('an island that fails during hydration keeps the HTML of the server', async ({ page, watch }) => {
   await breakIsland(page, 'InquiryForm');
   await visitBroken(page, '/contact');
   await expect(page.locator('row-island[name="InquiryForm"]')).toHaveAttribute('data-state', 'failed');
@@ -88,7 +86,7 @@ test('one that fails while it hydrates keeps what the server wrote', async ({ pa
 test.describe('on a phone', () => {
   test.use({ viewport: { width: 360, height: 740 } });
 
-  test('a header whose script does not arrive keeps its links', async ({ page }) => {
+  test('a header without its script keeps its links', async ({ page }) => {
     await page.route(/\/Header\.\w+\.js$/, (route) => route.abort());
     await page.goto('/about');
     await page.getByRole('banner').getByRole('button').click();
@@ -97,9 +95,9 @@ test.describe('on a phone', () => {
   });
 });
 
-/** Opens a page with a broken island: the others come to life. */
+/** Opens a page with a broken island; the others hydrate. */
 async function visitBroken(page: Page, path: string): Promise<void> {
-  // Files that are intercepted come too late for a view transition, which the browser would complain about.
+  // Intercepted files arrive too late for a view transition, which the browser would report.
   await page.emulateMedia({ reducedMotion: 'reduce' });
   await visit(page, path);
   await turnToIslands(page);

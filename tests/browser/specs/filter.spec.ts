@@ -1,4 +1,4 @@
-/** The blog's topics: a reader narrows the list, links to what is left, and walks from post to post. */
+/** The blog's topics: filtering the list, links to a filtered list, and links from post to post. */
 import type { Locator, Page } from '@playwright/test';
 import { watchNext } from '../support/events.ts';
 import { holdBack } from '../support/hold.ts';
@@ -13,7 +13,7 @@ interface Parts {
   topics: Locator;
   status: Locator;
   entries: Locator;
-  /** The entries that a reader sees. */
+  /** The visible entries. */
   shown: Locator;
 }
 
@@ -27,7 +27,7 @@ function parts(page: Page): Parts {
   };
 }
 
-/** The tags of each entry in the list. */
+/** Returns the tags of each entry in the list. */
 function tagsOf(entries: Locator): Promise<string[][]> {
   return entries.evaluateAll((items) =>
     items.map((item) =>
@@ -36,7 +36,7 @@ function tagsOf(entries: Locator): Promise<string[][]> {
   );
 }
 
-/** The list shows what has the topic, all of that, and says so. */
+/** Checks that the list shows exactly the entries with the topic, and says so. */
 async function expectTopic(page: Page, topic: string): Promise<void> {
   const { topics, status, entries, shown } = parts(page);
   const having = (await tagsOf(entries)).filter((tags) => tags.includes(topic));
@@ -57,11 +57,14 @@ async function expectAll(page: Page, said: RegExp): Promise<void> {
   await expect(topics.and(page.locator('[aria-current]'))).toHaveText(`All ${total}`);
 }
 
-test('a click shows one topic, without a request, and the back button undoes it', async ({ page, watch }) => {
+test('a click filters by a topic without a request, and the back button undoes it', async ({
+  page,
+  watch,
+}) => {
   await visit(page, '/blog');
   await expectAll(page, /^All \d+ shown$/);
   const { topics } = parts(page);
-  // Who reads the topics has the pointer on them.
+  // A reader of the topics has the pointer on them.
   await pointAt(topics.first());
   await living(page, 'EntryFilter');
   const before = watch.calls.length;
@@ -86,7 +89,7 @@ test('a click shows one topic, without a request, and the back button undoes it'
   await expectAll(page, /^All \d+ shown$/);
 });
 
-test('every topic of every entry is offered, with its number', async ({ page }) => {
+test('every topic of every entry is offered with its number of entries', async ({ page }) => {
   await visit(page, '/blog');
   const { topics, entries } = parts(page);
   const counts = new Map<string, number>();
@@ -96,7 +99,7 @@ test('every topic of every entry is offered, with its number', async ({ page }) 
   expect((await topics.allInnerTexts()).sort()).toEqual(expected.sort());
 });
 
-test('the keyboard alone shows a topic, and keeps its place', async ({ page }) => {
+test('the keyboard filters by a topic and keeps its position', async ({ page }) => {
   await visit(page, '/blog');
   const { topics } = parts(page);
   const link = topics.filter({ hasText: new RegExp(`^${TOPIC} `) });
@@ -108,17 +111,17 @@ test('the keyboard alone shows a topic, and keeps its place', async ({ page }) =
   await expectTopic(page, TOPIC);
   await expect(link).toBeFocused();
 
-  // With the browser's own key the link is a link like any other.
+  // With the browser's modifier key, the link is an ordinary link.
   const prevented = await watchNext(page, 'click');
   await page.keyboard.press('Control+Enter');
   expect(await prevented(), 'called off by the filter').toBe(false);
 });
 
-test('the address of a topic can be opened directly, and nothing jumps', async ({ page }) => {
-  // The filter comes late: what it is about to hide is not seen meanwhile.
+test('the address of a topic can be opened directly without layout shifts', async ({ page }) => {
+  // The filter loads late: entries that it will hide are not visible before.
   const release = await holdBack(page, /\/EntryFilter\.\w+\.js$/);
   await recordLayoutShifts(page);
-  // The list waits for a second at most, which is over too soon on a busy machine: its animation never begins to run.
+  // The list waits for a second at most, which is too short on a busy machine: its animation never starts.
   await page.addInitScript(() => {
     const paused = new CSSStyleSheet();
     paused.replaceSync('.entry-list { animation-play-state: paused !important; }');
@@ -137,14 +140,14 @@ test('the address of a topic can be opened directly, and nothing jumps', async (
   expect(await layoutShifts(page)).toEqual([]);
 });
 
-test('an unknown topic shows everything, and says so', async ({ page }) => {
+test('an unknown topic shows all entries, and says so', async ({ page }) => {
   for (const unknown of ['no-such-topic', '%3Cb%3E%22%26', '']) {
     await visit(page, `/blog?tag=${unknown}`);
     await expectAll(page, unknown ? /^Nothing has that topic\. All \d+ are shown$/ : /^All \d+ shown$/);
   }
 });
 
-test('a post leads to its topics, and the way back to the post', async ({ page }) => {
+test('a post links to its topics, and the way back leads to the post', async ({ page }) => {
   await visit(page, '/blog');
   const { entries } = parts(page);
   await entries.first().getByRole('heading').getByRole('link').click();
@@ -162,7 +165,7 @@ test('a post leads to its topics, and the way back to the post', async ({ page }
 test.describe('without JavaScript', () => {
   test.use({ javaScriptEnabled: false });
 
-  test('the list is whole, and there is nothing that would not work', async ({ page }) => {
+  test('the list is complete, and no control is shown that does not work', async ({ page }) => {
     for (const path of ['/blog', `/blog?tag=${TOPIC}`]) {
       await page.goto(path);
       const { topics, entries, shown } = parts(page);
@@ -172,7 +175,7 @@ test.describe('without JavaScript', () => {
     }
   });
 
-  test('older and newer lead from post to post', async ({ page }) => {
+  test('older and newer link from post to post', async ({ page }) => {
     await page.goto('/blog');
     const titles = await parts(page).entries.getByRole('heading').allInnerTexts();
     const way = page.getByRole('navigation', { name: 'More entries' });
@@ -186,7 +189,7 @@ test.describe('without JavaScript', () => {
     await expect(heading).toHaveText(titles[0] ?? '');
   });
 
-  test('on every post they are the neighbours in the list', async ({ page }) => {
+  test('on every post they are the adjacent entries of the list', async ({ page }) => {
     await page.goto('/blog');
     const hrefs = await parts(page)
       .entries.getByRole('heading')
@@ -202,7 +205,7 @@ test.describe('without JavaScript', () => {
   });
 });
 
-/** How many links stand before that of a topic. */
+/** Returns the number of links before the link of a topic. */
 async function indexOf(topics: Locator, topic: string): Promise<number> {
   return (await topics.allInnerTexts()).findIndex((text) => text.startsWith(`${topic} `));
 }

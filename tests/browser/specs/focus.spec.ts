@@ -1,6 +1,6 @@
 /**
- * Wherever the keyboard goes, the eye can follow: magnified as far as WCAG knows (200% and 400% of a window of 1280 by
- * 800), with the consent notice open, and in forced colours. One page of each kind stands for its likes.
+ * The focus is always visible: at the magnifications of WCAG (200% and 400% of a window of 1280 by 800), with the
+ * consent notice open, and in forced colours. Tests one page of each kind.
  */
 import type { Page } from '@playwright/test';
 import { sidewaysOverflow, unreachableLinks } from '../support/layout.ts';
@@ -48,7 +48,7 @@ for (const path of KINDS) {
   });
 }
 
-test('at 400% the focus is not hidden either', async ({ page }) => {
+test('at 400% the focus is visible, too', async ({ page }) => {
   await page.setViewportSize(REFLOWED);
   await page.emulateMedia({ reducedMotion: 'reduce' });
   await arrive(page, '/contact');
@@ -56,7 +56,7 @@ test('at 400% the focus is not hidden either', async ({ page }) => {
   expect(await unreachableLinks(page, 'main')).toEqual([]);
 });
 
-test('the skip link is seen when it has the focus, and leads past the header', async ({ page }) => {
+test('the skip link is visible with the focus, and skips the header', async ({ page }) => {
   await arrive(page, '/about');
   const skip = page.getByRole('link', { name: 'Skip to content' });
   await expect(skip).not.toBeInViewport();
@@ -69,7 +69,7 @@ test('the skip link is seen when it has the focus, and leads past the header', a
   await expect(page.getByRole('main').getByRole('link').first()).toBeFocused();
 });
 
-test('in forced colours nothing is told by a background alone', async ({ page }) => {
+test('in forced colours no state is shown by a background alone', async ({ page }) => {
   await page.emulateMedia({ forcedColors: 'active', reducedMotion: 'reduce' });
   await page.setViewportSize({ width: 1280, height: 800 });
   for (const path of ['/', '/contact', '/about', '/blog?tag=mobile', '/arnold']) {
@@ -87,7 +87,7 @@ test('in forced colours nothing is told by a background alone', async ({ page })
           .map((element) => element.className),
       );
     expect.soft(edgeless, path).toEqual([]);
-    // What is current or chosen differs by more than a shadow, which forced colours take away.
+    // Current and chosen elements differ by more than a shadow, which forced colours remove.
     for (const current of await page
       .locator('.header-link[aria-current], .entry-filter a[aria-current]')
       .all()) {
@@ -108,7 +108,7 @@ test('in forced colours nothing is told by a background alone', async ({ page })
   }
 });
 
-/** Walks the page with the tab key, and tells of each element whose middle is out of view or under something else. */
+/** Walks the page with the Tab key, and returns each element whose middle is out of view or covered. */
 async function hiddenFocus(page: Page): Promise<string[]> {
   await page.evaluate(() => {
     scrollTo({ top: 0, behavior: 'instant' });
@@ -124,11 +124,11 @@ async function hiddenFocus(page: Page): Promise<string[]> {
       const { left, top, width, height } = element.getBoundingClientRect();
       const name = `${element.tagName.toLowerCase()}.${element.className} ${element.textContent?.trim().slice(0, 40)}`;
       const order = [...document.querySelectorAll('*')].indexOf(element);
-      // What is larger than the screen cannot be seen whole: its edge that was scrolled to will do.
+      // An element larger than the screen cannot be completely visible: its edge is enough.
       const points = [0.5, 0.1, 0.9].map((part) =>
         document.elementFromPoint(left + width / 2, top + height * part),
       );
-      // The title of an entry spreads its link over the whole entry, and covers the entry's own link to the same page unseen.
+      // The title of an entry extends its link over the entry, and covers the entry's own link to the same page.
       const same = (hit: Element | null) =>
         element instanceof HTMLAnchorElement && hit?.closest('a')?.href === element.href;
       const visible = points.some(
@@ -142,7 +142,7 @@ async function hiddenFocus(page: Page): Promise<string[]> {
   }
 }
 
-/** Elements whose own text is wider than the box that clips it. */
+/** Returns elements whose text is wider than the box that clips it. */
 async function cutText(page: Page): Promise<string[]> {
   return page.evaluate(() =>
     [...document.querySelectorAll('main *, header *, footer *')]

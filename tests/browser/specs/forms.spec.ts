@@ -1,4 +1,4 @@
-/** The inquiry form: what is typed reaches the visitor's mail program whole, and no server at all. */
+/** The inquiry form: the complete text reaches the visitor's mail program, and no server. */
 import type { Locator, Page } from '@playwright/test';
 import { expectNoViolations } from '../support/axe.ts';
 import { catchMail, handedOver } from '../support/mail.ts';
@@ -20,7 +20,7 @@ function parts(page: Page): { form: Locator; submit: Locator } {
   return { form, submit: form.getByRole('button') };
 }
 
-/** Fills in what is required. */
+/** Fills in the required fields. */
 async function fillRequired(form: Locator): Promise<void> {
   await form.getByLabel('Your Name').fill(AWKWARD);
   await form.getByLabel('Email').fill('joerg+test@example.com');
@@ -32,7 +32,7 @@ test.describe('with JavaScript', () => {
     await visit(page, '/contact');
   });
 
-  test('only name and email are required, and errors stand beside the fields', async ({ page }) => {
+  test('only name and email are required, and errors are beside their fields', async ({ page }) => {
     const { form, submit } = parts(page);
     const name = form.getByLabel('Your Name');
     const email = form.getByLabel('Email');
@@ -58,7 +58,7 @@ test.describe('with JavaScript', () => {
     await expect.poll(() => handedOver(page)).toHaveLength(1);
   });
 
-  test('every field arrives whole, one a line, and nothing goes to a server', async ({ page, watch }) => {
+  test('every field is in the message on its own line, and no request is sent', async ({ page, watch }) => {
     const { form, submit } = parts(page);
     const before = watch.calls.length;
     await fillRequired(form);
@@ -102,7 +102,7 @@ test.describe('with JavaScript', () => {
     expect(mail?.body.split('\r\n').filter((line) => line !== '')).toHaveLength(2);
   });
 
-  test('the message can be copied, and does not vanish', async ({ page, context }) => {
+  test('the message can be copied and stays', async ({ page, context }) => {
     await context.grantPermissions(['clipboard-read', 'clipboard-write']);
     const { form, submit } = parts(page);
     await page.clock.install();
@@ -118,11 +118,11 @@ test.describe('with JavaScript', () => {
     const copied = await page.evaluate(() => navigator.clipboard.readText());
     const [mail] = await handedOver(page);
     expect(copied.replace(/\r\n/g, '\n')).toBe(mail?.body.replace(/\r\n/g, '\n'));
-    // What was typed is still there to be changed and sent again.
+    // The typed text can be changed and sent again.
     await expect(form.getByLabel('Your Name')).toHaveValue(AWKWARD);
   });
 
-  test('a message too long for a mail program is offered whole, never cut', async ({ page }) => {
+  test('a message that is too long for a mail program is offered complete', async ({ page }) => {
     const { form, submit } = parts(page);
     const long = `${'Many words. '.repeat(2_000)}The end.`;
     await fillRequired(form);
@@ -133,7 +133,7 @@ test.describe('with JavaScript', () => {
     expect(await handedOver(page)).toEqual([]);
   });
 
-  test('a message of 1900 characters, encoded, is handed over, and one more is not', async ({ page }) => {
+  test('a message of 1900 encoded characters is handed over, and a longer one is not', async ({ page }) => {
     const { form, submit } = parts(page);
     const brief = form.getByLabel('Project Brief');
     const again = page.locator('.message-panel a[href*="body="]');
@@ -151,7 +151,7 @@ test.describe('with JavaScript', () => {
     expect(await handedOver(page)).toHaveLength(2);
   });
 
-  test('its errors and its message are accessible', async ({ page }) => {
+  test('errors and the message are accessible', async ({ page }) => {
     const { form, submit } = parts(page);
     await page.emulateMedia({ reducedMotion: 'reduce' });
     for (const colorScheme of ['light', 'dark'] as const) {
@@ -183,7 +183,7 @@ test.describe('without JavaScript', () => {
     await expect(submit).toBeVisible();
   });
 
-  test('the form that is connected to nothing says so and submits nothing', async ({ page, watch }) => {
+  test('the form without a server says so and sends nothing', async ({ page, watch }) => {
     await page.goto('/');
     const form = page.locator('form').filter({ has: page.getByLabel('First Name') });
     const before = watch.calls.length;

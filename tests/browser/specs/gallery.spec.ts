@@ -1,4 +1,4 @@
-/** The gallery of `rowhouse serve --dev`: every section of each theme from its example, judged by axe. */
+/** The gallery of `rowhouse serve --dev`: the example of every section type of each theme, checked by axe. */
 import type { ChildProcess } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -38,7 +38,7 @@ test.afterAll(async () => {
 });
 
 for (const theme of themes) {
-  test(`the gallery of ${theme} lists every kind with its keys, and shows it at three widths by day and by night`, async ({
+  test(`the gallery of ${theme} lists every section type with its keys, and shows it at three widths by day and by night`, async ({
     page,
   }) => {
     await page.goto(`${origin}/${theme}/_gallery`);
@@ -55,7 +55,7 @@ for (const theme of themes) {
 
   for (const kind of kinds(theme))
     for (const time of ['day', 'night'])
-      test(`the section ${kind} of ${theme} holds by ${time}`, async ({ page }) => {
+      test(`the section type ${kind} of ${theme} passes by ${time}`, async ({ page }) => {
         await page.goto(`${origin}/${theme}/_gallery/${kind}/${time}`);
         await expect(page.locator('main > *')).not.toHaveCount(0);
         for (const width of [360, 768, 1280]) {

@@ -1,4 +1,4 @@
-/** The header: flat at the top of the page, and a menu where there is no room for links. */
+/** The header: flat at the top of the page, and a menu on narrow screens. */
 import type { Locator, Page } from '@playwright/test';
 import { expectNoViolations } from '../support/axe.ts';
 import { loaded, stillness, visit } from '../support/settle.ts';
@@ -28,9 +28,7 @@ test.describe('scrolling', () => {
     await expect(root).not.toHaveAttribute('data-scrolled');
   });
 
-  test('at the top it is nothing but its letters, scrolled it is blurred paper with a shadow', async ({
-    page,
-  }) => {
+  test('at the top it is only text, scrolled it is blurred paper with a shadow', async ({ page }) => {
     await visit(page, '/');
     const header = page.locator('.site-header');
     await expect(header).toHaveCSS('background-color', 'rgba(0, 0, 0, 0)');
@@ -42,14 +40,14 @@ test.describe('scrolling', () => {
     await expect(header).not.toHaveCSS('box-shadow', 'none');
   });
 
-  test('a page opened in its middle is scrolled from the start', async ({ page }) => {
+  test('a page opened at a fragment is scrolled from the start', async ({ page }) => {
     await page.goto('/#contact');
     await expect(page.locator('html')).toHaveAttribute('data-scrolled');
     await expect(page.locator('.site-header')).not.toHaveCSS('box-shadow', 'none');
   });
 });
 
-test('a link into a page leads to its part, right below the header', async ({ page }) => {
+test('a link to a fragment shows its part directly below the header', async ({ page }) => {
   await page.emulateMedia({ reducedMotion: 'reduce' });
   await page.setViewportSize(PHONE);
   for (const [path, part] of [
@@ -68,7 +66,7 @@ test('a link into a page leads to its part, right below the header', async ({ pa
   }
 });
 
-test('the page being shown is marked among the links, and no other', async ({ page }) => {
+test('only the current page is marked among the links', async ({ page }) => {
   for (const [path, marked] of [
     ['/projects', ['Projects']],
     ['/contact', ['Contact']],
@@ -78,7 +76,7 @@ test('the page being shown is marked among the links, and no other', async ({ pa
     await page.goto(path);
     const current = page.getByRole('banner').locator('[aria-current="page"]');
     await expect(current, path).toHaveText([...marked]);
-    // The mark is there for the eye as well.
+    // The mark is visible, too.
     if (marked.length > 0) await expect(current).toHaveCSS('border-bottom-style', 'solid');
   }
 });
@@ -100,7 +98,7 @@ test.describe('width', () => {
 test.describe('menu', () => {
   test.use({ viewport: PHONE });
 
-  test('the button opens and closes the panel it names', async ({ page }) => {
+  test('the button opens and closes its panel', async ({ page }) => {
     await visit(page, '/');
     const { button, links } = parts(page);
     await expect(button).toHaveAttribute('aria-expanded', 'false');
@@ -116,9 +114,9 @@ test.describe('menu', () => {
     await expect(panel).toBeHidden();
   });
 
-  test('choosing a link closes it', async ({ page }) => {
+  test('a click on a link closes it', async ({ page }) => {
     await visit(page, '/');
-    // The page stays, so that what is seen is the menu closing and not a new page.
+    // Stays on the page, so that the menu closes and no new page loads.
     await page.evaluate(() => addEventListener('click', (event) => event.preventDefault()));
     const { button, links } = parts(page);
     await button.click();
@@ -137,7 +135,7 @@ test.describe('menu', () => {
     await expect(button).toBeFocused();
   });
 
-  test('the keyboard alone opens it and follows a link', async ({ page }) => {
+  test('the keyboard opens it and follows a link', async ({ page }) => {
     await visit(page, '/');
     const { header, button, links } = parts(page);
 
@@ -160,7 +158,7 @@ test.describe('menu', () => {
     await expect(page.locator('.site-header a[aria-current="page"]')).toHaveCount(1);
   });
 
-  test('focus that leaves the open menu closes it', async ({ page }) => {
+  test('focus outside of the open menu closes it', async ({ page }) => {
     await visit(page, '/');
     const { button, links } = parts(page);
     await button.click();
@@ -170,7 +168,7 @@ test.describe('menu', () => {
   });
 
   for (const colorScheme of ['light', 'dark'] as const) {
-    test(`open, it is accessible (${colorScheme})`, async ({ page }) => {
+    test(`the open menu is accessible (${colorScheme})`, async ({ page }) => {
       await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
       await visit(page, '/');
       await parts(page).button.click();

@@ -1,4 +1,4 @@
-/** What the files of one tenant may do to visitors of the others on the same origin: nothing. */
+/** Files of one tenant cannot affect visitors of other tenants on the same origin. */
 import type { ChildProcess } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { repository } from '../support/environment.ts';
 import { serve, stop } from '../support/program.ts';
 import { expect, test } from '../support/test.ts';
 
-// Browsers say what they refuse, and a file that is saved is a navigation that never ends.
+// Browsers report refusals, and a download is a navigation that never ends.
 test.use({ tolerated: /./ });
 test.describe.configure({ mode: 'serial' });
 
@@ -31,7 +31,7 @@ let server: ChildProcess;
 
 const hash = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 16);
 
-/** The two names that a file can have: its own, or that of a download. */
+/** Returns the two possible names of a file: its own, and that of a download. */
 function places(name: string, text: string): string[] {
   const [stem, extension] = name.split('.');
   return [`${stem}.${hash(text)}.${extension}`, `${stem}-${extension}.${hash(text)}.bin`].map(
@@ -69,8 +69,8 @@ test.afterAll(async () => {
 });
 
 for (const name of Object.keys(FILES).filter((name) => name.startsWith('p.'))) {
-  test(`${name}: opened, it runs nothing`, async ({ page }) => {
-    // A download begins: the page stays where it was.
+  test(`${name} runs nothing when it is opened`, async ({ page }) => {
+    // A download begins, and the page stays.
     await page.goto(origin + (await placeOf(name))).catch(() => undefined);
     expect(await page.title()).not.toBe('taken');
   });
@@ -84,7 +84,7 @@ test('a drawing in a page of the shared origin runs nothing', async ({ page }) =
   expect(await page.title()).not.toBe('taken');
 });
 
-test('a page runs scripts from the path of the program only, whatever stands in it', async ({ page }) => {
+test('a page runs scripts only from the path of the program', async ({ page }) => {
   const policy = (await fetch(`${origin}/about`)).headers.get('content-security-policy') ?? '';
   const script = (path: string) =>
     page.route(`${origin}${path}`, (route) =>

@@ -1,9 +1,9 @@
 /**
- * Every address of every page over HTTPS, in a browser that trusts the certificate as it trusts those of visitors:
- * by a root in its store, and not because it was told to look away. Nothing may be less than secure, and all of it
- * comes over HTTP/2. What the browser complains about meanwhile fails the test as well (support/test.ts).
+ * Every address of every page over HTTPS, in a browser that trusts the certificate by a root in its store, and not by
+ * an ignored error. All resources must be secure and use HTTP/2. Messages of the browser fail the test, too
+ * (support/test.ts).
  *
- * Started by `tests/deploy/browser.rs`.
+ * `tests/deploy/browser.rs` starts this spec.
  */
 import { address, pages } from '../support/routes.ts';
 import { expect, test } from '../support/test.ts';
@@ -21,7 +21,7 @@ for (const tenant of tenants) {
     const hows = new Map<string, string>();
     session.on('Network.responseReceived', ({ response }) => {
       const { protocol, securityState, securityDetails } = response;
-      // What is in the document itself came with it.
+      // Content of the document itself needs no request.
       if (response.url.startsWith('data:')) return;
       hows.set(response.url, `${protocol} ${securityState} ${securityDetails?.protocol}`);
     });

@@ -1,7 +1,6 @@
 /**
- * One page with each combination of islands, with React's development build, which is the one that tells of mismatches:
- * hydration takes over what the server rendered, node for node, and says nothing. Messages fail the test in
- * support/test.ts.
+ * One page with each combination of islands, with React's development build, which reports mismatches: hydration reuses
+ * every node of the server's HTML without a message. Messages fail the test in support/test.ts.
  */
 import { developmentSite } from '../support/environment.ts';
 import { address, canonicalPages, label, type Route } from '../support/routes.ts';
@@ -14,14 +13,14 @@ declare global {
   }
 }
 
-/** What React's development build recommends, once a page; here it also proves that this is the development build. */
+/** A recommendation of React's development build, once for each page. It proves that this is the development build. */
 const HINT = /Download the React DevTools/;
 
 test.use({ tolerated: HINT });
 
 test('every combination of islands', async ({ page, watch }) => {
   test.slow();
-  // Scripts of type module run right after this event: the document is complete, and as it was served.
+  // Module scripts run directly after this event: the document is complete and unchanged.
   await page.addInitScript((all) => {
     document.addEventListener('readystatechange', () => {
       if (document.readyState !== 'interactive') return;
@@ -58,7 +57,7 @@ test('every combination of islands', async ({ page, watch }) => {
   }
 });
 
-/** The first page with each combination of islands, as the served markup has them. */
+/** Returns the first page with each combination of islands in the served HTML. */
 async function oneOfEachCombination(): Promise<Route[]> {
   const combinations = new Map<string, Route>();
   for (const route of canonicalPages) {
@@ -70,7 +69,7 @@ async function oneOfEachCombination(): Promise<Route[]> {
     const combination = names.sort().join();
     if (!combinations.has(combination)) combinations.set(combination, route);
   }
-  // Every page has the header and the consent notice, and only some have a form.
+  // Every page has the header and the consent notice, and only some pages have a form.
   expect(combinations.size).toBeGreaterThan(1);
   return [...combinations.values()];
 }

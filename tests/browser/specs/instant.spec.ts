@@ -1,4 +1,4 @@
-/** Going from page to page: at once, and nothing loaded before it is needed. */
+/** Navigation between pages: immediate, and no resource is loaded before it is needed. */
 import type { Page } from '@playwright/test';
 import { holdLoader } from '../support/hold.ts';
 import { layOutAll } from '../support/layout.ts';
@@ -7,17 +7,17 @@ import { expect, test } from '../support/test.ts';
 
 declare global {
   interface Window {
-    /** What this document was told when it was shown. */
+    /** The events of this document when it was shown. */
     shown: { persisted: boolean; travels: boolean }[];
   }
 }
 
-/** A script that the page asked for. */
+/** A script that the page requested. */
 interface Script {
   name: string;
-  /** When, in milliseconds since the page was asked for. */
+  /** The start of the request, in milliseconds since the navigation. */
   start: number;
-  /** Bytes that came over the network. */
+  /** Bytes sent over the network. */
   transferred: number;
 }
 
@@ -35,7 +35,7 @@ function scripts(page: Page): Promise<Script[]> {
   );
 }
 
-/** For how many elements the browser worked out styles, each time that it did, as it tells in a trace. */
+/** Returns the number of elements of each style recalculation, from a trace. */
 function styledAnew(trace: Buffer): number[] {
   const { traceEvents } = JSON.parse(trace.toString()) as {
     traceEvents: { name: string; args: { elementCount?: number } }[];
@@ -45,18 +45,18 @@ function styledAnew(trace: Buffer): number[] {
     .map(({ args }) => args.elementCount ?? 0);
 }
 
-/** Whether all of the page is there but its scripts. */
+/** Whether the page is complete except for its scripts. */
 const isComplete = () => document.readyState !== 'loading';
 
-/** When something of the page was first painted, in milliseconds since it was asked for; 0 before that. */
+/** Returns the time of the first paint in milliseconds since the navigation, or 0 before it. */
 const firstPaint = (page: Page) =>
   page.evaluate(() => performance.getEntriesByName('first-paint')[0]?.startTime ?? 0);
 
-/** A page of every kind. */
+/** A page of each kind. */
 const KINDS = ['/', '/blog', '/contact', '/privacy', '/services/web-apps', '/bluedoor', '/bluedoor/support'];
 
 test.describe('loading', () => {
-  test('until a page has loaded it fetches no script', async ({ page }) => {
+  test('a page requests no script until it has loaded', async ({ page }) => {
     for (const path of KINDS) {
       await visit(page, path);
       const load = await page.evaluate(
@@ -68,14 +68,14 @@ test.describe('loading', () => {
   });
 
   for (const path of ['/', '/contact', '/about', '/bluedoor']) {
-    test(`what the loader adds to ${path} leaves the styles of the rest alone`, async ({ page, browser }) => {
+    test(`the loader on ${path} does not change the styles of other elements`, async ({ page, browser }) => {
       const release = await holdLoader(page);
       await page.goto(path, { waitUntil: 'commit' });
       await expect.poll(() => page.evaluate(isComplete)).toBe(true);
-      // What is laid out only near the view would have its first styles with the first frame, which waits for the loader.
+      // Otherwise, elements far below the view get their first styles with the first frame, which waits for the loader.
       await layOutAll(page);
-      // The fonts are asked for by the first layout, and all is styled again once they are there, or once the tenth of a
-      // second is over that optional ones have to come (CSS Fonts Level 4, `font-display`).
+      // The first layout requests the fonts. All elements are styled again when the fonts arrive, or when the tenth of
+      // a second for optional fonts is over (CSS Fonts Level 4, `font-display`).
       await page.evaluate(async () => {
         const layOut = () => document.body.getBoundingClientRect();
         layOut();
@@ -89,7 +89,7 @@ test.describe('loading', () => {
       await loaded(page);
       const styled = styledAnew(await browser.stopTracing());
       expect(styled.length).toBeGreaterThan(0);
-      // Even where the houses light up.
+      // Also on pages where the houses light up.
       const elements = await page.locator('*').count();
       expect(Math.max(...styled)).toBeLessThan(elements / 2);
     });
@@ -99,7 +99,7 @@ test.describe('loading', () => {
     const release = await holdLoader(page);
     await page.goto('/privacy', { waitUntil: 'commit' });
     await expect.poll(() => page.evaluate(isComplete)).toBe(true);
-    // It could have been painted many times over.
+    // There was time to paint many times.
     const held = await page.evaluate(
       () => new Promise<number>((tell) => setTimeout(() => tell(performance.now()), 500)),
     );
@@ -108,7 +108,7 @@ test.describe('loading', () => {
     await expect(page.locator('.consent')).toBeVisible();
   });
 
-  test('who only reads has no island alive and nothing compiled', async ({ page }) => {
+  test('reading hydrates no island and compiles no script', async ({ page }) => {
     for (const path of KINDS) {
       await visit(page, path);
       await expect(page.locator('head link[rel="prefetch"][href*="/runtime."]'), path).toHaveCount(1);
@@ -118,7 +118,7 @@ test.describe('loading', () => {
   });
 
   for (const path of ['/contact', '/privacy-policy']) {
-    test(`what the islands of ${path} need is fetched ahead, once, and nothing else`, async ({ page }) => {
+    test(`modules for the islands of ${path} are prefetched once, and no others`, async ({ page }) => {
       await visit(page, path);
       const ahead = await page
         .locator('head link[media="not all"]')
@@ -129,7 +129,7 @@ test.describe('loading', () => {
       await turnToIslands(page);
       await allLiving(page);
 
-      // What draws toasts is not among them: the toaster fetches it.
+      // The module of toasts is not among them: the toaster requests it.
       expect((await transferred()).filter((name) => ahead.includes(name)).sort()).toEqual(ahead);
       const standing = await page
         .locator('row-island')
@@ -138,7 +138,7 @@ test.describe('loading', () => {
     });
   }
 
-  test('the first paint waits for nothing but the page itself', async ({ page }) => {
+  test('the first paint waits only for the page itself', async ({ page }) => {
     for (const path of ['/', '/blog', '/contact']) {
       await page.goto(path);
       const blocking = await page.evaluate(() =>
@@ -162,7 +162,7 @@ test.describe('between pages', () => {
     });
   });
 
-  test('a link is fetched when the pointer rests on it, by rules that the policy allows', async ({
+  test('a link is prefetched while the pointer rests on it, by rules that the policy allows', async ({
     page,
   }) => {
     const session = await page.context().newCDPSession(page);
@@ -195,7 +195,7 @@ test.describe('between pages', () => {
     await expect.poll(() => fetched).toContainEqual({ url: target, status: 'Success' });
   });
 
-  test('a house travels from the street to its own page', async ({ page }) => {
+  test('a house moves from the street to its own page', async ({ page }) => {
     await visit(page, '/projects');
     const names = (where: Page) =>
       where
@@ -213,7 +213,7 @@ test.describe('between pages', () => {
     expect(street).toContain('tenant-bluedoor');
   });
 
-  test('with motion reduced nothing travels', async ({ page }) => {
+  test('with reduced motion nothing moves', async ({ page }) => {
     await page.emulateMedia({ reducedMotion: 'reduce' });
     await visit(page, '/projects');
     await page.getByRole('main').getByRole('link', { name: 'Bluedoor' }).click();

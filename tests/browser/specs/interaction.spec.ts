@@ -1,4 +1,4 @@
-/** The moment between turning to an island and its life: nothing that a visitor does in it is lost. */
+/** The time between an interaction with an island and its hydration: no input of a visitor is lost. */
 import { watchNext } from '../support/events.ts';
 import { holdBack } from '../support/hold.ts';
 import { catchMail, handedOver } from '../support/mail.ts';
@@ -10,7 +10,7 @@ const REACT = /\/runtime\.\w+\.js$/;
 test.describe('the menu', () => {
   test.use({ viewport: { width: 360, height: 740 } });
 
-  test('opens once its script is there, after one press or three', async ({ page }) => {
+  test('opens when its script arrives, after one press or three', async ({ page }) => {
     for (const presses of [1, 3]) {
       const release = await holdBack(page, REACT);
       await visit(page, '/about');
@@ -21,7 +21,7 @@ test.describe('the menu', () => {
       release();
       await expect(button).toHaveAttribute('aria-expanded', 'true');
       await expect(page.getByRole('banner').getByRole('navigation')).toBeVisible();
-      // From now on a press is a press.
+      // From now on, a press takes effect at once.
       await button.click();
       await expect(button).toHaveAttribute('aria-expanded', 'false');
     }
@@ -35,7 +35,7 @@ test.describe('the menu', () => {
     await expect(button).toHaveAttribute('aria-expanded', 'true');
 
     await page.reload();
-    // As a screen reader does it.
+    // Like a screen reader.
     await page.waitForLoadState();
     await button.dispatchEvent('click');
     await expect(button).toHaveAttribute('aria-expanded', 'true');
@@ -43,7 +43,7 @@ test.describe('the menu', () => {
 
   test('a link is followed at once', async ({ page }) => {
     await page.setViewportSize({ width: 1280, height: 800 });
-    // Files that are intercepted come too late for a view transition, which the browser would complain about.
+    // Intercepted files arrive too late for a view transition, which the browser would report.
     await page.emulateMedia({ reducedMotion: 'reduce' });
     await holdBack(page, REACT);
     await visit(page, '/about');
@@ -52,7 +52,7 @@ test.describe('the menu', () => {
   });
 });
 
-test('a form that is sent before its script is there is sent by the script', async ({ page }) => {
+test('a form that is sent before its script arrives is sent by the script', async ({ page }) => {
   await catchMail(page);
   const release = await holdBack(page, REACT);
   await visit(page, '/contact');
@@ -67,7 +67,7 @@ test('a form that is sent before its script is there is sent by the script', asy
   expect(mail?.body).toBe('Your Name: Ada\r\nEmail: ada@example.com');
 });
 
-test.describe('a script that does not come', () => {
+test.describe('a script that does not arrive', () => {
   test.use({ tolerated: /net::ERR_FAILED|failed while loading|Failed to load resource/ });
 
   test('leaves the form to the browser', async ({ page }) => {
@@ -82,7 +82,7 @@ test.describe('a script that does not come', () => {
   });
 });
 
-test('the first visit is told by the loader alone, and the answer is kept once the island lives', async ({
+test('the loader shows the notice of the first visit, and the answer is stored after hydration', async ({
   page,
 }) => {
   const release = await holdBack(page, REACT);
@@ -102,7 +102,7 @@ test('the first visit is told by the loader alone, and the answer is kept once t
   await expect(notice).toBeFocused();
 });
 
-test('a toast comes, also where the button is pressed without a pointer', async ({ page }) => {
+test('a toast appears, also after a press without a pointer', async ({ page }) => {
   await visit(page, '/');
   await page.getByRole('button', { name: 'Send Message' }).dispatchEvent('click');
   await expect(page.getByRole('region', { name: 'F8' }).getByRole('listitem')).toContainText('not connected');

@@ -1,4 +1,4 @@
-/** The manual that `rowhouse manual` serves: its search, its code, its pages at all widths by day and by night. */
+/** The manual of `rowhouse manual`: its search, its code blocks, its pages at all widths by day and by night. */
 import type { ChildProcess } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { expectNoViolations } from '../support/axe.ts';
@@ -18,7 +18,7 @@ test.afterAll(async () => {
   await stop(server);
 });
 
-test('a search leads to a flag by keyboard alone', async ({ page }) => {
+test('a search by keyboard finds a flag', async ({ page }) => {
   await page.goto(`${origin}/tutorial`);
   const field = page.getByRole('searchbox');
   await field.focus();
@@ -36,7 +36,7 @@ test('a search leads to a flag by keyboard alone', async ({ page }) => {
   await expect(page).toHaveURL(/\/reference\/commands#serve/);
 });
 
-test('Escape closes what was found, and nothing found is said', async ({ page }) => {
+test('Escape closes the results, and no result is reported', async ({ page }) => {
   await page.goto(`${origin}/guides`);
   const field = page.getByRole('searchbox');
   await field.fill('redirect');
@@ -61,7 +61,7 @@ test('a button copies its block of code, and says so', async ({ page, context })
   await expectNoViolations(page, 'with the note');
 });
 
-test('who only reads fetches no React', async ({ page, watch }) => {
+test('reading loads no React', async ({ page, watch }) => {
   await page.goto(`${origin}/reference/manifest`);
   await expect(page.locator('html')).toHaveAttribute('data-loaded');
   expect(watch.calls.filter((url) => url.endsWith('search.json'))).toEqual([]);
@@ -71,9 +71,7 @@ test('who only reads fetches no React', async ({ page, watch }) => {
 const themes = ['plain', 'base'];
 
 for (const theme of themes)
-  test(`each kind of section of ${theme} is shown as it looks, in a picture that no key enters`, async ({
-    page,
-  }) => {
+  test(`each section type of ${theme} is shown in a picture that the Tab key skips`, async ({ page }) => {
     await page.goto(`${origin}/reference/sections-${theme}`);
     const pictures = page.locator('.picture');
     expect(await pictures.count()).toBeGreaterThan(9);
@@ -85,11 +83,11 @@ for (const theme of themes)
       const kind = (await link.locator('code').textContent()) ?? '';
       await expect(picture.locator('iframe')).toHaveAttribute('src', `/${theme}/_gallery/${kind}`);
       const [box, frame] = [await shown.boundingBox(), await picture.locator('.picture-frame').boundingBox()];
-      // As wide as the frame within its border, or a little less where it has a margin.
+      // As wide as the frame without its border, or slightly less with a margin.
       expect(box?.width).toBeGreaterThan((frame?.width ?? 0) * 0.8);
       expect(box?.height).toBeGreaterThan(40);
     }
-    // From the link of a picture on, it is the next link and not something within the next picture.
+    // The next link after a picture's link is outside of the picture.
     await pictures.first().getByRole('link').focus();
     for (let presses = 0; presses < 6; presses += 1) {
       await page.keyboard.press('Tab');
@@ -97,7 +95,7 @@ for (const theme of themes)
     }
   });
 
-test('a picture is of the time of its page, and its link leads to the section alone', async ({ page }) => {
+test("a picture follows the page's colour scheme, and its link opens the section alone", async ({ page }) => {
   const ground = async (colorScheme: 'light' | 'dark') => {
     await page.emulateMedia({ colorScheme });
     await page.goto(`${origin}/reference/sections-plain`);
@@ -120,7 +118,7 @@ test.describe('without scripts', () => {
     await expect(picture.frameLocator('iframe').getByRole('heading')).toBeVisible();
   });
 
-  test('the pages are listed, and nothing is shown that does nothing', async ({ page }) => {
+  test('the pages are listed, and no control is shown that does not work', async ({ page }) => {
     await page.goto(`${origin}/guides/theme`);
     await expect(page.getByRole('searchbox')).toBeHidden();
     await expect(page.locator('.code-copy').first()).toBeHidden();
@@ -143,13 +141,13 @@ for (const colorScheme of ['light', 'dark'] as const) {
     test.use({ colorScheme });
 
     for (const path of paths)
-      test(`${path} holds at all widths`, async ({ page }) => {
+      test(`${path} passes at all widths`, async ({ page }) => {
         await page.goto(origin + path);
         for (const width of [360, 768, 1280]) {
           await page.setViewportSize({ width, height: 800 });
           const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
           expect(overflow, `${width} px`).toBeLessThanOrEqual(0);
-          // By night only colours differ, and they do so at every width.
+          // By night only colours differ, at every width in the same way.
           if (colorScheme === 'light' || width === 1280)
             await expectNoViolations(page, `${path}, ${width} px`);
         }

@@ -1,4 +1,4 @@
-/** What moves by itself: the home page's opening, and what fades in as it is scrolled to. To the number. */
+/** Automatic motion: the home page's opening, and parts that fade in during scrolling. */
 import type { Page } from '@playwright/test';
 import { catchFrames, settleFrames } from '../support/frames.ts';
 import { holdBack, holdLoader } from '../support/hold.ts';
@@ -8,9 +8,9 @@ import { expect, test } from '../support/test.ts';
 const HERO = '.hero-words';
 /** Milliseconds between the load event and the opening. */
 const DELAY = 100;
-/** The part of an element that has to be in view. */
+/** The part of an element that must be in view. */
 const THRESHOLD = 0.1;
-/** Where nothing may be hidden for the sake of motion. */
+/** Conditions under which nothing may be hidden for motion. */
 const STILL = [
   ['with motion reduced', { reducedMotion: 'reduce' }],
   ['on paper', { media: 'print' }],
@@ -23,8 +23,8 @@ test.describe('the opening', () => {
     const { loaded, frames, delay, begins } = await opening(page);
     expect(delay).toBe(DELAY);
     expect(begins - loaded).toBeGreaterThanOrEqual(DELAY);
-    // The loader waits for the third frame (ui/runtime/loaded.ts), in which this has looked already: frames are counted,
-    // since a busy machine may take long for each.
+    // The loader waits for the third frame (ui/runtime/loaded.ts), in which this test has looked already. Frames are
+    // counted, since a busy machine may take long for each.
     expect(frames).toBeLessThanOrEqual(4);
 
     const { before, at, end } = await page.evaluate((selector) => {
@@ -36,24 +36,24 @@ test.describe('the opening', () => {
         return Number(getComputedStyle(hero).opacity);
       };
       fade.pause();
-      // On a busy machine the opening for pages that load late has begun by now.
+      // On a busy machine the opening for slow pages may have begun by now.
       for (const other of hero.getAnimations()) if (other !== fade) other.cancel();
       return { before: opacity(99), at: opacity(130), end: opacity(100 + 299.9) };
     }, HERO);
-    // A hundredth is invisible; nothing at all would delay what the browser takes for the largest paint.
+    // An opacity of 0.01 is invisible. An opacity of 0 would delay the largest contentful paint.
     expect(before).toBeLessThanOrEqual(0.011);
     expect(at).toBeGreaterThan(0.05);
     expect(end).toBeGreaterThan(0.99);
   });
 
-  test('does not wait for what comes late', async ({ page }) => {
+  test('does not wait for slow files', async ({ page }) => {
     // The load event waits for the fonts.
     const release = await holdBack(page, /\.woff2$/);
     await page.goto('/', { waitUntil: 'commit' });
     await openedLate(page);
     await expect(page.locator('html[data-loaded]')).toHaveCount(0);
 
-    // The load event comes at last: what is there does not vanish again.
+    // The load event fires late: visible elements stay visible.
     await catchFrames(page, HERO);
     release();
     await expect(page.locator('html[data-loaded]')).toHaveCount(1);
@@ -64,7 +64,7 @@ test.describe('the opening', () => {
   test.describe('without its script', () => {
     test.use({ tolerated: /net::ERR_FAILED/ });
 
-    test('happens all the same', async ({ page }) => {
+    test('still happens', async ({ page }) => {
       const release = await holdLoader(page);
       release(false);
       await page.goto('/', { waitUntil: 'commit' });
@@ -73,7 +73,7 @@ test.describe('the opening', () => {
   });
 
   for (const [name, media] of STILL) {
-    test(`is over from the start ${name}`, async ({ page }) => {
+    test(`is complete from the start ${name}`, async ({ page }) => {
       await page.emulateMedia(media);
       const release = await holdLoader(page);
       await page.goto('/', { waitUntil: 'commit' });
@@ -85,7 +85,7 @@ test.describe('the opening', () => {
   }
 });
 
-test.describe('what is scrolled to', () => {
+test.describe('fade-in on scroll', () => {
   test('stays hidden at 9% and shows at 10%, once', async ({ page }) => {
     await page.goto('/');
     const target = page.locator('.statement-words[data-reveal]');
@@ -93,7 +93,7 @@ test.describe('what is scrolled to', () => {
     await expect(target).toHaveCSS('opacity', '0');
     await page.evaluate(() => document.fonts.ready.then(() => undefined));
 
-    // Hidden it lies a little lower, and that is what the browser measures.
+    // A hidden element is slightly lower, and the browser measures that position.
     const { top, height } = await target.evaluate((element) => {
       const box = element.getBoundingClientRect();
       return { top: box.top + scrollY, height: box.height };
@@ -112,7 +112,7 @@ test.describe('what is scrolled to', () => {
     await expect(target).toHaveAttribute('data-seen', 'true');
     await expect(target).toHaveCSS('opacity', '1');
 
-    // Gone and come again it is simply there.
+    // It does not fade in again.
     await catchFrames(page, '.statement-words');
     await scrollTo(-500);
     await scrollTo(height + 50);
@@ -121,7 +121,7 @@ test.describe('what is scrolled to', () => {
   });
 
   for (const [name, media] of STILL) {
-    test(`is there from the start ${name}`, async ({ page }) => {
+    test(`is visible from the start ${name}`, async ({ page }) => {
       await page.emulateMedia(media);
       await page.goto('/');
       const waiting = page.locator('[data-reveal][data-seen="false"]');
@@ -132,7 +132,7 @@ test.describe('what is scrolled to', () => {
     });
   }
 
-  test('is not hidden from who reaches it by keyboard', async ({ page }) => {
+  test('shows elements that the keyboard reaches', async ({ page }) => {
     await page.goto('/');
     await pageLoaded(page);
     const words = page.locator('.statement-words[data-seen="false"]');
@@ -146,7 +146,7 @@ test.describe('what is scrolled to', () => {
     await expect(words).toHaveCSS('opacity', '1');
   });
 
-  test('is there from the start on pages that do not ask for it', async ({ page }) => {
+  test('is visible from the start on pages without `reveal`', async ({ page }) => {
     for (const path of ['/about', '/services/web-apps', '/bluedoor', '/givefive']) {
       await page.goto(path);
       await pageLoaded(page);
@@ -158,12 +158,12 @@ test.describe('what is scrolled to', () => {
 declare global {
   interface Window {
     opening: CSSAnimation[];
-    /** How many frames have begun since the load event, until the opening was there. */
+    /** The number of frames between the load event and the opening. */
     framesLoaded: number;
   }
 }
 
-/** Keeps the animations that open the page. Call before it is opened. */
+/** Records the animations of the opening. Call before opening the page. */
 async function catchOpening(page: Page): Promise<void> {
   await page.addInitScript((selector) => {
     window.opening = [];
@@ -184,7 +184,7 @@ async function catchOpening(page: Page): Promise<void> {
   }, HERO);
 }
 
-/** Waits until the page has opened although nobody told it that it has loaded. */
+/** Waits until the page has opened without a load event. */
 async function openedLate(page: Page): Promise<void> {
   await page.waitForFunction(
     (selector) =>
@@ -202,7 +202,7 @@ async function openedLate(page: Page): Promise<void> {
   await expect(page.locator(HERO)).toHaveCSS('opacity', '1');
 }
 
-/** When the load event was, how many frames later the opening was there, its delay, and when it begins, in milliseconds of the page's clock. */
+/** Returns the time of the load event, the frames until the opening, its delay and its start, in milliseconds of the page's clock. */
 async function opening(page: Page): Promise<Record<'loaded' | 'frames' | 'delay' | 'begins', number>> {
   await page.waitForFunction(() => typeof window.opening[0]?.startTime === 'number');
   return page.evaluate(() => {

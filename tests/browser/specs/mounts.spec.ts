@@ -1,6 +1,6 @@
 /**
- * The same page under a tenant's host, prefix and aliases: the words are the same, links stay where the visitor is,
- * and every address names the one canonical. All of that is in the markup, so scripts are off, which is quicker.
+ * A page under its tenant's host, prefix and aliases: the text is the same, links stay in the mount of the visitor, and
+ * every address names the canonical one. All of this is in the HTML, so scripts are off, which is faster.
  */
 import type { Page } from '@playwright/test';
 import { layOutAll } from '../support/layout.ts';
@@ -10,7 +10,7 @@ import { expect, test } from '../support/test.ts';
 
 test.use({ javaScriptEnabled: false });
 
-/** Pages that have more than one address. */
+/** Pages with more than one address. */
 const mounted = canonicalPages
   .map((route) => ({
     route,
@@ -20,7 +20,7 @@ const mounted = canonicalPages
   }))
   .filter(({ others }) => others.length > 0);
 
-test('every address belongs to a page with a canonical one', () => {
+test('every address belongs to a page with a canonical address', () => {
   const covered = mounted.reduce((sum, { others }) => sum + others.length, canonicalPages.length);
   expect(mounted).not.toEqual([]);
   expect(covered).toBe(pages.length);
@@ -42,13 +42,13 @@ for (const { route, others } of mounted.filter(({ route }) => samples.includes(r
   });
 }
 
-/** The words of a page, as they stand there. */
+/** Returns the text of a page. */
 async function shown(page: Page): Promise<string> {
   await layOutAll(page);
   return page.getByRole('main').innerText();
 }
 
-/** Links to the page's own tenant that leave the mount that the visitor is in. */
+/** Returns links to the page's own tenant that leave the mount. */
 async function strays(page: Page, route: Route): Promise<string[]> {
   const links = await page
     .locator('a[href]')
@@ -61,7 +61,7 @@ async function strays(page: Page, route: Route): Promise<string[]> {
   });
 }
 
-/** The mount that a page belongs to: that of its tenant's landing pages which lies nearest above it. */
+/** Returns the mount of a page: the nearest landing page of its tenant above the page. */
 function mountOf({ tenant, host, path }: Route): string {
   const roots = pages
     .filter((page) => page.tenant === tenant && page.host === host && page.file.endsWith('/pages/index.md'))

@@ -1,4 +1,4 @@
-/** What is far below the view is laid out once it comes near, so that a slow phone shows a page sooner. */
+/** Content far below the view is laid out when it comes near, so that a slow phone shows a page sooner. */
 import { expect, test } from '../support/test.ts';
 
 test.beforeEach(async ({ page }) => {
@@ -14,7 +14,7 @@ test('the end of a long page is laid out when it comes near', async ({ page }) =
   await expect.poll(isLaidOut).toBe(true);
 });
 
-// Scrolled to smoothly, a place moves while what lies before it is laid out, and the browser stops short of it.
+// During smooth scrolling, the layout of earlier content moves the target, and the browser stops too early.
 for (const part of ['main', 'contentinfo'] as const) {
   test(`focus far down is in view: the last link of ${part}`, async ({ page }) => {
     const last = page.getByRole(part).getByRole('link').last();
@@ -24,11 +24,11 @@ for (const part of ['main', 'contentinfo'] as const) {
   });
 }
 
-test('a link to a place far down leads there', async ({ page }) => {
+test('a link to a place far down scrolls to it', async ({ page }) => {
   const link = page.getByRole('main').locator('a[href*="#"]').first();
   const { hash } = new URL((await link.getAttribute('href')) ?? '', page.url());
   await link.click();
-  // As far from the top as `scroll-padding` wants it: below the header.
+  // The distance of `scroll-padding` from the top: below the header.
   const offset = () =>
     page.locator(hash).evaluate((place) => {
       const wanted = Number.parseFloat(getComputedStyle(document.documentElement).scrollPaddingBlockStart);

@@ -1,4 +1,4 @@
-/** Addresses that lead nowhere: the status, no indexing, the right words, and a way back. */
+/** Missing pages: the status, no indexing, the right text, and a link back. */
 import type { Page } from '@playwright/test';
 import { expectNoViolations } from '../support/axe.ts';
 import { sidewaysOverflow } from '../support/layout.ts';
@@ -6,7 +6,7 @@ import { address, canonicalPages } from '../support/routes.ts';
 import { loaded, visit } from '../support/settle.ts';
 import { expect, test, type Watch } from '../support/test.ts';
 
-// The browser reports the status, and the page logs the missing path: both are meant to be.
+// The browser reports the status, and the page logs the missing path: both are intended.
 test.use({ tolerated: /status (of )?404|^console \w+: .*(no-such|\/projects\/after)/ });
 
 const PAGE = {
@@ -20,7 +20,7 @@ const STUDIO = [
   { path: '/no-such-page', ...PAGE },
   { path: '/about/no-such-page', ...PAGE },
   { path: '/portfolio/no-such-slug', ...PAGE },
-  // Linked from the projects page, and known to be missing.
+  // The projects page links to this path, which is known to be missing.
   { path: '/projects/after', ...PAGE },
   {
     path: '/blog/no-such-post',
@@ -33,7 +33,7 @@ const STUDIO = [
   { path: '/labs/no-such-project', title: 'Project not found', text: '', back: 'Back to Labs', to: '/labs' },
 ];
 
-/** Opens a missing page and checks what all of them share. */
+/** Opens a missing page and checks what all missing pages share. */
 async function expectMissing(page: Page, watch: Watch, url: string): Promise<void> {
   const response = await page.goto(url);
   expect(response?.status()).toBe(404);
@@ -49,7 +49,7 @@ for (const { path, title, text, back, to } of STUDIO) {
     await expectMissing(page, watch, new URL(path, baseURL).href);
     const main = page.getByRole('main');
     await expect(main.getByRole('heading', { level: 1 })).toHaveText(title);
-    // Typographic or straight, an apostrophe is an apostrophe.
+    // Accepts typographic and straight apostrophes.
     expect((await main.innerText()).replaceAll("'", '’')).toContain(text);
     if (title === PAGE.title) await expect(main).toContainText('404');
     await main.getByRole('link', { name: back }).click();
@@ -57,7 +57,7 @@ for (const { path, title, text, back, to } of STUDIO) {
   });
 }
 
-// Each tenant speaks for itself: its landing page stands for all of its mounts.
+// Each tenant has its own 404 page: its landing page represents all of its mounts.
 for (const route of landingPages()) {
   const url = `${address(route).replace(/\/$/, '')}/no-such-page`;
   test(new URL(url).host.replace(/:.*/, '') + new URL(url).pathname, async ({ page, watch }) => {
@@ -68,7 +68,7 @@ for (const route of landingPages()) {
 }
 
 for (const colorScheme of ['light', 'dark'] as const) {
-  test(`it is accessible (${colorScheme})`, async ({ page }) => {
+  test(`the 404 page is accessible (${colorScheme})`, async ({ page }) => {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
     await page.setViewportSize({ width: 360, height: 800 });
     await visit(page, '/no-such-page');
@@ -80,14 +80,14 @@ for (const colorScheme of ['light', 'dark'] as const) {
 test.describe('without JavaScript', () => {
   test.use({ javaScriptEnabled: false });
 
-  test('the words and the way back are there', async ({ page }) => {
+  test('the text and the link back are shown', async ({ page }) => {
     await page.goto('/blog/no-such-post');
     await expect(page.getByRole('heading', { level: 1 })).toHaveText('Post not found');
     await expect(page.getByRole('link', { name: 'Back to Blog' })).toBeVisible();
   });
 });
 
-/** The shortest canonical path of each tenant. */
+/** Returns the shortest canonical path of each tenant. */
 function landingPages() {
   const tenants = new Map<string, (typeof canonicalPages)[number]>();
   for (const route of canonicalPages) {

@@ -1,7 +1,6 @@
 /**
- * Every page on a phone by day: accessible, still, contained, light in fonts, and described in its head; one page of
- * each kind by night, on a desk and at three widths, too. What the browser complains about meanwhile fails the test as
- * well (support/test.ts).
+ * Every page on a phone by day: accessibility, layout shifts, overflow, size of fonts, and metadata. One page of each
+ * kind also by night, on a desktop and at three widths. Messages of the browser fail the test, too (support/test.ts).
  */
 import { expectNoViolations } from '../support/axe.ts';
 import { holdFonts, recordFonts } from '../support/fonts.ts';
@@ -17,7 +16,7 @@ const SCHEMES = ['light', 'dark'] as const;
 
 /** Bytes of fonts that a page may wait for. */
 const FONTS_MOST = 20_480;
-/** Whole sentences in italics, as quotes have them, are no part of a first view and come on top. */
+/** Complete sentences in italics, as in quotes, are not in the first view and do not count. */
 const FONTS_LATER = /-italic\.more\./;
 
 test('there are pages', () => {
@@ -40,9 +39,9 @@ for (const route of canonicalPages) {
     expect.soft(shifts, 'layout shifts').toEqual([]);
     await releaseFonts();
     await stillness(page);
-    // A font that comes late is kept for the next page (font-display: optional), so it may not move anything either.
+    // A late font is stored for the next page (font-display: optional), so it must not move anything either.
     expect.soft(await layoutShifts(page), 'layout shifts once the fonts are there').toEqual(shifts);
-    // Of its theme's fonts it fetched the files that its own characters need, and no others.
+    // The page loaded only the theme's fonts that its characters need.
     expect.soft(fonts.size, 'fonts').toBeGreaterThanOrEqual(2);
     const waitedFor = [...fonts].filter(([name]) => !FONTS_LATER.test(name)).map(([, bytes]) => bytes);
     expect
@@ -53,7 +52,7 @@ for (const route of canonicalPages) {
       .toBeLessThanOrEqual(FONTS_MOST);
 
     if (isSample) {
-      // From here on with the fonts that nearly every visitor sees, on a desk and in the evening.
+      // From here on with loaded fonts, on a desktop and by night.
       await page.emulateMedia({ colorScheme: 'dark' });
       await page.setViewportSize({ width: 1280, height: HEIGHT });
       await arrive(page, url);
@@ -68,7 +67,7 @@ for (const route of canonicalPages) {
     expect.soft(await unseenText(page, 'main'), 'unseen text').toEqual([]);
     expect.soft(await context.cookies(), 'cookies').toEqual([]);
 
-    // With motion reduced nothing may be under way while axe looks at colours.
+    // With reduced motion, no animation is in progress while axe checks colours.
     await page.emulateMedia({ reducedMotion: 'reduce' });
     for (const width of isSample ? WIDTHS : WIDTHS.slice(0, 1)) {
       await page.setViewportSize({ width, height: HEIGHT });
@@ -79,7 +78,7 @@ for (const route of canonicalPages) {
         await expectNoViolations(page, `${width} px, ${colorScheme}`);
       }
     }
-    // The narrowest screen that WCAG's reflow knows.
+    // The narrowest screen of WCAG's reflow criterion.
     await page.setViewportSize({ width: 320, height: HEIGHT });
     expect.soft(await sidewaysOverflow(page), 'sideways scrolling at 320 px').toEqual([]);
   });

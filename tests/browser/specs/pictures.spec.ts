@@ -1,4 +1,4 @@
-/** Pictures that come late: nothing moves when they do, and their colour stands in their place until then. */
+/** Late images: they cause no layout shift, and their main colour is shown until then. */
 import type { ChildProcess } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -19,7 +19,7 @@ let folder: string;
 let origin: string;
 let server: ChildProcess;
 
-/** A PNG of red and a little noise, so that it is worth being made smaller. */
+/** Makes a PNG of red with a little noise, so that smaller sizes are worth it. */
 function picture(): Buffer {
   const chunk = (kind: string, data: Buffer) => {
     const body = Buffer.concat([Buffer.from(kind), data]);
@@ -68,14 +68,14 @@ test.afterAll(async () => {
 });
 
 for (const width of [360, 1280]) {
-  test(`pictures that come late move nothing at ${width} px`, async ({ page }) => {
+  test(`late images cause no layout shift at ${width} px`, async ({ page }) => {
     await page.setViewportSize({ width, height: 900 });
     const release = await holdBack(page, /\/assets\/wall\./);
     await recordLayoutShifts(page);
     await page.goto(`${origin}/corner`, { waitUntil: 'domcontentloaded' });
     const first = page.getByRole('img', { name: 'A red wall' });
     const box = await first.boundingBox();
-    // Three quarters of its width, before a byte of it is there.
+    // Three quarters of its width, before its first byte.
     expect((box?.height ?? 0) / (box?.width ?? 1)).toBeCloseTo(HEIGHT / WIDTH, 2);
     expect(await first.evaluate((image: HTMLImageElement) => image.naturalWidth)).toBe(0);
     await expect(first).toHaveCSS('background-color', /rgb\(20\d, 30, 4\d\)/);
@@ -87,7 +87,7 @@ for (const width of [360, 1280]) {
         .poll(() => image.evaluate((image: HTMLImageElement) => image.complete && image.naturalWidth > 0))
         .toBe(true);
     }
-    // What moved is told with the frame after it.
+    // Shifts are reported with the next frame.
     await page.evaluate(
       () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))),
     );

@@ -1,9 +1,9 @@
-/** When an island comes to life, by each of the policies that its `client` can name. */
+/** The time of an island's hydration, by each value of `client`. */
 import type { Page } from '@playwright/test';
 import { living, pointAt, visit } from '../support/settle.ts';
 import { expect, test } from '../support/test.ts';
 
-/** A page in which the header's markup comes once more, as an island of its own, so many pixels below the top. */
+/** Opens a page with a second copy of the header's HTML as an island, `below` pixels under the view. */
 async function withIsland(page: Page, attributes: Record<string, string>, below = 0): Promise<void> {
   await visit(page, '/about');
   await page.evaluate(
@@ -26,10 +26,10 @@ async function withIsland(page: Page, attributes: Record<string, string>, below 
 }
 
 for (const client of ['load', 'idle', 'visible']) {
-  test(`${client}: by itself`, async ({ page }) => {
+  test(`${client}: without an interaction`, async ({ page }) => {
     await withIsland(page, { client });
     await expect(page.locator('#copy')).toHaveAttribute('data-state', 'ready');
-    // The page's own still waits.
+    // The page's own island still waits.
     await expect(page.locator('row-island[name="Consent"]')).not.toHaveAttribute('data-state');
   });
 }
@@ -53,28 +53,28 @@ test('media: as soon as the query holds', async ({ page }) => {
   await expect(island).toHaveAttribute('data-state', 'ready');
 });
 
-test('interaction: also by what has its name elsewhere', async ({ page }) => {
+test('interaction: also by an element elsewhere that names the island', async ({ page }) => {
   await visit(page, '/about');
   await page.getByRole('contentinfo').getByRole('button').focus();
   await living(page, 'Consent');
   await expect(page.locator('row-island[name="Header"]')).not.toHaveAttribute('data-state');
 });
 
-test('interaction: by a pointer that moves, not by one that rests', async ({ page }) => {
+test('interaction: by a moving pointer, and not by a resting one', async ({ page }) => {
   await visit(page, '/about');
   const header = page.locator('row-island[name="Header"]');
   const logo = header.locator('.header-logo');
-  // As a browser says it of a page that it shows under the pointer, which it does on a screen only.
+  // A browser sends this event for a page that it shows under the pointer, on a real screen only.
   await logo.dispatchEvent('pointermove', { movementX: 0, movementY: 0 });
   await expect(header).not.toHaveAttribute('data-state');
   await pointAt(logo);
   await living(page, 'Header');
 });
 
-test.describe('a policy that is none', () => {
+test.describe('an unknown value', () => {
   test.use({ tolerated: /no policy `often`/ });
 
-  test('is told to the console, and the markup stays', async ({ page, watch }) => {
+  test('is logged, and the HTML stays', async ({ page, watch }) => {
     await withIsland(page, { client: 'often' });
     await expect(page.locator('#copy')).toHaveAttribute('data-state', 'failed');
     await expect(page.locator('#copy .header-logo')).toBeVisible();

@@ -1,4 +1,4 @@
-/** The toast, by way of the home page's form, which is connected to nothing and says so. */
+/** The toast of the home page's form, which is connected to no server and says so. */
 import type { Locator, Page } from '@playwright/test';
 import { expectNoViolations } from '../support/axe.ts';
 import { stillness, visit } from '../support/settle.ts';
@@ -26,7 +26,7 @@ function parts(page: Page): Parts {
   };
 }
 
-/** The home page with a toast on it, and a clock that only the test moves. */
+/** Opens the home page with a toast, and a clock that only the test moves. */
 async function withToast(page: Page): Promise<Parts> {
   await page.clock.install({ time: NOON });
   await visit(page, '/');
@@ -34,7 +34,7 @@ async function withToast(page: Page): Promise<Parts> {
   const found = parts(page);
   await found.button.click();
   await expect(found.toast).toBeVisible();
-  // Away from where the toast is, which would keep it.
+  // Away from the toast, since the pointer would keep it.
   await page.mouse.move(1, 1);
   return found;
 }
@@ -54,7 +54,7 @@ for (const width of [360, 768, 1280]) {
   });
 }
 
-test('the button sends nothing, keeps what was typed, and a toast says so', async ({ page, watch }) => {
+test('the button sends nothing and keeps typed text, and a toast says so', async ({ page, watch }) => {
   await visit(page, '/');
   const { form, button, toast } = parts(page);
   const typed = {
@@ -117,14 +117,14 @@ test('it waits while it has the focus', async ({ page }) => {
   await expect(toast).toHaveCount(0);
 });
 
-test('there is one at most', async ({ page }) => {
+test('at most one is shown', async ({ page }) => {
   const { button, toast } = await withToast(page);
   await button.click();
   await button.click();
   await expect(toast).toHaveCount(1);
 });
 
-test('F8 goes to it, and Escape dismisses it', async ({ page }) => {
+test('F8 moves the focus to it, and Escape dismisses it', async ({ page }) => {
   const { toast, region } = await withToast(page);
   await page.keyboard.press('F8');
   await expect(region.getByRole('list')).toBeFocused();
@@ -158,10 +158,10 @@ for (const { distance, left } of [
 }
 
 for (const colorScheme of ['light', 'dark'] as const) {
-  test(`shown, it is accessible (${colorScheme})`, async ({ page }) => {
+  test(`it is accessible (${colorScheme})`, async ({ page }) => {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
     const { toast } = await withToast(page);
-    // axe needs a clock that runs; a toast under the pointer stays all the same.
+    // axe needs a running clock; a toast under the pointer stays.
     await toast.hover();
     await page.clock.resume();
     await stillness(page);

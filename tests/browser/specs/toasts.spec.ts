@@ -1,6 +1,6 @@
 /**
- * The bus that islands send toasts over, with everything that an island may ask of it. The development build keeps the
- * names of what its modules export, and so the test can reach the page's one bus as an island does.
+ * The bus of toasts with all its functions. The development build keeps the export names of its modules, so the test
+ * can use the page's bus as an island does.
  */
 import type { Page } from '@playwright/test';
 import { developmentSite } from '../support/environment.ts';
@@ -12,7 +12,7 @@ const REMOVAL_DELAY = 1_000_000;
 const NOON = Date.parse('2025-08-20T12:00:00Z');
 const NO_ACTION = /^the action of toast `Saved` has an empty `(label|altText)`/;
 
-/** What the test asks of `ui/shared/toast.ts`. */
+/** The parts of `ui/shared/toast.ts` that the test uses. */
 interface Bus {
   toast: (options: object) => { update: (options: object) => void; dismiss: () => void };
   current: () => { title: string; open: boolean }[];
@@ -27,7 +27,7 @@ declare global {
 
 test.use({ tolerated: /React DevTools|the action of toast/ });
 
-/** A page whose bus is `window.bus`, and a clock that only the test moves. */
+/** Opens a page whose bus is `window.bus`, with a clock that only the test moves. */
 async function withBus(page: Page) {
   const scripts: string[] = [];
   page.on('request', (request) => scripts.push(...(request.url().match(/.*\/chunk\.\w+\.js$/) ?? [])));
@@ -45,7 +45,7 @@ async function withBus(page: Page) {
   return page.getByRole('region', { name: 'F8' }).getByRole('listitem');
 }
 
-test('the newest takes the place of the one before', async ({ page }) => {
+test('the newest toast replaces the one before', async ({ page }) => {
   const toast = await withBus(page);
   await page.evaluate(() => window.bus.toast({ title: 'First' }));
   await expect(toast).toContainText(['First']);
@@ -59,7 +59,7 @@ test('the newest takes the place of the one before', async ({ page }) => {
   expect(await page.evaluate(() => window.bus.current().map(({ title }) => title))).toEqual(['Third']);
 });
 
-test('one is changed, dismissed, and forgotten 1,000,000 ms later', async ({ page }) => {
+test('a toast is changed, dismissed, and removed 1,000,000 ms later', async ({ page }) => {
   const toast = await withBus(page);
   await page.evaluate(() => {
     window.handle = window.bus.toast({ title: 'Saving', duration: Number.POSITIVE_INFINITY });
@@ -80,7 +80,7 @@ test('one is changed, dismissed, and forgotten 1,000,000 ms later', async ({ pag
   expect(await kept()).toEqual([]);
 });
 
-test('a destructive one looks the part', async ({ page }) => {
+test('a destructive toast has its own look', async ({ page }) => {
   const toast = await withBus(page);
   const edges: string[] = [];
   for (const variant of ['default', 'destructive']) {
@@ -95,7 +95,7 @@ for (const [name, action] of [
   ['label', { label: ' ', altText: 'Undo in the settings' }],
   ['alternative text', { label: 'Undo', altText: '' }],
 ] as const) {
-  test(`an action with an empty ${name} is an error in the console, and left out`, async ({ page }) => {
+  test(`an action with an empty ${name} is logged as an error and left out`, async ({ page }) => {
     const errors: string[] = [];
     page.on('console', (message) => message.type() === 'error' && errors.push(message.text()));
     const toast = await withBus(page);

@@ -1,4 +1,4 @@
-/** A page that a translator or an extension has changed before its islands live: no press and no typed text is lost. */
+/** Pages that a translator or an extension has changed before hydration: no press and no typed text is lost. */
 import type { Locator, Page } from '@playwright/test';
 import { holdBack, holdReact } from '../support/hold.ts';
 import { living, turnToIslands, visit } from '../support/settle.ts';
@@ -6,10 +6,10 @@ import { expect, test } from '../support/test.ts';
 
 const REACT = /\/runtime\.\w+\.js$/;
 
-// React says that it rendered an island anew.
+// React reports that it rendered an island again.
 test.use({ tolerated: /did not match its markup/ });
 
-/** Does what browsers' translators do: each text moves into `<font><font>`. */
+/** Changes the page as browsers' translators do: each text moves into `<font><font>`. */
 async function translate(page: Page): Promise<void> {
   await page.evaluate(() => {
     const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
@@ -45,7 +45,7 @@ for (const [by, { begin, end }] of Object.entries(PRESSES)) {
   test.describe(`a press by ${by} on a translated menu counts once`, () => {
     test.use({ viewport: { width: 360, height: 740 } });
 
-    /** The menu's button, with the pointer and the focus on it. */
+    /** Returns the menu's button, with the pointer and the focus on it. */
     async function translatedMenu(page: Page) {
       await visit(page, '/about');
       await translate(page);
@@ -55,7 +55,7 @@ for (const [by, { begin, end }] of Object.entries(PRESSES)) {
       return button;
     }
 
-    /** The menu is open, and the next press closes it: nothing presses it again. */
+    /** Checks that the menu is open, and that the next press closes it: no press is repeated. */
     async function isPressedOnce(page: Page, button: Locator) {
       await living(page, 'Header');
       await expect(button).toHaveAttribute('aria-expanded', 'true');
@@ -63,7 +63,7 @@ for (const [by, { begin, end }] of Object.entries(PRESSES)) {
       await expect(button).toHaveAttribute('aria-expanded', 'false');
     }
 
-    test('that begins before its script is there and ends after', async ({ page }) => {
+    test('that begins before its script arrives and ends after', async ({ page }) => {
       const release = await holdBack(page, REACT);
       const button = await translatedMenu(page);
       await begin(page);
@@ -74,7 +74,7 @@ for (const [by, { begin, end }] of Object.entries(PRESSES)) {
       await isPressedOnce(page, button);
     });
 
-    test('that begins before its script is there and ends while it hydrates', async ({ page }) => {
+    test('that begins before its script arrives and ends during hydration', async ({ page }) => {
       const release = await holdBack(page, REACT);
       const react = await holdReact(page);
       const button = await translatedMenu(page);
@@ -86,7 +86,7 @@ for (const [by, { begin, end }] of Object.entries(PRESSES)) {
       await isPressedOnce(page, button);
     });
 
-    test('that begins while it hydrates and ends after', async ({ page }) => {
+    test('that begins during hydration and ends after', async ({ page }) => {
       const react = await holdReact(page);
       const button = await translatedMenu(page);
       await turnToIslands(page);
@@ -98,7 +98,7 @@ for (const [by, { begin, end }] of Object.entries(PRESSES)) {
       await isPressedOnce(page, button);
     });
 
-    test('that begins and ends while it hydrates', async ({ page }) => {
+    test('that begins and ends during hydration', async ({ page }) => {
       const react = await holdReact(page);
       const button = await translatedMenu(page);
       await turnToIslands(page);
@@ -109,7 +109,7 @@ for (const [by, { begin, end }] of Object.entries(PRESSES)) {
       await isPressedOnce(page, button);
     });
 
-    test('that begins and ends once it lives', async ({ page }) => {
+    test('that begins and ends after hydration', async ({ page }) => {
       const button = await translatedMenu(page);
       await turnToIslands(page);
       await living(page, 'Header');
@@ -120,7 +120,7 @@ for (const [by, { begin, end }] of Object.entries(PRESSES)) {
   });
 }
 
-test('the enter key on a translated menu counts once while it hydrates', async ({ page }) => {
+test('the Enter key on a translated menu counts once during hydration', async ({ page }) => {
   await page.setViewportSize({ width: 360, height: 740 });
   const react = await holdReact(page);
   await visit(page, '/about');
@@ -134,7 +134,7 @@ test('the enter key on a translated menu counts once while it hydrates', async (
   await expect(button).toHaveAttribute('aria-expanded', 'true');
 });
 
-test('a field that is pressed while it hydrates takes what is typed then', async ({ page }) => {
+test('a field that is pressed during hydration takes the typed text', async ({ page }) => {
   const react = await holdReact(page);
   await visit(page, '/contact');
   await translate(page);
@@ -149,7 +149,7 @@ test('a field that is pressed while it hydrates takes what is typed then', async
   await expect(field).toHaveValue('Ada L.');
 });
 
-test('a press that ends beside the control where it began is none', async ({ page }) => {
+test('a press that ends beside its control does not count', async ({ page }) => {
   const release = await holdBack(page, REACT);
   await visit(page, '/');
   await translate(page);
@@ -164,7 +164,7 @@ test('a press that ends beside the control where it began is none', async ({ pag
   await expect(notice).toBeVisible();
 });
 
-test('a translated form keeps what was typed before and while its script comes', async ({ page }) => {
+test('a translated form keeps text typed before and during loading', async ({ page }) => {
   const release = await holdBack(page, REACT);
   await visit(page, '/contact');
   await translate(page);
@@ -181,7 +181,7 @@ test('a translated form keeps what was typed before and while its script comes',
   await expect(message).toHaveValue('Two words more');
 });
 
-test('neither skip link nor notices are on paper', async ({ page }) => {
+test('skip link and notices are not printed', async ({ page }) => {
   await visit(page, '/');
   await page.emulateMedia({ media: 'print' });
   for (const part of ['.skip-link', '.consent']) await expect(page.locator(part)).toBeHidden();

@@ -1,6 +1,6 @@
 /**
- * What a screen reader is told, part by part, while the keyboard alone is used: the accessibility tree of the header,
- * the menu, both forms, the toast and the consent notice.
+ * The information for a screen reader during keyboard use: the accessibility tree of the header, the menu, both forms,
+ * the toast and the consent notice.
  */
 import type { Locator, Page } from '@playwright/test';
 import { catchMail, handedOver } from '../support/mail.ts';
@@ -143,7 +143,7 @@ test('the inquiry form, its errors and its message', async ({ page }) => {
         - button "Copy the message"
         - link "Open the mail program again"
   `);
-  // The live region is there before its words, or these might go unheard.
+  // The live region exists before its text; otherwise the text might not be announced.
   await expect(panel.getByRole('status')).toBeVisible();
   await tabTo(page, panel.getByRole('button', { name: 'Copy the message' }));
   await page.keyboard.press('Enter');

@@ -1,6 +1,6 @@
 /**
- * WCAG 2.0 to 2.2, levels A and AA, as far as axe can judge. axe-core is put into the page once and asked as often as
- * needed: Playwright's evaluation is not subject to the page's policy, and the page itself stays as it was served.
+ * WCAG 2.0 to 2.2, levels A and AA, as far as axe can check. axe-core is injected into the page once: Playwright's
+ * evaluation ignores the page's policy, and the page itself stays unchanged.
  */
 import { expect, type Page } from '@playwright/test';
 import axe from 'axe-core';
@@ -13,7 +13,7 @@ declare global {
   }
 }
 
-/** `state` says in which state the page is being judged. */
+/** `state` names the state of the page in messages. */
 export async function expectNoViolations(page: Page, state: string): Promise<void> {
   if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(axe.source);
   const { judged, found } = await page.evaluate(async (tags) => {

@@ -1,10 +1,10 @@
-/** Watching what a page does with an event, before the browser does its own part. */
+/** Observes how a page handles an event, before the browser's default action. */
 import type { Page } from '@playwright/test';
 
 /**
- * Watches for the next event of a type, and calls it off itself: what a browser does with it is the browser's
- * business, and some cannot. To be awaited before the event is caused, since a key that is pressed at once overtakes a
- * listener that is still being added. What comes back tells, once the event was, whether the page had called it off.
+ * Watches for the next event of a type, and prevents its default action, which some browsers cannot do. Await this
+ * function before causing the event; otherwise a key press may come before the listener. The returned function says,
+ * after the event, whether the page had prevented the default action.
  */
 export async function watchNext(page: Page, type: 'click' | 'submit'): Promise<() => Promise<boolean>> {
   const next = await page.evaluateHandle((type) => {
@@ -15,7 +15,7 @@ export async function watchNext(page: Page, type: 'click' | 'submit'): Promise<(
       };
       addEventListener(type, watch, { once: true });
     });
-    // Inside an object, for a promise would be waited for here.
+    // In an object, since a promise would be awaited here.
     return { prevented };
   }, type);
   return () => next.evaluate(({ prevented }) => prevented);

@@ -1,11 +1,11 @@
 /**
- * Web fonts: which of them a page fetches, and that they arrive when the test says so. Whether they beat the first paint
- * must not be a matter of luck.
+ * Web fonts: the fonts that a page loads, and their arrival at a chosen time. Their order relative to the first paint
+ * must not be random.
  */
 import type { Page } from '@playwright/test';
 import { holdBack } from './hold.ts';
 
-/** Holds back every font of the page until the function it returns is called. Call before the page is opened. */
+/** Holds back every font of the page until the returned function is called. Call before opening the page. */
 export async function holdFonts(page: Page): Promise<() => Promise<void>> {
   const release = await holdBack(page, /\.woff2$/);
   return async () => {
@@ -14,7 +14,7 @@ export async function holdFonts(page: Page): Promise<() => Promise<void>> {
   };
 }
 
-/** The fonts that the page has fetched so far: file names, and their bytes as sent. Call before the page is opened. */
+/** Returns the loaded fonts: file names, and their bytes as sent. Call before opening the page. */
 export function recordFonts(page: Page): ReadonlyMap<string, number> {
   const fonts = new Map<string, number>();
   page.on('response', (response) => {

@@ -1,4 +1,4 @@
-/** What the browser paints, frame by frame: for what must never be seen, not even for a moment. */
+/** Records painted frames, for content that must never be visible, not even in one frame. */
 import type { Page } from '@playwright/test';
 
 declare global {
@@ -7,7 +7,7 @@ declare global {
   }
 }
 
-/** From now on keeps the opacity that an element has in each frame, in `window.opacities`. */
+/** Records the opacity of an element in each frame, in `window.opacities`. */
 export async function catchFrames(page: Page, selector: string): Promise<void> {
   await page.evaluate((selector) => {
     const element = document.querySelector(selector);
@@ -21,7 +21,7 @@ export async function catchFrames(page: Page, selector: string): Promise<void> {
   }, selector);
 }
 
-/** A few frames pass: enough for observers and styles to have followed. */
+/** Waits for a few frames, so that observers and styles are up to date. */
 export async function settleFrames(page: Page): Promise<void> {
   await page.evaluate(async () => {
     for (let frame = 0; frame < 4; frame += 1) await new Promise((done) => requestAnimationFrame(done));

@@ -1,13 +1,13 @@
-/** Files that arrive when the test says so: which of two things is first must not be a matter of luck. */
+/** Delays files until the test releases them, so that the order of two events is not random. */
 import type { Page } from '@playwright/test';
 
-/** The loader as it stands in a page. */
+/** The loader in a page. */
 const INLINE = /(<script type="module" blocking="render")>(.*?)<\/script>/s;
 
-/** Where it comes from once it is taken out of the page. */
+/** The address of the loader after its removal from the page. */
 const LOADER = '/assets/loader.js';
 
-/** Holds back every file whose URL matches until the function it returns is called. Call before the page is opened. */
+/** Holds back every file whose URL matches until the returned function is called. Call before opening the page. */
 export async function holdBack(page: Page, files: RegExp): Promise<() => void> {
   let release = () => {};
   const released = new Promise<void>((done) => {
@@ -21,8 +21,8 @@ export async function holdBack(page: Page, files: RegExp): Promise<() => void> {
 }
 
 /**
- * Takes the loader out of every page that is opened, so that it is a file, and holds that back until the function it
- * returns is called: with `true` it arrives, with `false` it fails. Call before the page is opened.
+ * Replaces the inline loader of every opened page by a file, and holds this file back until the returned function is
+ * called: with `true` it arrives, with `false` it fails. Call before opening the page.
  */
 export async function holdLoader(page: Page): Promise<(arrives?: boolean) => void> {
   let release = (_arrives?: boolean) => {};
@@ -45,8 +45,8 @@ export async function holdLoader(page: Page): Promise<(arrives?: boolean) => voi
 }
 
 /**
- * Holds back the tasks in which React hydrates, so that a test can act between an island's start and its life. Call
- * before the page is opened. `held` waits until there is such a task, `release` lets all run.
+ * Holds back the tasks in which React hydrates, so that a test can act between the start and the hydration of an
+ * island. Call before opening the page. `held` waits for such a task, and `release` runs all.
  */
 export async function holdReact(page: Page): Promise<{ held(): Promise<void>; release(): Promise<void> }> {
   await page.addInitScript(() => {

@@ -1,9 +1,9 @@
-/** What a page's layout can get wrong by itself: shifting, sideways scrolling, text that nobody sees. */
+/** Checks of the layout: shifts, sideways scrolling, invisible text. */
 import type { Page } from '@playwright/test';
 
-/** A movement that no input of the visitor explains. */
+/** A movement that was not caused by an input of the visitor. */
 export interface Shift {
-  /** Share of the screen, as the Layout Instability specification reckons it. */
+  /** The share of the screen, as defined by the Layout Instability specification. */
   value: number;
   /** The elements that moved. */
   moved: string;
@@ -15,10 +15,10 @@ declare global {
   }
 }
 
-/** Call before the page is opened. */
+/** Records layout shifts. Call before opening the page. */
 export async function recordLayoutShifts(page: Page): Promise<void> {
   await page.addInitScript(() => {
-    // What TypeScript's library does not declare yet.
+    // Not declared in TypeScript's library yet.
     interface LayoutShift extends PerformanceEntry {
       value: number;
       hadRecentInput: boolean;
@@ -39,12 +39,12 @@ export async function recordLayoutShifts(page: Page): Promise<void> {
   });
 }
 
-/** The shifts so far. */
+/** Returns the shifts so far. */
 export async function layoutShifts(page: Page): Promise<Shift[]> {
   return page.evaluate(() => window.layoutShifts);
 }
 
-/** Has a page lay out all that it has, as if all of it were near what is shown. Else `innerText`, for one, leaves out what is far. */
+/** Lays out the complete page, as if all of it were near the view. Otherwise `innerText`, for one, leaves out distant text. */
 export async function layOutAll(page: Page): Promise<void> {
   await page.evaluate(() => {
     const sheet = new CSSStyleSheet();
@@ -54,8 +54,8 @@ export async function layOutAll(page: Page): Promise<void> {
 }
 
 /**
- * Elements that stick out of the page sideways; empty where nothing scrolls. Of what is laid out only near the view a
- * browser cuts off what sticks out, so everything is laid out from here on.
+ * Returns elements that extend beyond the page sideways. A browser clips such elements far below the view, so this lays
+ * out the complete page first.
  */
 export async function sidewaysOverflow(page: Page): Promise<string[]> {
   await layOutAll(page);
@@ -71,7 +71,7 @@ export async function sidewaysOverflow(page: Page): Promise<string[]> {
   });
 }
 
-/** Pieces of text within `selector` that are there and cannot be seen, though nothing says that they are hidden. */
+/** Returns texts within `selector` that are invisible without being hidden on purpose. */
 export async function unseenText(page: Page, selector: string): Promise<string[]> {
   return page.evaluate((selector) => {
     const aside =
@@ -91,7 +91,7 @@ export async function unseenText(page: Page, selector: string): Promise<string[]
   }, selector);
 }
 
-/** Links within `selector` that cannot be brought to the screen and hit with a pointer there. */
+/** Returns links within `selector` that cannot be scrolled into view and clicked. */
 export async function unreachableLinks(page: Page, selector: string): Promise<string[]> {
   return page.evaluate((selector) => {
     const reachable = (link: Element) => {

@@ -1,4 +1,4 @@
-/** The visitor's mail program, as far as a page can tell: a `mailto:` URL that is opened. */
+/** The visitor's mail program, as far as a page can use it: opened `mailto:` URLs. */
 import type { Page } from '@playwright/test';
 
 declare global {
@@ -13,27 +13,27 @@ export interface Mail {
   body: string;
 }
 
-/** Call before the page is opened. No program of the machine that runs the tests is started. */
+/** Records opened `mailto:` URLs, and starts no mail program. Call before opening the page. */
 export async function catchMail(page: Page): Promise<void> {
   await page.addInitScript(() => {
     window.handedOver = [];
     navigation.addEventListener('navigate', (event) => {
       const { url } = event.destination;
       if (!url.startsWith('mailto:')) return;
-      // Browsers open a program only in answer to something that the visitor did.
+      // Browsers open a program only after an action of the visitor.
       window.handedOver.push({ url, allowed: navigator.userActivation.isActive });
       event.preventDefault();
     });
   });
 }
 
-/** What was handed over so far. */
+/** Returns the messages so far. */
 export async function handedOver(page: Page): Promise<Mail[]> {
   const mails = await page.evaluate(() => window.handedOver);
   return mails.filter(({ allowed }) => allowed).map(({ url }) => parse(url));
 }
 
-/** RFC 6068: percent-encoding only, `+` stands for itself, lines end in CRLF. */
+/** RFC 6068: percent-encoding only, `+` is a literal plus sign, lines end in CRLF. */
 function parse(url: string): Mail {
   const [to = '', query = ''] = url.slice('mailto:'.length).split('?');
   const headers = new Map(

@@ -1,7 +1,7 @@
-/** What a page's head says about it. */
+/** Metadata in a page's head. */
 import { expect, type Page } from '@playwright/test';
 
-/** The company's name: that of the organization in the page's structured data. */
+/** Returns the company's name, from the organization in the page's structured data. */
 export async function companyName(page: Page): Promise<string> {
   const blocks = await page.locator('script[type="application/ld+json"]').allTextContents();
   const names = blocks.flatMap((block) => organizationNames(JSON.parse(block)));
@@ -10,7 +10,7 @@ export async function companyName(page: Page): Promise<string> {
   return name ?? '';
 }
 
-/** The one canonical address. */
+/** Returns the only canonical address. */
 export async function canonical(page: Page): Promise<string | null> {
   const link = page.locator('head link[rel="canonical"]');
   await expect(link).toHaveCount(1);

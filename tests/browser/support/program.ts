@@ -1,17 +1,17 @@
-/** A program of a spec's own, on a folder of its own. */
+/** Programs that a spec starts, each with its own folder. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { expect, test } from '@playwright/test';
 import { binary } from './environment.ts';
 
-/** What runs: the process, the origin that it answers visitors at, and the one for operators. */
+/** A program: the process, the origin for visitors, and the origin for operators. */
 type Program = [server: ChildProcess, origin: string, admin: string];
 
-/** What the programs of this worker have logged. */
+/** The logs of the programs of this worker. */
 const logs = new Map<ChildProcess, string>();
 
-/** The end of what each program that runs has logged, for a test that fails. */
+/** Returns the end of each running program's log, for a failed test. */
 export function lastLogged(): string[] {
   const running = [...logs].filter(([server]) => server.exitCode === null && server.signalCode === null);
   return running.map(([, log]) => log.slice(-4000));
@@ -22,7 +22,7 @@ export function serve(folder: string, ...more: string[]): Promise<Program> {
   return start(folder, 'serve', '--admin', '127.0.0.1:0', ...more);
 }
 
-/** The same with any command that serves. */
+/** Runs any command that serves. */
 export async function start(folder: string, ...command: string[]): Promise<Program> {
   const port = await reservedPort();
   const origin = `http://localhost:${port}`;
@@ -35,7 +35,7 @@ export async function start(folder: string, ...command: string[]): Promise<Progr
     logs.set(server, (logs.get(server) ?? '') + part.toString());
   });
   const admin = () => /"admin":"([^"]+)"/.exec(logs.get(server) ?? '')?.[1];
-  // On a busy machine pages may take longer to render than a request waits.
+  // On a busy machine, rendering may take longer than a request waits.
   const ready = async () => {
     const address = admin();
     if (address === undefined) return false;
@@ -46,7 +46,7 @@ export async function start(folder: string, ...command: string[]): Promise<Progr
   return [server, origin, `http://${admin()}`];
 }
 
-/** Ends a program, and waits until it has written its state: its folder can be removed then. */
+/** Ends a program, and waits until it has written its state, so that its folder can be removed. */
 export async function stop(server: ChildProcess): Promise<void> {
   if (server.exitCode !== null || server.signalCode !== null) return;
   const ended = once(server, 'exit');
@@ -55,8 +55,8 @@ export async function stop(server: ChildProcess): Promise<void> {
 }
 
 /**
- * A port that nobody listens on, below those that the system gives out by itself, so that nobody gets it by chance
- * before the program takes it. Each worker of Playwright has twenty of its own.
+ * Returns an unused port below those that the system assigns, so that no other program takes it by chance. Each worker
+ * of Playwright has twenty ports of its own.
  */
 async function reservedPort(): Promise<number> {
   const first = 9000 + test.info().parallelIndex * 20;

@@ -1,9 +1,9 @@
-/** The pages to test, as the running program lists them: no spec names a tenant's pages itself. */
+/** The pages to test, from the running program: no spec names a tenant's pages itself. */
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { repository, routesFile, site } from './environment.ts';
 
-/** One line of `rowhouse routes --format json`. */
+/** A line of `rowhouse routes --format json`. */
 export interface Route {
   /** Host name, without a port. */
   host: string;
@@ -11,14 +11,14 @@ export interface Route {
   path: string;
   /** The tenant's id. */
   tenant: string;
-  /** The file behind it, from the tenant's folder. */
+  /** The path of the file in the tenant's folder. */
   file: string;
   kind: string;
-  /** Whether this is the one address that the page's other addresses name. */
+  /** Whether this is the page's canonical address. */
   canonical: boolean;
 }
 
-/** Every address of every page. Hosts of a tenant's own (`hosts:`) do not resolve here and are left to the Rust tests. */
+/** Every address of every page. Hosts of a tenant (`hosts:`) do not resolve here; the Rust tests cover them. */
 export const pages: readonly Route[] = read().filter(
   ({ host, kind }) => kind === 'page' && (host === site.hostname || host.endsWith(`.${site.hostname}`)),
 );
@@ -27,26 +27,26 @@ export const pages: readonly Route[] = read().filter(
 export const canonicalPages: readonly Route[] = pages.filter(({ canonical }) => canonical);
 
 /**
- * One page of each kind: of those of a tenant that lie in one folder and have the same layout and the same kinds of
- * section. What depends on how a page is made up is looked at on these alone.
+ * One page of each kind. Pages of a kind share tenant, folder, layout and section types. Tests of a page's structure
+ * use only these.
  */
 export const samples: readonly Route[] = [
   ...new Map([...canonicalPages].reverse().map((route) => [makeup(route), route])).values(),
 ];
 
-/** The address of a page, on the program under test or on another one. */
+/** Returns the address of a page, on the program under test or on another one. */
 export function address({ host, path }: Route, program: URL = site): string {
   const url = new URL(path, program);
   url.hostname = host;
   return url.href;
 }
 
-/** Names a page in a test's title. */
+/** Returns the name of a page for the title of a test. */
 export function label({ host, path }: Route): string {
   return `${host}${path}`;
 }
 
-/** What a page's kind is told by: its tenant, its folder, and what its front matter names. */
+/** Returns the kind of a page: its tenant, its folder, and the layout and section types of its front matter. */
 function makeup({ tenant, file }: Route): string {
   const [, front = ''] = readFileSync(join(repository, file), 'utf8').split(/^---$/m);
   const named = front.match(/\b(?:layout|kind): *[\w-]+/g) ?? [];
@@ -59,7 +59,7 @@ function read(): Route[] {
   return routes.filter(isRoute);
 }
 
-/** Assets have no file of a tenant's own, so a line that lacks something is passed over, not refused. */
+/** Assets have no file of a tenant, so incomplete lines are skipped. */
 function isRoute(value: unknown): value is Route {
   if (typeof value !== 'object' || value === null) return false;
   const line: Partial<Record<keyof Route, unknown>> = value;

@@ -1,10 +1,10 @@
-/** Waiting until a page is what a visitor gets: no fixed pauses, only conditions. */
+/** Waits until a page is complete: no fixed pauses, only conditions. */
 import { expect, type Locator, type Page } from '@playwright/test';
 
 /** All islands of a page. */
 export const ISLANDS = 'row-island';
 
-/** Opens a page and waits until it is complete. Its islands wait for a visitor who turns to them. */
+/** Opens a page and waits until it is complete. Its islands wait for an interaction. */
 export async function visit(page: Page, url: string): Promise<void> {
   await arrive(page, url);
   await loaded(page);
@@ -12,20 +12,20 @@ export async function visit(page: Page, url: string): Promise<void> {
 }
 
 /**
- * Opens a page and walks through it once, so that all that waits to be seen has been seen; ends at the top. Does not
- * wait for fonts, which the load event waits for, nor for what moves.
+ * Opens a page and scrolls through it once, so that all fade-ins have begun, and back to the top. Does not wait for
+ * fonts or animations.
  */
 export async function arrive(page: Page, url: string): Promise<void> {
   await page.goto(url, { waitUntil: 'domcontentloaded' });
   await walkThrough(page);
 }
 
-/** The load event was, and the loader has done what it does then. */
+/** Waits until the load event has fired, and the loader has handled it. */
 export async function loaded(page: Page): Promise<void> {
   await expect(page.locator('html[data-loaded]')).toHaveCount(1);
 }
 
-/** Turns to every island, as a pointer would that goes over all of the page. */
+/** Moves the pointer over every island. */
 export async function turnToIslands(page: Page): Promise<void> {
   await page.locator(ISLANDS).evaluateAll((islands) => {
     for (const island of islands) island.dispatchEvent(new PointerEvent('pointermove', { movementX: 1 }));
@@ -33,25 +33,25 @@ export async function turnToIslands(page: Page): Promise<void> {
 }
 
 /**
- * Moves the pointer onto an element and a little further, as a hand does. Of the first move alone a browser does not
- * say how far it went, so that it looks like a page that was shown under a resting pointer.
+ * Moves the pointer onto an element and slightly further, as a hand does. For a single move, a browser reports no
+ * distance, so it looks like a page that was shown under a resting pointer.
  */
 export async function pointAt(element: Locator): Promise<void> {
   await element.hover();
   await element.hover({ position: { x: 2, y: 2 } });
 }
 
-/** Every island lives. */
+/** Waits until every island is hydrated. */
 export async function allLiving(page: Page): Promise<void> {
   await expect(page.locator(`${ISLANDS}:not([data-state="ready"])`), 'islands without life').toHaveCount(0);
 }
 
-/** The island of that name lives. */
+/** Waits until the island of that name is hydrated. */
 export async function living(page: Page, name: string): Promise<void> {
   await expect(page.locator(`row-island[name="${name}"]`)).toHaveAttribute('data-state', 'ready');
 }
 
-/** Fonts are in, and nothing moves but what the visitor scrolls. */
+/** Waits until fonts are loaded and animations have ended, except those bound to scrolling. */
 export async function stillness(page: Page): Promise<void> {
   await page.evaluate(() => document.fonts.ready.then(() => undefined));
   const moving = () =>
@@ -64,7 +64,7 @@ export async function stillness(page: Page): Promise<void> {
           return `${element?.tagName.toLowerCase()}.${element?.className}`;
         }),
     );
-  // What moves ends in a third of a second of drawn frames, which a busy machine may take long to draw.
+  // Animations end within a third of a second of drawn frames, which may take long on a busy machine.
   await expect.poll(moving, { message: 'elements that keep moving', timeout: 45_000 }).toEqual([]);
 }
 

@@ -1,6 +1,6 @@
 /**
- * `test` with a watch on every page: whatever a visitor's browser would complain about fails the test, whichever
- * test it is. A test that provokes something on purpose says what it tolerates:
+ * `test` with a watch on every page: each message of the browser fails the test. A test that causes messages on purpose
+ * tolerates them:
  *
  *     test.use({ tolerated: /404/ });
  */
@@ -10,19 +10,19 @@ import { lastLogged } from './program.ts';
 export { expect };
 
 interface Watched {
-  /** Problems that belong to the test. */
+  /** Messages that the test expects. */
   tolerated: RegExp | undefined;
   watch: Watch;
 }
 
 export interface Watch {
-  /** What went wrong so far. */
+  /** The problems so far. */
   readonly problems: string[];
-  /** The URLs of all requests so far that could carry what a visitor typed: not those for scripts, styles, fonts, pictures. */
+  /** The URLs of requests so far that could carry a visitor's text: all except scripts, styles, fonts and images. */
   readonly calls: string[];
 }
 
-/** Chromium's words for an animation between two pages that came too late. */
+/** Chromium's message for a view transition that comes too late. */
 const LATE_TRANSITION = 'Transition was aborted because of invalid state. Page already revealed';
 
 const CALLS = ['document', 'fetch', 'xhr', 'ping', 'websocket', 'eventsource'];
@@ -41,7 +41,7 @@ export const test = base.extend<Watched>({
   ],
 });
 
-/** Says of a test that failed what the browser and the programs did: a failure that is rare is seen once. */
+/** Prints the messages of the browser and the programs for a failed test, since a rare failure may not repeat. */
 function tell(title: string, { problems, calls }: Watch): void {
   for (const line of [`FAILED: ${title}`, ...problems, ...calls, ...lastLogged()]) console.log(line);
 }
@@ -53,8 +53,8 @@ async function watchOver(page: Page): Promise<Watch> {
 
   page.on('console', (message) => report(`console ${message.type()}: ${message.text()}`));
   page.on('pageerror', (error) => {
-    // A busy browser shows the next page before it has the picture of the last one. It leaves out its animation between
-    // the two, and tells that as a rejection which no page has a handle for (w3c/csswg-drafts, issue 13726).
+    // A busy browser may show the next page before it has the image of the last one. It then skips the view transition,
+    // and rejects a promise that no page can handle (w3c/csswg-drafts, issue 13726).
     if (error.message !== LATE_TRANSITION) report(`uncaught: ${error.message}`);
   });
   page.on('request', (request) => {
@@ -64,13 +64,13 @@ async function watchOver(page: Page): Promise<Watch> {
   });
   page.on('requestfailed', (request) => {
     const reason = request.failure()?.errorText ?? '';
-    // The page was left.
+    // The visitor left the page.
     if (reason !== 'net::ERR_ABORTED') report(`failed: ${request.url()} ${reason}`);
   });
   page.on('response', (response) => {
     if (response.status() >= 400) report(`status ${response.status()}: ${response.url()}`);
   });
-  // What the policy blocks is told to the console, and so is collected above.
+  // The console reports blocked resources, which the code above collects.
   await page.addInitScript(() => {
     addEventListener('securitypolicyviolation', ({ effectiveDirective, blockedURI, sourceFile }) =>
       console.error(`policy violation: ${effectiveDirective} ${blockedURI} ${sourceFile}`),
