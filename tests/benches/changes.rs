@@ -14,7 +14,7 @@ use tempfile::TempDir;
 const ROUNDS: usize = 100;
 const BUDGET: Duration = Duration::from_millis(300);
 /// The pause between two requests, which limits the precision of the times.
-const LOOK: Duration = Duration::from_micros(500);
+const POLL_INTERVAL: Duration = Duration::from_micros(500);
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Makes one change, and returns the time until visitors see the change.
@@ -37,7 +37,7 @@ fn main() {
         server,
         place,
     };
-    bench.settle();
+    bench.wait_until_idle();
     let kinds: [(&str, Change); 5] = [
         ("a saved page", Bench::save),
         ("a section's template", Bench::template),
@@ -61,7 +61,7 @@ fn main() {
 
 impl Bench {
     /// Waits until all images are rendered, which takes the first minutes of a server.
-    fn settle(&mut self) {
+    fn wait_until_idle(&mut self) {
         let domain = self.server.domain();
         let begin = Instant::now();
         while self
@@ -135,7 +135,7 @@ impl Bench {
                 return begin.elapsed();
             }
             assert!(begin.elapsed() < TIMEOUT, "{path}: {}", self.server.log());
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 }

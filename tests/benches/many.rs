@@ -48,10 +48,10 @@ fn cold(place: &TempDir, count: usize) {
     say("ready", begun.elapsed(), "5 s");
     let process = Process(server.id());
     println!("memory, ready     {:8} MB", process.memory() >> 20);
-    let mut many = Many {
+    let mut many = ManyTenants {
         visitor: Visitor::new(server.visitors),
         server,
-        numbers: Numbers(7),
+        numbers: Random(7),
         count,
     };
     let first = many.first_answers();
@@ -145,8 +145,8 @@ fn costs() {
     let many_pages: Vec<String> = pages(1_000).collect();
     let few_pages = ["/bluedoor", "/verses", "/fitgoat", "/givefive", "/arnold"];
     let few_pages = few_pages.map(ToOwned::to_owned);
-    settle(&many, &mut of, &many_pages);
-    settle(&few, &mut other, &few_pages);
+    wait_until_idle(&many, &mut of, &many_pages);
+    wait_until_idle(&few, &mut other, &few_pages);
     for _ in 0..TURNS {
         of_many.add(requests(&many, &mut of, &many_pages));
         of_few.add(requests(&few, &mut other, &few_pages));
@@ -160,7 +160,7 @@ fn costs() {
 }
 
 /// Requests all pages, and waits until the background work for them ends: requested pages are compressed again.
-fn settle(server: &TestServer, visitor: &mut Visitor, paths: &[String]) {
+fn wait_until_idle(server: &TestServer, visitor: &mut Visitor, paths: &[String]) {
     let (process, domain, begun) = (Process(server.id()), server.domain(), Instant::now());
     for path in paths {
         assert_eq!(ask(visitor, &domain, path).status, 200, "{path}");
@@ -194,14 +194,14 @@ fn say(what: &str, took: Duration, budget: &str) {
 }
 
 /// A server with many tenants, and its visitor.
-struct Many {
+struct ManyTenants {
     server: TestServer,
     visitor: Visitor,
-    numbers: Numbers,
+    numbers: Random,
     count: usize,
 }
 
-impl Many {
+impl ManyTenants {
     /// Measures first requests for tenants, most of which are not rendered yet.
     fn first_answers(&mut self) -> String {
         let mut times = Vec::new();
@@ -378,7 +378,7 @@ fn page(tenant: usize, number: usize) -> String {
         "house", "corner", "light", "street", "early", "garden", "letter", "window", "paper",
         "market", "keeps", "opens", "until", "every", "small", "home",
     ];
-    let mut numbers = Numbers(1 + (tenant * PAGES + number) as u64);
+    let mut numbers = Random(1 + (tenant * PAGES + number) as u64);
     let mut text = format!(
         "---\ntitle: Page {number} of tenant {tenant}\ndescription: What page {number} of tenant {tenant} says.\n---\n"
     );
@@ -393,9 +393,9 @@ fn page(tenant: usize, number: usize) -> String {
 }
 
 /// A random number generator with the same numbers in each run (xorshift64, G. Marsaglia 2003).
-struct Numbers(u64);
+struct Random(u64);
 
-impl Numbers {
+impl Random {
     fn below(&mut self, end: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;

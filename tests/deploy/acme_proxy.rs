@@ -22,7 +22,7 @@ use crate::authority::Authority;
 
 /// A request of the program.
 #[derive(Debug, Clone)]
-pub(crate) struct Question {
+pub(crate) struct AcmeRequest {
     pub(crate) at: Instant,
     pub(crate) method: String,
     /// The path.
@@ -33,7 +33,7 @@ pub(crate) struct Question {
     body: Vec<u8>,
 }
 
-impl Question {
+impl AcmeRequest {
     /// Returns the ordered host, if the request is an order.
     pub(crate) fn ordered(&self) -> Option<&str> {
         match &*self.target {
@@ -45,14 +45,14 @@ impl Question {
 
 /// A response.
 #[derive(Debug, Clone)]
-pub(crate) struct Reply {
+pub(crate) struct AcmeResponse {
     pub(crate) status: u16,
     /// Header fields, each with its line end.
     pub(crate) fields: String,
     pub(crate) body: Vec<u8>,
 }
 
-impl Reply {
+impl AcmeResponse {
     pub(crate) fn json(status: u16, fields: &str, body: &Value) -> Self {
         Self {
             status,
@@ -82,19 +82,20 @@ impl Reply {
 }
 
 /// Makes the response to a request. The second argument passes the request on to Pebble.
-pub(crate) type Rule = dyn Fn(&Question, &dyn Fn() -> Reply) -> Reply + Send + Sync;
+pub(crate) type Rule =
+    dyn Fn(&AcmeRequest, &dyn Fn() -> AcmeResponse) -> AcmeResponse + Send + Sync;
 
 /// The requests of the program so far.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Record(Arc<Mutex<Vec<Question>>>);
+pub(crate) struct Record(Arc<Mutex<Vec<AcmeRequest>>>);
 
 impl Record {
-    pub(crate) fn all(&self) -> Vec<Question> {
+    pub(crate) fn all(&self) -> Vec<AcmeRequest> {
         self.0.lock().expect("a record").clone()
     }
 
     /// Returns the orders for a host.
-    pub(crate) fn orders(&self, host: &str) -> Vec<Question> {
+    pub(crate) fn orders(&self, host: &str) -> Vec<AcmeRequest> {
         let mut all = self.all();
         all.retain(|question| question.ordered() == Some(host));
         all
@@ -102,9 +103,9 @@ impl Record {
 }
 
 /// Starts a proxy in front of the authority, which runs until the tests end.
-pub(crate) fn stand_before(authority: &mut Authority, rule: Box<Rule>) -> Record {
+pub(crate) fn start_proxy(authority: &mut Authority, rule: Box<Rule>) -> Record {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a socket");
-    authority.ask_at(listener.local_addr().expect("an address"));
+    authority.use_proxy(listener.local_addr().expect("an address"));
     let read = |file: &str| fs::read(authority.folder.path().join(file)).expect("a file");
     let chain = CertificateDer::pem_slice_iter(&read("cert.pem"))
         .collect::<Result<_, _>>()
@@ -150,7 +151,7 @@ impl AcmeProxy {
     fn serve(&self, socket: TcpStream) -> io::Result<()> {
         let session = ServerConnection::new(Arc::clone(&self.server)).map_err(io::Error::other)?;
         let mut stream = BufReader::new(StreamOwned::new(session, socket));
-        while let Some(question) = read_question(&mut stream)? {
+        while let Some(question) = read_request(&mut stream)? {
             self.record
                 .0
                 .lock()
@@ -158,7 +159,7 @@ impl AcmeProxy {
                 .push(question.clone());
             let pass = || self.pass(&question).expect("an answer of Pebble");
             let reply = (self.rule)(&question, &pass);
-            let Reply {
+            let AcmeResponse {
                 status,
                 fields,
                 body,
@@ -178,7 +179,7 @@ impl AcmeProxy {
     }
 
     /// Passes the request on to Pebble, and returns the response.
-    fn pass(&self, question: &Question) -> io::Result<Reply> {
+    fn pass(&self, question: &AcmeRequest) -> io::Result<AcmeResponse> {
         let host = ServerName::from(self.pebble.ip());
         let session =
             ClientConnection::new(Arc::clone(&self.client), host).map_err(io::Error::other)?;
@@ -206,7 +207,7 @@ impl AcmeProxy {
             )
         };
         let fields = fields.lines().filter(is_own);
-        Ok(Reply {
+        Ok(AcmeResponse {
             status: status.ok_or_else(|| io::Error::other(format!("no status: {head}")))?,
             fields: fields.map(|line| format!("{line}\r\n")).collect(),
             body,
@@ -225,7 +226,7 @@ fn read_head(stream: &mut impl io::BufRead) -> io::Result<Option<String>> {
     Ok(Some(head))
 }
 
-fn read_question(stream: &mut impl io::BufRead) -> io::Result<Option<Question>> {
+fn read_request(stream: &mut impl io::BufRead) -> io::Result<Option<AcmeRequest>> {
     let Some(head) = read_head(stream)? else {
         return Ok(None);
     };
@@ -240,7 +241,7 @@ fn read_question(stream: &mut impl io::BufRead) -> io::Result<Option<Question>> 
     let payload = signed["payload"].as_str().unwrap_or_default();
     let payload = BASE64_URL_SAFE_NO_PAD.decode(payload).unwrap_or_default();
     let mut words = head.split(' ').map(ToOwned::to_owned);
-    Ok(Some(Question {
+    Ok(Some(AcmeRequest {
         at: Instant::now(),
         method: words.next().unwrap_or_default(),
         target: words.next().unwrap_or_default(),

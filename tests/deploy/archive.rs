@@ -15,7 +15,7 @@ use crate::support::run;
 const EPOCH: &str = "1700000000";
 
 /// The lowest optimisation: the same build steps in a tenth of the time.
-const QUICKLY: [(&str, &str); 3] = [
+const QUICK_PROFILE: [(&str, &str); 3] = [
     ("CARGO_PROFILE_DIST_LTO", "off"),
     ("CARGO_PROFILE_DIST_OPT_LEVEL", "0"),
     ("CARGO_PROFILE_DIST_CODEGEN_UNITS", "64"),
@@ -52,7 +52,7 @@ fn build(folder: &Path) -> PathBuf {
     let (made, said) = run(Command::new(folder.join(".ci/dist"))
         .env("SOURCE_DATE_EPOCH", EPOCH)
         .env_remove("RUSTFLAGS")
-        .envs(QUICKLY));
+        .envs(QUICK_PROFILE));
     assert!(made, "{said}");
     let out = folder.join("target/archive");
     let names = fs::read_dir(out).expect("a folder");

@@ -128,7 +128,7 @@ impl Authority {
     }
 
     /// Makes the program use a proxy in front of Pebble.
-    pub(crate) fn ask_at(&mut self, front: SocketAddr) {
+    pub(crate) fn use_proxy(&mut self, front: SocketAddr) {
         self.front = front;
     }
 
@@ -144,7 +144,7 @@ impl Authority {
     }
 
     /// Points a name at an address from now on.
-    pub(crate) fn lead(&self, host: &str, address: &str) {
+    pub(crate) fn point_name(&self, host: &str, address: &str) {
         let data = json!({ "host": format!("{host}."), "addresses": [address] }).to_string();
         // Without `clear-a`, the old address stays, too.
         for what in ["clear-a", "add-a"] {
@@ -212,7 +212,7 @@ impl Authority {
     }
 
     /// Returns the folder of this authority in it.
-    pub(crate) fn kept(&self) -> PathBuf {
+    pub(crate) fn stored_certificates(&self) -> PathBuf {
         let mut folders = fs::read_dir(self.certificates()).expect("a folder");
         folders.next().expect("a folder").expect("a folder").path()
     }

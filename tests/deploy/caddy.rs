@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use crate::support::{Program, Rowhouse, is_there, place, run, tenant, wait_for};
 
 /// Caddy on free ports in front of a server with one tenant.
-struct Street {
+struct CaddyServer {
     folder: TempDir,
     rowhouse: Rowhouse,
     caddy: Program,
@@ -18,7 +18,7 @@ struct Street {
     http: SocketAddr,
 }
 
-impl Street {
+impl CaddyServer {
     fn start() -> Self {
         let folder = TempDir::new().expect("a folder");
         let tenants = folder.path().join("tenants");
@@ -92,7 +92,7 @@ fn new_folder_is_served_over_https_and_unknown_host_gets_no_certificate() {
     if !is_there("caddy") || !is_there("curl") {
         return;
     }
-    let street = Street::start();
+    let street = CaddyServer::start();
     let (content, said) = street.secure("localhost", &[]);
     assert!(
         content && said.contains("the house of Home"),
@@ -129,7 +129,7 @@ fn caddy_redirects_to_https_and_sets_request_id() {
     if !is_there("caddy") || !is_there("curl") {
         return;
     }
-    let street = Street::start();
+    let street = CaddyServer::start();
     let port = street.http.port();
     let (content, said) = street.curl(
         &format!("http://localhost:{port}/"),

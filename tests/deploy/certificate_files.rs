@@ -16,7 +16,7 @@ use crate::support::{Program, Rowhouse, run, tenant, wait_for};
 use crate::tls::{DOMAIN, Files, Signer, visit};
 
 /// The number of replacements.
-const TIMES: usize = 3;
+const REPLACEMENTS: usize = 3;
 
 /// Visitors who send requests until the load ends: the number of responses, and the failures.
 #[derive(Debug, Default)]
@@ -26,7 +26,7 @@ struct Visits {
 }
 
 impl Visits {
-    fn come(&self, visit: impl Fn() -> std::io::Result<()>) -> Vec<String> {
+    fn repeat(&self, visit: impl Fn() -> std::io::Result<()>) -> Vec<String> {
         let mut failures = Vec::new();
         while !self.over.load(Relaxed) && failures.len() < 10 {
             match visit() {
@@ -48,15 +48,15 @@ impl Visits {
 }
 
 /// Ends the visits when dropped, also after a failure; otherwise the threads could not be joined.
-struct Ending<'a>(&'a Visits);
+struct EndOnDrop<'a>(&'a Visits);
 
-impl Drop for Ending<'_> {
+impl Drop for EndOnDrop<'_> {
     fn drop(&mut self) {
         self.0.over.store(true, Relaxed);
     }
 }
 
-fn begins(answer: &str, status: &str) -> std::io::Result<()> {
+fn check_status(answer: &str, status: &str) -> std::io::Result<()> {
     match answer.starts_with(status) {
         true => Ok(()),
         false => Err(std::io::Error::other(format!("no {status}: {answer:.200}"))),
@@ -82,16 +82,16 @@ fn files_replaced_under_load_fail_no_handshake() {
     };
     let visits = Visits::default();
     let failures: Vec<String> = thread::scope(|scope| {
-        let _ending = Ending(&visits);
+        let _ending = EndOnDrop(&visits);
         let visitors = [(); 2].map(|()| {
             scope.spawn(|| {
-                visits.come(|| {
+                visits.repeat(|| {
                     let (answer, _) = visit(address, &config, DOMAIN, "/")?;
-                    begins(&answer, "HTTP/1.1 200")
+                    check_status(&answer, "HTTP/1.1 200")
                 })
             })
         });
-        for _ in 0..TIMES {
+        for _ in 0..REPLACEMENTS {
             visits.wait_for_more(20);
             let before = shown();
             replace(&signer, &files);
@@ -107,7 +107,7 @@ fn files_replaced_under_load_fail_no_handshake() {
         "{failures:?}\n{}",
         server.program.log()
     );
-    assert!(visits.answered.load(Relaxed) > TIMES * 20);
+    assert!(visits.answered.load(Relaxed) > REPLACEMENTS * 20);
 }
 
 /// Replaces both files in the worst way: one after the other, each written in place in two parts.
@@ -221,10 +221,10 @@ fn restart_refuses_no_connection_at_either_port() {
     let config = signer.visitor();
     let over_tls = || {
         let (answer, _) = visit(secure, &config, DOMAIN, "/")?;
-        begins(&answer, "HTTP/1.1 200")
+        check_status(&answer, "HTTP/1.1 200")
     };
     let led = || {
-        let (status, to) = http::Visitor::connect(redirect)?.lead(DOMAIN, "/")?;
+        let (status, to) = http::Visitor::connect(redirect)?.redirect_of(DOMAIN, "/")?;
         match (status, &*to) {
             (308, "https://studio.example/") => Ok(()),
             answer => Err(std::io::Error::other(format!("{answer:?}"))),
@@ -232,11 +232,11 @@ fn restart_refuses_no_connection_at_either_port() {
     };
     let visits = Visits::default();
     let failures: Vec<String> = thread::scope(|scope| {
-        let _ending = Ending(&visits);
+        let _ending = EndOnDrop(&visits);
         let visitors = [
-            scope.spawn(|| visits.come(over_tls)),
-            scope.spawn(|| visits.come(over_tls)),
-            scope.spawn(|| visits.come(led)),
+            scope.spawn(|| visits.repeat(over_tls)),
+            scope.spawn(|| visits.repeat(over_tls)),
+            scope.spawn(|| visits.repeat(led)),
         ];
         for _ in 0..2 {
             visits.wait_for_more(50);

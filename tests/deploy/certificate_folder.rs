@@ -23,7 +23,7 @@ fn unwritable_file_costs_no_visitor_a_certificate() {
     let mut server = Rowhouse::start_with(&mut authority.serve(&tenants));
     all_valid(&mut server, "the first certificates");
     assert_eq!(server.program.end(), Some(0));
-    let kept = authority.kept();
+    let kept = authority.stored_certificates();
     for host in ["shop", "app"] {
         tenant(&tenants.join(host), host, "");
     }
@@ -62,12 +62,12 @@ fn full_disk_costs_no_site_its_certificate() {
     let Some(authority) = Authority::start(&[], &json!({})) else {
         return;
     };
-    let kept_before = keeps_three(&authority);
+    let kept_before = store_three_certificates(&authority);
     let Some(disk) = BadDisk::full(&authority.certificates()) else {
         return;
     };
     tenant(&authority.tenants().join("shop"), "Shop", "");
-    let mut server = goes_on(&authority, &disk, kept_before, "No space left on device");
+    let mut server = start_with_bad_disk(&authority, &disk, kept_before, "No space left on device");
     // The certificate of a host that is removed and added again is in memory only.
     let (here, away) = (
         authority.tenants().join("shop"),
@@ -84,7 +84,7 @@ fn full_disk_costs_no_site_its_certificate() {
     let orders = authority.orders();
     disk.free(server.program.id());
     authority.drop_folder("garden", "");
-    let kept = authority.kept().join(format!("{SHOP}.pem"));
+    let kept = authority.stored_certificates().join(format!("{SHOP}.pem"));
     let kept = disk.seen_by(server.program.id()).join(
         kept.strip_prefix(authority.certificates())
             .expect("a file below it"),
@@ -105,19 +105,19 @@ fn read_only_disk_costs_no_site_its_certificate() {
     let Some(authority) = Authority::start(&[], &json!({})) else {
         return;
     };
-    let kept_before = keeps_three(&authority);
+    let kept_before = store_three_certificates(&authority);
     let Some(disk) = BadDisk::read_only(&authority.certificates()) else {
         return;
     };
     tenant(&authority.tenants().join("shop"), "Shop", "");
-    let server = goes_on(&authority, &disk, kept_before, "Read-only file system");
+    let server = start_with_bad_disk(&authority, &disk, kept_before, "Read-only file system");
     let log = server.program.log();
     let told = "cannot write to the folder for certificates";
     assert!(log.contains(told), "{log}");
 }
 
 /// Starts and ends a server that stores three certificates. Returns the number of orders.
-fn keeps_three(authority: &Authority) -> usize {
+fn store_three_certificates(authority: &Authority) -> usize {
     let tenants = authority.tenants();
     tenant(&tenants.join("home"), "Home", "root: true\n");
     let mut server = Rowhouse::start_with(&mut authority.serve(&tenants));
@@ -127,7 +127,12 @@ fn keeps_three(authority: &Authority) -> usize {
 }
 
 /// Starts a server that has the stored certificates, and reports the one that cannot be stored with the reason.
-fn goes_on(authority: &Authority, disk: &BadDisk, orders: usize, why: &str) -> Rowhouse {
+fn start_with_bad_disk(
+    authority: &Authority,
+    disk: &BadDisk,
+    orders: usize,
+    why: &str,
+) -> Rowhouse {
     let command = authority.serve(&authority.tenants());
     let mut server = Rowhouse::start_with(&mut disk.begin_like(&command));
     assert_eq!(all_valid(&mut server, "certificates all the same"), 4);
@@ -180,7 +185,7 @@ fn lost_account_and_damaged_certificate_are_replaced() {
     let mut server = Rowhouse::start_with(&mut authority.serve(&tenants));
     assert_eq!(all_valid(&mut server, "the first certificates"), 3);
     assert_eq!(server.program.end(), Some(0));
-    let kept = authority.kept();
+    let kept = authority.stored_certificates();
     let certificate = kept.join(format!("{DOMAIN}.pem"));
     let half = fs::read(&certificate).expect("a certificate");
     fs::write(&certificate, &half[..half.len() / 2]).expect("a file");

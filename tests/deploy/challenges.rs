@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use crate::acme_proxy::stand_before;
+use crate::acme_proxy::start_proxy;
 use crate::authority::{Authority, DOMAIN, all_valid};
 use crate::support::{Rowhouse, tenant};
 
@@ -38,7 +38,7 @@ fn valid_authorization_is_reused_and_new_contact_is_sent() {
     let Some(mut authority) = Authority::start(&reuse, &json!({})) else {
         return;
     };
-    let record = stand_before(&mut authority, Box::new(|_, pass| pass()));
+    let record = start_proxy(&mut authority, Box::new(|_, pass| pass()));
     let tenants = authority.tenants();
     tenant(&tenants.join("home"), "Home", "root: true\n");
     let folder = authority.folder.path().join("certificates");
@@ -76,7 +76,7 @@ fn valid_authorization_is_reused_and_new_contact_is_sent() {
     assert_eq!(lost, 3);
     // The authority could not find these hosts now.
     for host in [DOMAIN, "www.studio.example", "home.studio.example"] {
-        authority.lead(host, "127.0.0.9");
+        authority.point_name(host, "127.0.0.9");
     }
     let mut server = serve("night@studio.example");
     assert_eq!(all_valid(&mut server, "certificates without a look"), 3);

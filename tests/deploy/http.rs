@@ -35,7 +35,7 @@ impl Visitor {
     }
 
     /// Sends one request. Returns the status and the `Location`.
-    pub(crate) fn lead(&mut self, host: &str, path: &str) -> io::Result<(u16, String)> {
+    pub(crate) fn redirect_of(&mut self, host: &str, path: &str) -> io::Result<(u16, String)> {
         let (status, fields, _) = self.answer(host, path, "")?;
         let location = field(&fields, "location").unwrap_or_default();
         Ok((status, location.to_owned()))

@@ -97,7 +97,7 @@ fn every_host_meets_criteria_of_observatory() {
             let referrer = field("referrer-policy");
             assert_eq!(referrer, "strict-origin-when-cross-origin", "{host}");
         }
-        leads_to_https(redirect, host);
+        check_redirect_to_https(redirect, host);
     }
     assert!(pages >= 6, "{pages}");
     if is_long() {
@@ -108,9 +108,9 @@ fn every_host_meets_criteria_of_observatory() {
 }
 
 /// Checks that HTTP redirects to HTTPS at the same host first.
-fn leads_to_https(redirect: SocketAddr, host: &str) {
+fn check_redirect_to_https(redirect: SocketAddr, host: &str) {
     let mut visitor = http::Visitor::connect(redirect).expect("a connection");
-    let (status, location) = visitor.lead(host, "/").expect("an answer");
+    let (status, location) = visitor.redirect_of(host, "/").expect("an answer");
     assert_eq!((status, location), (308, format!("https://{host}/")));
 }
 

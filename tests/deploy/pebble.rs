@@ -48,12 +48,12 @@ fn every_host_has_certificate_and_restart_orders_none() {
     assert_eq!(server.program.end(), Some(0));
 
     // A damaged file is the only certificate that is ordered again.
-    let damaged = authority.kept().join("shop.example.pem");
+    let damaged = authority.stored_certificates().join("shop.example.pem");
     fs::write(&damaged, "-----BEGIN CERTIFICATE-----\nAA").expect("a file");
     let mut server = Rowhouse::start_with(&mut authority.serve(&tenants));
     assert_eq!(all_valid(&mut server, "the certificates of before"), 6);
     assert_eq!(authority.orders(), 7);
-    operators_see_them(&authority, &server);
+    check_operator_views(&authority, &server);
 
     // A removed host shows no certificate. A host that is added again needs no order.
     let (here, away) = (tenants.join("garden"), authority.folder.path().join("away"));
@@ -71,7 +71,7 @@ fn every_host_has_certificate_and_restart_orders_none() {
 }
 
 /// Checks `certificates` and `probe --https` of the command line, and the metrics.
-fn operators_see_them(authority: &Authority, server: &Rowhouse) {
+fn check_operator_views(authority: &Authority, server: &Rowhouse) {
     let admin = server.operators.to_string();
     let (all_good, said) = run(Command::new(binary()).args(["certificates", "--admin", &admin]));
     assert!(all_good && said.contains("shop.example  "), "{said}");
@@ -118,7 +118,7 @@ fn host_elsewhere_delays_no_other_host_and_reports_reason() {
     tenant(&tenants.join("home"), "Home", "root: true\n");
     tenant(&tenants.join("lost"), "Lost", "");
     // No server listens at this address.
-    authority.lead("lost.studio.example", "127.0.0.9");
+    authority.point_name("lost.studio.example", "127.0.0.9");
     let mut server = Rowhouse::start_with(&mut authority.serve(&tenants));
     let line = wait_for("a failure and the others' certificates", || {
         server.program.must_run();
@@ -146,7 +146,7 @@ fn host_elsewhere_delays_no_other_host_and_reports_reason() {
     assert!(metrics.contains(failing), "{metrics}");
     assert_eq!(server.program.end(), Some(0));
 
-    authority.lead("lost.studio.example", "127.0.0.1");
+    authority.point_name("lost.studio.example", "127.0.0.1");
     let mut server = Rowhouse::start_with(&mut authority.serve(&tenants));
     assert_eq!(all_valid(&mut server, "the certificate of the name"), 4);
     assert_eq!(authority.orders(), 3 + 2 + 1);

@@ -12,7 +12,7 @@ use rustls::pki_types::pem::PemObject as _;
 use serde_json::{Value, json};
 use x509_parser::prelude::{FromDer as _, ParsedExtension, X509Certificate};
 
-use crate::acme_proxy::{Question, Record, Reply, stand_before};
+use crate::acme_proxy::{AcmeRequest, AcmeResponse, Record, start_proxy};
 use crate::authority::{Authority, DOMAIN, all_valid, of};
 use crate::support::{Rowhouse, tenant, wait_for};
 
@@ -28,18 +28,18 @@ struct Renewal {
 }
 
 impl Renewal {
-    fn answer(&self, question: &Question, pass: &dyn Fn() -> Reply) -> Reply {
+    fn answer(&self, question: &AcmeRequest, pass: &dyn Fn() -> AcmeResponse) -> AcmeResponse {
         if let Some(identifier) = question.target.strip_prefix(PATH) {
             let (start, end) = match *self.at_once.lock().expect("a word") == identifier {
                 true => ("2020-01-01T00:00:00Z", "2020-01-02T00:00:00Z"),
                 false => ("2100-01-01T00:00:00Z", "2100-01-02T00:00:00Z"),
             };
             let window = json!({ "suggestedWindow": { "start": start, "end": end } });
-            return Reply::json(200, "retry-after: 1\r\n", &window);
+            return AcmeResponse::json(200, "retry-after: 1\r\n", &window);
         }
         let replaces = question.ordered().is_some() && question.payload["replaces"].is_string();
         if replaces && self.replaced_already.swap(false, Relaxed) {
-            return Reply::problem(409, "alreadyReplaced", "it is replaced", "");
+            return AcmeResponse::problem(409, "alreadyReplaced", "it is replaced", "");
         }
         let mut reply = pass();
         if question.target == "/dir" {
@@ -77,7 +77,7 @@ fn renewal_follows_authority() {
     };
     let renewal = Arc::new(Renewal::default());
     let rule = Arc::clone(&renewal);
-    let record = stand_before(
+    let record = start_proxy(
         &mut authority,
         Box::new(move |question, pass| rule.answer(question, pass)),
     );
@@ -90,13 +90,13 @@ fn renewal_follows_authority() {
     assert_eq!(server.program.end(), Some(0));
     let mut server = Rowhouse::start_with(&mut authority.serve(&tenants));
 
-    let file = |host: &str| authority.kept().join(format!("{host}.pem"));
+    let file = |host: &str| authority.stored_certificates().join(format!("{host}.pem"));
     let first = identifier(&file(DOMAIN));
     for host in [DOMAIN, "www.studio.example", "shop.studio.example"] {
         let asked = format!("{PATH}{}", identifier(&file(host)));
         wait_for("a question about each certificate", || {
             server.program.must_run();
-            was_asked(&record, &asked).then_some(())
+            was_requested(&record, &asked).then_some(())
         });
     }
     assert_eq!(orders(&record).len(), 4, "its time has not come");
@@ -122,17 +122,17 @@ fn renewal_follows_authority() {
     // The new certificate has its own identifier, and is also checked.
     let asked = format!("{PATH}{}", identifier(&file(DOMAIN)));
     wait_for("a question about the new certificate", || {
-        was_asked(&record, &asked).then_some(())
+        was_requested(&record, &asked).then_some(())
     });
 }
 
-fn was_asked(record: &Record, target: &str) -> bool {
+fn was_requested(record: &Record, target: &str) -> bool {
     let all = record.all();
     all.iter()
         .any(|question| question.method == "GET" && question.target == target)
 }
 
-fn orders(record: &Record) -> Vec<Question> {
+fn orders(record: &Record) -> Vec<AcmeRequest> {
     let mut all = record.all();
     all.retain(|question| question.ordered().is_some());
     all

@@ -16,7 +16,7 @@ use crate::support::{Program, Rowhouse, is_there, place, tenant, wait_for};
 const VISITORS: usize = 8;
 
 /// The number of responses between two steps.
-const SOME: usize = 500;
+const RESPONSES_PER_STEP: usize = 500;
 
 const ORIGIN: &str = "http://studio.example";
 
@@ -59,8 +59,8 @@ impl Load {
         self.over.store(true, Relaxed);
     }
 
-    fn wait_for_some_more(&self) {
-        let until = self.answered.load(Relaxed) + SOME;
+    fn wait_for_responses(&self) {
+        let until = self.answered.load(Relaxed) + RESPONSES_PER_STEP;
         wait_for("some more answers", || {
             (self.answered.load(Relaxed) >= until).then_some(())
         });
@@ -68,16 +68,16 @@ impl Load {
 }
 
 /// Ends the load when dropped, also after a failure; otherwise the visitors could not be joined.
-struct Ending<'a>(&'a Load);
+struct EndOnDrop<'a>(&'a Load);
 
-impl Drop for Ending<'_> {
+impl Drop for EndOnDrop<'_> {
     fn drop(&mut self) {
         self.0.end();
     }
 }
 
 /// Returns the number of requests that an instance has served.
-fn had(instance: &Rowhouse) -> Option<u64> {
+fn served_requests(instance: &Rowhouse) -> Option<u64> {
     let (_, metrics) = instance.operator("/metrics")?;
     metrics
         .lines()
@@ -116,14 +116,14 @@ fn rolling_restart_behind_haproxy_fails_no_request() {
 
     let load = Load::default();
     let failures: Vec<String> = thread::scope(|scope| {
-        let _ending = Ending(&load);
+        let _ending = EndOnDrop(&load);
         let visitors: Vec<_> = (0..VISITORS)
             .map(|number| {
                 let load = &load;
                 scope.spawn(move || load.visit(proxy, number % 2 == 0))
             })
             .collect();
-        load.wait_for_some_more();
+        load.wait_for_responses();
         for instance in &mut instances {
             assert_eq!(
                 instance.program.end(),
@@ -132,13 +132,13 @@ fn rolling_restart_behind_haproxy_fails_no_request() {
                 instance.program.log()
             );
             // Only the other instance serves these.
-            load.wait_for_some_more();
+            load.wait_for_responses();
             *instance = Rowhouse::start_at(&tenants, ORIGIN, instance.visitors, instance.operators);
             wait_for("visitors of the new process", || {
-                had(instance).filter(|had| *had >= 50)
+                served_requests(instance).filter(|had| *had >= 50)
             });
         }
-        load.wait_for_some_more();
+        load.wait_for_responses();
         load.end();
         visitors
             .into_iter()

@@ -154,7 +154,7 @@ fn fields(answer: &Response<Bytes>) -> BTreeMap<String, String> {
         .collect()
 }
 
-fn hold_against(own: &Response<Bytes>, other: &Answer, at: &str) {
+fn compare_responses(own: &Response<Bytes>, other: &Answer, at: &str) {
     assert_eq!(other.status, own.status().as_u16(), "{at}");
     if own.status().is_redirection() {
         let location = own.headers()["location"].to_str().expect("text");
@@ -169,7 +169,7 @@ fn hold_against(own: &Response<Bytes>, other: &Answer, at: &str) {
 }
 
 /// Exports the site for a web server, which `run` starts, and compares all responses.
-fn answers_alike(server: WebServer, run: impl FnOnce(&Path, SocketAddr) -> Program) {
+fn compare_server(server: WebServer, run: impl FnOnce(&Path, SocketAddr) -> Program) {
     let site = corner();
     let public = TempDir::new().expect("a folder");
     let options = Options {
@@ -194,7 +194,7 @@ fn answers_alike(server: WebServer, run: impl FnOnce(&Path, SocketAddr) -> Progr
             let own = served(&site, host, &path);
             let other = visitor.get(host, &path, &[]);
             let other = other.unwrap_or_else(|error| panic!("{path}: {error}\n{}", program.log()));
-            hold_against(&own, &other, &format!("{host}{path}"));
+            compare_responses(&own, &other, &format!("{host}{path}"));
             if own.status() == StatusCode::OK {
                 let media_type = own.headers()[CONTENT_TYPE].to_str().expect("text");
                 types.insert(media_type.to_owned());
@@ -261,7 +261,7 @@ fn nginx_serves_export_like_rowhouse() {
         return;
     }
     let own = TempDir::new().expect("a folder");
-    answers_alike(WebServer::Nginx, |public, address| {
+    compare_server(WebServer::Nginx, |public, address| {
         // One process, so that the test can end all of it.
         let mut text = format!(
             "daemon off; master_process off; pid {0}/pid; error_log stderr;\nevents {{}}\nhttp {{ access_log off;\n",
@@ -291,7 +291,7 @@ fn caddy_serves_export_like_rowhouse() {
         return;
     }
     let own = TempDir::new().expect("a folder");
-    answers_alike(WebServer::Caddy, |public, address| {
+    compare_server(WebServer::Caddy, |public, address| {
         let mut text = "{\n\tadmin off\n\tauto_https off\n}\n".to_owned();
         for (host, root, imported) in hosts(public, ".caddy") {
             text += &format!(

@@ -9,7 +9,7 @@ use std::time::Duration;
 use rowhouse_tests::binary;
 use serde_json::{Value, json};
 
-use crate::acme_proxy::{Question, Reply, stand_before};
+use crate::acme_proxy::{AcmeRequest, AcmeResponse, start_proxy};
 use crate::authority::{Authority, DOMAIN, all_valid, certificates, of};
 use crate::support::{Rowhouse, run, tenant, wait_for};
 
@@ -43,7 +43,7 @@ fn order_without_response_delays_no_other_host() {
     let Some(mut authority) = Authority::start(&[], &json!({})) else {
         return;
     };
-    let record = stand_before(
+    let record = start_proxy(
         &mut authority,
         Box::new(|question, pass| {
             if question.ordered() == Some(SHOP) {
@@ -87,16 +87,16 @@ fn rate_limit_of_authority_is_respected() {
         return;
     };
     let busy = Mutex::new(true);
-    let record = stand_before(
+    let record = start_proxy(
         &mut authority,
         Box::new(move |question, pass| {
             if question.target == "/dir" && std::mem::take(&mut *busy.lock().expect("a word")) {
-                return Reply::problem(503, "serverInternal", "busy", "retry-after: 3\r\n");
+                return AcmeResponse::problem(503, "serverInternal", "busy", "retry-after: 3\r\n");
             }
             match question.ordered() {
                 Some(SHOP) => {
                     let detail = "too many certificates already issued for studio.example";
-                    Reply::problem(429, "rateLimited", detail, "retry-after: 7200\r\n")
+                    AcmeResponse::problem(429, "rateLimited", detail, "retry-after: 7200\r\n")
                 }
                 _ => pass(),
             }
@@ -142,7 +142,7 @@ fn rate_limit_of_authority_is_respected() {
 
 /// An authority that sends one wrong response for each host, once.
 #[derive(Debug, Default)]
-struct Liar {
+struct WrongAuthority {
     /// Hosts that got their wrong response.
     told: Mutex<BTreeSet<String>>,
     /// The number of the order that gets the certificate of another host.
@@ -151,12 +151,17 @@ struct Liar {
     certificate: Mutex<String>,
 }
 
-impl Liar {
-    fn answer(&self, question: &Question, pass: &dyn Fn() -> Reply, other: &[u8]) -> Reply {
+impl WrongAuthority {
+    fn answer(
+        &self,
+        question: &AcmeRequest,
+        pass: &dyn Fn() -> AcmeResponse,
+        other: &[u8],
+    ) -> AcmeResponse {
         let word = |word: &Mutex<String>| word.lock().expect("a word").clone();
         if question.target == word(&self.certificate) && !question.target.is_empty() {
             self.certificate.lock().expect("a word").clear();
-            return Reply {
+            return AcmeResponse {
                 body: other.to_vec(),
                 ..pass()
             };
@@ -207,9 +212,9 @@ fn wrong_response_of_authority_is_rejected_and_retried() {
     let Some(mut authority) = Authority::start(&[], &json!({})) else {
         return;
     };
-    let liar = Liar::default();
+    let liar = WrongAuthority::default();
     let other = std::fs::read(authority.folder.path().join("cert.pem")).expect("a certificate");
-    stand_before(
+    start_proxy(
         &mut authority,
         Box::new(move |question, pass| liar.answer(question, pass, &other)),
     );

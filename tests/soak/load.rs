@@ -10,7 +10,7 @@ use std::time::Duration;
 use rowhouse_tests::{Answer, Visitor};
 use sha2::{Digest as _, Sha256};
 
-use crate::{LINES, STEADY, Soak};
+use crate::{LINES, STEADY_TENANTS, Soak};
 
 /// The pause between two requests of a visitor, which leaves processor time to others.
 const PACE: Duration = Duration::from_millis(2);
@@ -81,8 +81,8 @@ fn asked(soak: &Soak, address: SocketAddr) -> Vec<Page> {
     };
     let always = Arc::new(AtomicBool::new(true));
     // The host of the root tenant's own name only redirects.
-    let steady =
-        (1..STEADY).flat_map(|index| at(&format!("steady{index}"), true, &always, &Arc::default()));
+    let steady = (1..STEADY_TENANTS)
+        .flat_map(|index| at(&format!("steady{index}"), true, &always, &Arc::default()));
     let restless = soak
         .restless
         .iter()

@@ -26,22 +26,22 @@ const WARM_UP: u64 = 60;
 /// Lost memory grows in every period. The allocator may reach its maximum in any one of them.
 const PERIODS: usize = 3;
 /// Tenants that never change.
-const STEADY: usize = 5;
+const STEADY_TENANTS: usize = 5;
 /// Tenants that are added, changed, broken and removed.
-const RESTLESS: usize = 8;
+const CHANGING_TENANTS: usize = 8;
 /// Far more than a change takes, since the tests share their machine.
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// Lines of a page, each of which names the version.
 const LINES: usize = 60;
 /// The limit of replaced files, over all tenants, in bytes (`OF_ALL` in `engine/supervisor/src/snapshot/replaced.rs`).
-const REPLACED: u64 = 96 << 20;
+const REPLACED_BYTES: u64 = 96 << 20;
 /// The number of changes that fill this limit; a short run may make fewer.
-const FILLED: u64 = 1_000;
+const FILL_ROUNDS: u64 = 1_000;
 
 /// A random number generator with the same numbers for the same seed (SplitMix64).
-struct Dice(u64);
+struct Random(u64);
 
-impl Dice {
+impl Random {
     fn below(&mut self, limit: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut bits = self.0;
@@ -58,7 +58,7 @@ fn from_environment(name: &str, default: u64) -> u64 {
 
 /// What visitors should find of a changing tenant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shown {
+enum ExpectedPage {
     Nothing,
     Version(u64),
 }
@@ -73,18 +73,18 @@ enum Folder {
 
 /// A changing tenant.
 #[derive(Debug)]
-struct Restless {
+struct ChangingTenant {
     name: String,
     folder: Folder,
-    shown: Shown,
+    shown: ExpectedPage,
     /// Set while visitors must find the tenant.
     must_show: Arc<AtomicBool>,
     /// Counts the changes of `must_show`, so that a visitor can tell whether it was set all the time.
     turns: Arc<AtomicU64>,
 }
 
-impl Restless {
-    fn promise(&self, shown: bool) {
+impl ChangingTenant {
+    fn set_must_show(&self, shown: bool) {
         self.must_show.store(shown, Ordering::SeqCst);
         self.turns.fetch_add(1, Ordering::SeqCst);
     }
@@ -93,8 +93,8 @@ impl Restless {
 struct Soak {
     place: TempDir,
     server: TestServer,
-    restless: Vec<Restless>,
-    dice: Dice,
+    restless: Vec<ChangingTenant>,
+    dice: Random,
     version: u64,
     made: BTreeMap<&'static str, u64>,
 }
@@ -107,14 +107,14 @@ fn random_changes_fail_no_response_and_leak_nothing() {
     let mut soak = Soak::start(seed);
     let load = Load::start(&soak);
     soak.change(WARM_UP);
-    soak.all_hostile_at_once();
+    soak.add_all_hostile();
     soak.clear();
     let mut before = soak.usage();
-    let replaced = REPLACED * rounds.min(FILLED) / FILLED;
+    let replaced = REPLACED_BYTES * rounds.min(FILL_ROUNDS) / FILL_ROUNDS;
     let mut periods = PERIODS;
     let after = loop {
         soak.change(rounds.saturating_sub(WARM_UP));
-        soak.compare_with_a_fresh_start();
+        soak.compare_with_new_process();
         soak.clear();
         let bound = before.memory + before.memory / 10 + replaced;
         let after = soak.usage_once(&before, bound);
@@ -141,7 +141,7 @@ impl Soak {
         let place = TempDir::new().expect("a folder");
         copy(&fixture("sites/themes"), &place.path().join("themes"));
         let tenants = place.path().join("tenants");
-        for index in 0..STEADY {
+        for index in 0..STEADY_TENANTS {
             let name = format!("steady{index}");
             write(&tenants.join(&name), &name, 1);
         }
@@ -150,17 +150,17 @@ impl Soak {
             "name: steady0\nroot: true\n",
         )
         .expect("a file");
-        let restless = (0..RESTLESS).map(|index| Restless {
+        let restless = (0..CHANGING_TENANTS).map(|index| ChangingTenant {
             name: format!("restless{index}"),
             folder: Folder::Absent,
-            shown: Shown::Nothing,
+            shown: ExpectedPage::Nothing,
             must_show: Arc::default(),
             turns: Arc::default(),
         });
         Self {
             server: TestServer::start(place.path(), &[]),
             restless: restless.collect(),
-            dice: Dice(seed),
+            dice: Random(seed),
             version: 1,
             made: BTreeMap::new(),
             place,
@@ -172,8 +172,9 @@ impl Soak {
         let mut made = 0;
         while made < rounds {
             let at_once = 1 + self.dice.below(4);
-            let touched: BTreeSet<usize> =
-                (0..at_once).map(|_| self.dice.below(RESTLESS)).collect();
+            let touched: BTreeSet<usize> = (0..at_once)
+                .map(|_| self.dice.below(CHANGING_TENANTS))
+                .collect();
             for index in &touched {
                 self.touch(*index);
                 made += 1;
@@ -204,7 +205,7 @@ impl Soak {
     }
 
     /// Adds every hostile tenant, and waits until each is handled. Memory that the allocator retains then does not count as growth.
-    fn all_hostile_at_once(&mut self) {
+    fn add_all_hostile(&mut self) {
         for kind in hostile::ALL {
             let folder = self.hostile_folder(kind);
             if !folder.exists() {
@@ -233,8 +234,8 @@ impl Soak {
     }
 
     /// Repairs all tenants, and compares every page with that of a new process.
-    fn compare_with_a_fresh_start(&mut self) {
-        for index in 0..RESTLESS {
+    fn compare_with_new_process(&mut self) {
+        for index in 0..CHANGING_TENANTS {
             if self.restless[index].folder == Folder::Broken {
                 self.version += 1;
                 let version = self.version;
@@ -244,7 +245,7 @@ impl Soak {
                     &tenant.name,
                     version,
                 );
-                (tenant.folder, tenant.shown) = (Folder::Good, Shown::Version(version));
+                (tenant.folder, tenant.shown) = (Folder::Good, ExpectedPage::Version(version));
             }
             self.wait_for(index);
         }
@@ -254,7 +255,7 @@ impl Soak {
             let answer = server.get(&format!("{host}{port}"), path);
             (answer.status, answer.text().replace(&port, ""))
         };
-        let steady = (0..STEADY).map(|index| format!("steady{index}"));
+        let steady = (0..STEADY_TENANTS).map(|index| format!("steady{index}"));
         let names = steady.chain(self.restless.iter().map(|tenant| tenant.name.clone()));
         for name in names {
             for (host, path) in [
@@ -298,7 +299,7 @@ impl Soak {
                 "moved in"
             }
             (_, 0) => {
-                tenant.promise(false);
+                tenant.set_must_show(false);
                 fs::remove_dir_all(folder).expect("a removed folder");
                 tenant.folder = Folder::Absent;
                 "removed"
@@ -319,8 +320,8 @@ impl Soak {
             }
         };
         match tenant.folder {
-            Folder::Good => tenant.shown = Shown::Version(version),
-            Folder::Absent => tenant.shown = Shown::Nothing,
+            Folder::Good => tenant.shown = ExpectedPage::Version(version),
+            Folder::Absent => tenant.shown = ExpectedPage::Nothing,
             Folder::Broken => {}
         }
         *self.made.entry(action).or_default() += 1;
@@ -332,14 +333,14 @@ impl Soak {
         let wanted = match (tenant.folder, tenant.shown) {
             (Folder::Absent, _) => None,
             (Folder::Good, _) => Some("live"),
-            (Folder::Broken, Shown::Version(_)) => Some("degraded"),
-            (Folder::Broken, Shown::Nothing) => Some("absent"),
+            (Folder::Broken, ExpectedPage::Version(_)) => Some("degraded"),
+            (Folder::Broken, ExpectedPage::Nothing) => Some("absent"),
         };
         let begin = Instant::now();
         loop {
             let shown = self.shown(&tenant.name);
             if shown == tenant.shown && self.state(&tenant.name).as_deref() == wanted {
-                tenant.promise(tenant.shown != Shown::Nothing);
+                tenant.set_must_show(tenant.shown != ExpectedPage::Nothing);
                 return;
             }
             assert!(
@@ -352,11 +353,11 @@ impl Soak {
         }
     }
 
-    fn shown(&self, name: &str) -> Shown {
+    fn shown(&self, name: &str) -> ExpectedPage {
         let answer = self.server.get(&self.server.domain(), &format!("/{name}"));
         version_in(&answer, name)
             .expect("a whole page")
-            .map_or(Shown::Nothing, Shown::Version)
+            .map_or(ExpectedPage::Nothing, ExpectedPage::Version)
     }
 
     fn state(&self, name: &str) -> Option<String> {
@@ -373,14 +374,14 @@ impl Soak {
                 fs::remove_dir_all(folder).expect("a removed folder");
             }
         }
-        for index in 0..RESTLESS {
+        for index in 0..CHANGING_TENANTS {
             let tenant = &mut self.restless[index];
-            tenant.promise(false);
+            tenant.set_must_show(false);
             let folder = self.place.path().join("tenants").join(&tenant.name);
             if folder.exists() {
                 fs::remove_dir_all(folder).expect("a removed folder");
             }
-            (tenant.folder, tenant.shown) = (Folder::Absent, Shown::Nothing);
+            (tenant.folder, tenant.shown) = (Folder::Absent, ExpectedPage::Nothing);
             self.wait_for(index);
         }
     }

@@ -19,7 +19,7 @@ use crate::client::read_head;
 const START_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The time to wait for pending tenants.
-const LONG: Duration = Duration::from_secs(15);
+const PENDING_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Runs a program with the socket of its standard input as descriptor 3 (`sd_listen_fds(3)`).
 const HAND_OVER: &str = r#"exec 3<&0 0</dev/null; LISTEN_FDS=1 LISTEN_PID=$$ exec "$@""#;
@@ -113,7 +113,15 @@ impl TestServer {
     pub fn start_on(disk: &BadDisk, folder: &Path, more: &[&str]) -> Self {
         let log = NamedTempFile::new().expect("a file");
         let stderr = log.reopen().expect("a file").into();
-        Self::spawn(disk.begin("sh"), folder, more, &[], log, stderr, LONG)
+        Self::spawn(
+            disk.begin("sh"),
+            folder,
+            more,
+            &[],
+            log,
+            stderr,
+            PENDING_TIMEOUT,
+        )
     }
 
     fn start_with(
@@ -123,7 +131,15 @@ impl TestServer {
         log: NamedTempFile,
         stderr: Stdio,
     ) -> Self {
-        Self::spawn(shell(), folder, more, environment, log, stderr, LONG)
+        Self::spawn(
+            shell(),
+            folder,
+            more,
+            environment,
+            log,
+            stderr,
+            PENDING_TIMEOUT,
+        )
     }
 
     /// `command`: a shell. `long`: the time to wait for pending tenants.

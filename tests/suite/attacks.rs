@@ -17,8 +17,8 @@ use tempfile::TempDir;
 /// The memory limit of the program, in bytes.
 const MEMORY: u64 = 512 << 20;
 /// The timeout of an edit and of `check`. Without optimisation, and beside other tests, both take several times as long as for visitors.
-const EDIT: Duration = Duration::from_secs(if cfg!(debug_assertions) { 20 } else { 1 });
-const CHECK: Duration = Duration::from_secs(if cfg!(debug_assertions) { 60 } else { 10 });
+const EDIT_TIMEOUT: Duration = Duration::from_secs(if cfg!(debug_assertions) { 20 } else { 1 });
+const CHECK_TIMEOUT: Duration = Duration::from_secs(if cfg!(debug_assertions) { 60 } else { 10 });
 
 struct Deployment {
     place: TempDir,
@@ -102,7 +102,7 @@ impl Deployment {
             .contains(&words)
         {
             assert!(
-                begin.elapsed() < EDIT,
+                begin.elapsed() < EDIT_TIMEOUT,
                 "{meanwhile}: a neighbour's edit is not served\n{}",
                 self.server.log()
             );
@@ -255,10 +255,10 @@ fn check(place: &Path) -> String {
         .expect("rowhouse");
     while child.try_wait().expect("a child").is_none() {
         // Processor time, since other tests run at the same time.
-        if Process(child.id()).processor_time() > CHECK {
+        if Process(child.id()).processor_time() > CHECK_TIMEOUT {
             child.kill().expect("a living child");
             child.wait().expect("a child");
-            panic!("`rowhouse check` took longer than {CHECK:?}");
+            panic!("`rowhouse check` took longer than {CHECK_TIMEOUT:?}");
         }
         thread::sleep(Duration::from_millis(20));
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use rowhouse_tests::{Answer, TestServer};
 
-use crate::state::Street;
+use crate::state::StatefulDeployment;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
@@ -27,7 +27,7 @@ fn wait(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 /// Starts a server that accepts commands with [`TOKEN`].
-fn served(street: &Street) -> TestServer {
+fn served(street: &StatefulDeployment) -> TestServer {
     street.write("token", TOKEN);
     let folder = street.path("");
     TestServer::start(
@@ -56,7 +56,7 @@ fn words(html: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn save(street: &Street, text: &str) {
+fn save(street: &StatefulDeployment, text: &str) {
     let front = "---\ntitle: Terms\n---\n";
     street.write("tenants/app/pages/terms.md", &format!("{front}{text}\n"));
 }
@@ -78,7 +78,7 @@ fn newest(server: &TestServer) -> u64 {
 
 #[test]
 fn page_weight_is_same_before_and_after_first_request() {
-    let street = Street::new();
+    let street = StatefulDeployment::new();
     save(&street, &"The same words again. ".repeat(3_000));
     let server = served(&street);
     wait("a release", || newest(&server) == 1);
@@ -89,7 +89,7 @@ fn page_weight_is_same_before_and_after_first_request() {
 
 #[test]
 fn first_page_is_complete_without_scripts() {
-    let street = Street::new();
+    let street = StatefulDeployment::new();
     let server = served(&street);
     wait("a release", || newest(&server) == 1);
     let html = page(&server, "/");
@@ -140,7 +140,7 @@ fn highest(html: &str, chart: &str) -> String {
 
 #[test]
 fn page_of_site_has_its_own_charts() {
-    let street = Street::new();
+    let street = StatefulDeployment::new();
     let server = served(&street);
     wait("a release", || newest(&server) == 1);
     for _ in 0..60 {
@@ -162,7 +162,7 @@ fn page_of_site_has_its_own_charts() {
 
 #[test]
 fn policy_allows_only_files_of_admin_listener() {
-    let street = Street::new();
+    let street = StatefulDeployment::new();
     let server = served(&street);
     let answer = server.operator("/");
     let policy = answer.header("content-security-policy");
@@ -202,7 +202,7 @@ fn policy_allows_only_files_of_admin_listener() {
 
 #[test]
 fn error_is_shown_as_check_prints_it() {
-    let street = Street::new();
+    let street = StatefulDeployment::new();
     let server = served(&street);
     street.write(
         "tenants/app/pages/terms.md",
@@ -241,7 +241,7 @@ fn error_is_shown_as_check_prints_it() {
 
 #[test]
 fn console_rolls_back_resumes_and_compares() {
-    let street = Street::new();
+    let street = StatefulDeployment::new();
     let server = served(&street);
     wait("a release", || newest(&server) == 1);
     save(&street, "The words are fresh.");
@@ -286,7 +286,7 @@ fn console_rolls_back_resumes_and_compares() {
 
 #[test]
 fn change_needs_token_and_same_origin() {
-    let street = Street::new();
+    let street = StatefulDeployment::new();
     let server = served(&street);
     wait("a release", || newest(&server) == 1);
     save(&street, "The words are fresh.");
@@ -331,7 +331,7 @@ fn change_needs_token_and_same_origin() {
 
 #[test]
 fn console_without_token_is_read_only_and_explains_flag() {
-    let street = Street::new();
+    let street = StatefulDeployment::new();
     let server = street.serve();
     wait("a release", || newest(&server) == 1);
     let html = page(&server, "/sites/app");
@@ -349,7 +349,7 @@ fn console_without_token_is_read_only_and_explains_flag() {
 
 #[test]
 fn console_reloads_folder_that_is_not_watched() {
-    let street = Street::new();
+    let street = StatefulDeployment::new();
     street.write("token", TOKEN);
     let flags = ["--watch", "off", "--admin-token-file", "token"];
     let server = TestServer::start(&street.path(""), &flags);
@@ -371,7 +371,7 @@ fn console_reloads_folder_that_is_not_watched() {
 
 #[test]
 fn certificates_are_listed_with_expiry_and_those_due_soon_first() {
-    let street = Street::new();
+    let street = StatefulDeployment::new();
     let key = rcgen::KeyPair::generate().expect("a key");
     let mut parameters = rcgen::CertificateParams::new(["localhost".to_owned()]).expect("a name");
     let in_five_days = SystemTime::now() + Duration::from_secs(5 * 24 * 60 * 60);
@@ -407,7 +407,7 @@ fn certificates_are_listed_with_expiry_and_those_due_soon_first() {
 
 #[test]
 fn missing_paths_are_listed_with_redirect_and_without_personal_data() {
-    let street = Street::new();
+    let street = StatefulDeployment::new();
     let server = served(&street);
     let domain = server.domain();
     for path in [

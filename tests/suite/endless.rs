@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rowhouse_tests::{TestServer, TestSite, binary};
 use tempfile::TempDir;
 
-use crate::watching::{Street, page, tenant};
+use crate::watching::{WatchedDeployment, page, tenant};
 
 /// Far more than the program takes, and far less than following the links would take.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -26,18 +26,18 @@ fn circles(folder: &Path) {
 }
 
 /// Serves a deployment with `home` and the tenants that `prepare` adds before startup.
-fn street(more: &[&str], prepare: impl Fn(&Path)) -> Street {
+fn street(more: &[&str], prepare: impl Fn(&Path)) -> WatchedDeployment {
     let folder = TempDir::new().expect("a folder");
     let tenants = folder.path().join("tenants");
     tenant(&tenants.join("home"), "Home");
     fs::write(tenants.join("home/tenant.yaml"), "name: Home\nroot: true\n").expect("a file");
     prepare(&tenants);
     let server = TestServer::start(folder.path(), more);
-    Street { folder, server }
+    WatchedDeployment { folder, server }
 }
 
 /// Changes the other tenant, and waits for the change.
-fn neighbour_changes(street: &Street, title: &str) {
+fn neighbour_changes(street: &WatchedDeployment, title: &str) {
     page(&street.path("tenants/home"), title);
     street.shows("/", Some(title));
 }
@@ -75,7 +75,7 @@ fn check(folder: &Path) -> String {
 
 #[test]
 fn added_circular_links_affect_no_other_tenant() {
-    let street = Street::start(&[]);
+    let street = WatchedDeployment::start(&[]);
     circles(&street.path("tenants/bad"));
     street.waits("the error", || {
         let text = street.server.operator("/tenants").text();
@@ -133,7 +133,7 @@ fn links_to_root_or_missing_folder_affect_no_other_tenant() {
 
 #[test]
 fn removed_link_target_leaves_last_valid_pages() {
-    let street = Street::start(&[]);
+    let street = WatchedDeployment::start(&[]);
     let releases = TempDir::new().expect("a folder");
     tenant(&releases.path().join("1"), "Release 1");
     symlink(releases.path().join("1"), street.path("tenants/app")).expect("a link");
@@ -147,7 +147,7 @@ fn removed_link_target_leaves_last_valid_pages() {
 
 #[test]
 fn two_links_to_one_folder_are_both_reloaded() {
-    let street = Street::start(&[]);
+    let street = WatchedDeployment::start(&[]);
     let releases = TempDir::new().expect("a folder");
     tenant(&releases.path().join("1"), "One");
     for name in ["a", "b"] {
@@ -171,7 +171,7 @@ fn two_links_to_one_folder_are_both_reloaded() {
 
 #[test]
 fn endless_folders_are_refused_at_once() {
-    let street = Street::start(&[]);
+    let street = WatchedDeployment::start(&[]);
     let bad = street.path("tenants/bad");
     tenant(&bad, "Bad");
     street.shows("/bad", Some("Bad"));

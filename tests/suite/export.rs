@@ -167,11 +167,11 @@ fn every_exported_byte_is_the_served_byte() {
                 "{host}/{file} is not what {asked_path} answers"
             );
             if coding == "identity" && !missing {
-                rules.hold_against(&answer, &asked_path, plain);
+                rules.compare_fields(&answer, &asked_path, plain);
             }
             bodies += 1;
         }
-        rules.lead_where(&server, &asked);
+        rules.check_redirects(&server, &asked);
         assert!(rules.blocks.len() <= 100, "{host}: {}", rules.blocks.len());
     }
     assert!(bodies > 1_000, "only {bodies} bodies");
@@ -235,7 +235,7 @@ impl Rules {
     }
 
     /// Checks that all matching rules together give the server's fields, each once.
-    fn hold_against(&self, answer: &Answer, path: &str, file: &str) {
+    fn compare_fields(&self, answer: &Answer, path: &str, file: &str) {
         let mut fields = BTreeMap::new();
         for (_, block) in self
             .blocks
@@ -290,7 +290,7 @@ impl Rules {
     }
 
     /// Checks that every redirect has the target that the server sends.
-    fn lead_where(&self, server: &TestServer, host: &str) {
+    fn check_redirects(&self, server: &TestServer, host: &str) {
         for rule in &self.redirects {
             let [from, to, status] = rule.as_slice() else {
                 panic!("{rule:?}");

@@ -13,9 +13,9 @@ use tempfile::TempDir;
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A deployment with failures at chosen points.
-struct Street(TempDir);
+struct FailingDeployment(TempDir);
 
-impl Street {
+impl FailingDeployment {
     fn new() -> Self {
         let folder = TempDir::new().expect("a folder");
         for part in ["tenants", "themes"] {
@@ -83,7 +83,7 @@ fn ready(server: &TestServer) -> String {
 
 #[test]
 fn panic_for_tenant_is_its_error_and_last_valid_state_stays() {
-    let street = Street::new();
+    let street = FailingDeployment::new();
     street.page("app", "Good words.");
     let server = street.serve(&[]);
     for step in ["read", "check", "compile"] {
@@ -110,7 +110,7 @@ fn panic_for_tenant_is_its_error_and_last_valid_state_stays() {
 #[test]
 fn panic_at_startup_affects_one_tenant() {
     for step in ["read", "check", "compile"] {
-        let street = Street::new();
+        let street = FailingDeployment::new();
         street.fail(&[&format!("{step}:app")]);
         let server = street.serve(&[]);
         wait(&server, "the neighbour", || {
@@ -125,7 +125,7 @@ fn panic_at_startup_affects_one_tenant() {
 
 #[test]
 fn panic_for_theme_is_its_error_and_last_valid_state_stays() {
-    let street = Street::new();
+    let street = FailingDeployment::new();
     let server = street.serve(&[]);
     let layout = street.path("themes/base/layouts/page.html");
     let text = fs::read_to_string(&layout).expect("a layout");
@@ -152,7 +152,7 @@ fn panic_for_theme_is_its_error_and_last_valid_state_stays() {
 
 #[test]
 fn panic_in_shared_step_is_own_error() {
-    let street = Street::new();
+    let street = FailingDeployment::new();
     for step in [
         "host:app.localhost",
         "shared files:all",
@@ -188,7 +188,7 @@ fn panic_in_shared_step_is_own_error() {
 
 #[test]
 fn failed_reload_loop_reports_restarts_and_reads_next_change() {
-    let street = Street::new();
+    let street = FailingDeployment::new();
     let server = street.serve(&[]);
     let restarts = || {
         let metrics = server.operator("/metrics").text();
@@ -225,7 +225,7 @@ fn failed_reload_loop_reports_restarts_and_reads_next_change() {
 
 #[test]
 fn panic_of_reload_loop_at_startup_keeps_process_unready() {
-    let street = Street::new();
+    let street = FailingDeployment::new();
     street.fail(&["addresses:all"]);
     let has_failed = || {
         let entries = fs::read_dir(street.0.path()).expect("a folder");
@@ -252,7 +252,7 @@ fn panic_of_reload_loop_at_startup_keeps_process_unready() {
 #[test]
 fn endless_step_of_tenant_delays_no_startup_and_no_other_tenant() {
     for step in ["read", "compile"] {
-        let street = Street::new();
+        let street = FailingDeployment::new();
         for number in 0..8 {
             let name = format!("slow{number}");
             fs::create_dir_all(street.path(&format!("tenants/{name}/pages"))).expect("a folder");
@@ -301,7 +301,7 @@ fn pipe(path: &std::path::Path) {
 
 #[test]
 fn read_error_ends_with_its_cause_without_changed_bytes() {
-    let street = Street::new();
+    let street = FailingDeployment::new();
     let server = street.serve(&[]);
     let fifo = street.path("tenants/app/assets/ff");
     pipe(&fifo);
@@ -314,7 +314,7 @@ fn read_error_ends_with_its_cause_without_changed_bytes() {
 
 #[test]
 fn unreadable_folder_is_retried_until_read() {
-    let street = Street::new();
+    let street = FailingDeployment::new();
     // Without watching, no change is noticed.
     let server = street.serve(&["--watch", "off"]);
     let fifo = street.path("tenants/app/assets/ff");
@@ -335,7 +335,7 @@ fn unreadable_folder_is_retried_until_read() {
 
 #[test]
 fn alarm_lasts_as_long_as_its_cause() {
-    let street = Street::new();
+    let street = FailingDeployment::new();
     let server = street.serve(&["--watch", "off"]);
     for folder in ["themes", "tenants"] {
         let away = street.path("away");
@@ -354,7 +354,7 @@ fn alarm_lasts_as_long_as_its_cause() {
 
 #[test]
 fn tenant_with_lost_job_is_rendered_again() {
-    let street = Street::new();
+    let street = FailingDeployment::new();
     let server = street.serve(&[]);
     street.page("app", "Before.");
     wait(&server, "the page", || {
@@ -374,7 +374,7 @@ fn tenant_with_lost_job_is_rendered_again() {
 
 #[test]
 fn folder_on_hanging_mount_delays_no_other_tenant() {
-    let street = Street::new();
+    let street = FailingDeployment::new();
     let server = street.serve(&[]);
     let app = street.path("tenants/app");
     let hanging = format!(

@@ -133,7 +133,7 @@ impl Program {
     }
 
     /// Returns the state letter of the process: `T` if it is stopped.
-    fn does(&self) -> char {
+    fn process_state(&self) -> char {
         let text =
             fs::read_to_string(format!("/proc/{}/stat", self.child.id())).expect("a process");
         let (_, rest) = text.rsplit_once(") ").expect("a state");
@@ -190,7 +190,7 @@ impl Load {
                 scope.spawn(move || load.visit(address, right, first));
             }
             // Ends the load also after a panic.
-            let _end = End(&load.over);
+            let _end = EndOnDrop(&load.over);
             events(&load);
         });
         load
@@ -220,16 +220,16 @@ impl Load {
     }
 
     /// Waits for `more` responses.
-    fn goes_on(&self, more: usize) {
+    fn wait_for_responses(&self, more: usize) {
         let so_far = self.answered.load(Relaxed);
         wait("an answer", || self.answered.load(Relaxed) >= so_far + more);
     }
 }
 
 /// Ends a load when dropped.
-struct End<'a>(&'a AtomicBool);
+struct EndOnDrop<'a>(&'a AtomicBool);
 
-impl Drop for End<'_> {
+impl Drop for EndOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Relaxed);
     }
@@ -283,7 +283,7 @@ fn killed(state: bool) {
     let address = program.place.visitors;
     Load::during(address, &right, |load| {
         for damage in damages(state) {
-            load.goes_on(100);
+            load.wait_for_responses(100);
             wait("the state", || !state || program.place.entries().len() > 3);
             program.kill();
             if let Some(damage) = damage {
@@ -295,7 +295,7 @@ fn killed(state: bool) {
                     .for_each(|(number, path)| damage(number, path));
             }
             program.child = program.place.start();
-            load.goes_on(100);
+            load.wait_for_responses(100);
         }
     });
     assert!(program.pages() == right, "other bytes than at first");
@@ -323,9 +323,9 @@ fn paused_process_continues_and_fails_no_request() {
     let address = program.place.visitors;
     let load = Load::during(address, &right, |load| {
         for _ in 0..3 {
-            load.goes_on(100);
+            load.wait_for_responses(100);
             program.signal("STOP");
-            wait("the pause", || program.does() == 'T');
+            wait("the pause", || program.process_state() == 'T');
             // A new visitor waits with the others.
             let mut late = TcpStream::connect(address).expect("a connection");
             write!(late, "GET /about HTTP/1.0\r\nhost: localhost\r\n\r\n").expect("a request");
@@ -333,7 +333,7 @@ fn paused_process_continues_and_fails_no_request() {
             let mut answer = Vec::new();
             late.read_to_end(&mut answer).expect("an answer");
             assert!(answer.starts_with(b"HTTP/1.0 200 OK\r\n"));
-            load.goes_on(100);
+            load.wait_for_responses(100);
         }
     });
     assert_eq!(load.failed.load(Relaxed), 0);

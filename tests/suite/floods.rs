@@ -11,9 +11,9 @@ const CONNECTIONS: usize = 240;
 /// The number of measured floods in short runs.
 const FLOODS: usize = 10;
 /// The memory of an open connection: twice its buffers for a head and for a response.
-const EACH: u64 = 64 << 10;
+const CONNECTION_BYTES: u64 = 64 << 10;
 /// The memory that the allocator may retain.
-const SLACK: u64 = 4 << 20;
+const RETAINED_BYTES: u64 = 4 << 20;
 
 /// Returns requests over HTTP/2 that are reset at once (RFC 9113, sections 6.2 and 6.4).
 fn resets() -> Vec<u8> {
@@ -92,11 +92,14 @@ fn floods_of_connections_leak_no_memory() {
         flooded();
     }
     let before = memory();
-    let most = before + EACH * CONNECTIONS as u64;
+    let most = before + CONNECTION_BYTES * CONNECTIONS as u64;
     for _ in 0..if is_long() { 200 } else { FLOODS } {
         let meanwhile = flooded();
         assert!(meanwhile < most, "{meanwhile} of {most} bytes");
     }
     let after = memory();
-    assert!(after < before + SLACK, "{before} bytes became {after}");
+    assert!(
+        after < before + RETAINED_BYTES,
+        "{before} bytes became {after}"
+    );
 }

@@ -95,7 +95,7 @@ pub(crate) fn blocks_of(text: &str) -> Vec<Block> {
 }
 
 /// Returns the hand-written pages, except the tutorial, with their blocks.
-fn written() -> BTreeMap<String, Vec<Block>> {
+fn handwritten_pages() -> BTreeMap<String, Vec<Block>> {
     let folder = workspace().join("engine/rowhouse/manual/pages");
     let all = pages().into_iter();
     let all = all.filter(|(path, _)| folder.join(path).exists() && !path.starts_with("tutorial/"));
@@ -198,7 +198,7 @@ impl Reader {
 #[test]
 fn every_file_of_guides_is_valid() {
     let mut places: BTreeMap<&str, &[Place]> = BLOCKS.into_iter().collect();
-    for (page, blocks) in written() {
+    for (page, blocks) in handwritten_pages() {
         let blocks: Vec<&Block> = blocks.iter().filter(|(kind, _)| kind != "sh").collect();
         let known = places.remove(&*page).unwrap_or_default();
         assert_eq!(blocks.len(), known.len(), "{page}: name each block here");
@@ -263,7 +263,7 @@ fn island_of_guide_is_rendered() {
         .find(|(path, _)| *path == page)
         .expect("the guide");
     let reader = Reader::new();
-    for ((_, block), place) in written()[page].iter().zip(places) {
+    for ((_, block), place) in handwritten_pages()[page].iter().zip(places) {
         reader.follow(*place, block);
     }
     // Builds the islands with the new one.
@@ -358,7 +358,7 @@ fn program(line: &str) -> &str {
 }
 
 /// Checks that every program is known, and that files of the source, variables and units exist.
-fn names_only_what_is_there(page: &str, script: &str) {
+fn check_names_exist(page: &str, script: &str) {
     let commands = &pages()["reference/commands.md"];
     for line in script.replace("\\\n", "").lines() {
         let program = program(line);
@@ -381,7 +381,7 @@ fn names_only_what_is_there(page: &str, script: &str) {
 }
 
 /// Checks that the README of a deployment folder has the commands of the guide.
-fn is_told_in_full(page: &str, readme: &str, script: &str) {
+fn check_readme_has_commands(page: &str, readme: &str, script: &str) {
     let joined = |text: &str| {
         let words = text.replace("\\\n", " ");
         words.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -403,16 +403,16 @@ fn is_told_in_full(page: &str, readme: &str, script: &str) {
 #[test]
 fn every_command_of_guides_names_existing_files() {
     let mut scripts = 0;
-    for (page, blocks) in written() {
+    for (page, blocks) in handwritten_pages() {
         for (_, script) in blocks.iter().filter(|(kind, _)| kind == "sh") {
             must(Command::new("sh").args(["-nc", script]));
-            names_only_what_is_there(&page, script);
+            check_names_exist(&page, script);
             for (guide, readme) in [
                 ("guides/container.md", "container/README.md"),
                 ("guides/kubernetes.md", "kubernetes/README.md"),
             ] {
                 if page == guide {
-                    is_told_in_full(&page, readme, script);
+                    check_readme_has_commands(&page, readme, script);
                 }
             }
             scripts += 1;
@@ -423,7 +423,7 @@ fn every_command_of_guides_names_existing_files() {
 
 #[test]
 fn token_of_guide_enables_console_commands() {
-    let blocks = &written()["guides/monitoring.md"];
+    let blocks = &handwritten_pages()["guides/monitoring.md"];
     let (_, script) = blocks
         .iter()
         .find(|(_, script)| script.starts_with("openssl "))

@@ -6,7 +6,7 @@ use content::report::{Code, Severity};
 use rowhouse_tests::TestSite;
 
 /// Far more than any of these takes; quadratic code took minutes.
-const SOON: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The size of a page that once took minutes, in bytes.
 const LARGE: usize = 250_000;
@@ -28,7 +28,7 @@ fn site(front: &str, body: &str, manifest: &str) -> (TestSite, Duration) {
 }
 
 /// Returns the number of findings with a code.
-fn told(site: &TestSite, code: Code) -> usize {
+fn count_findings(site: &TestSite, code: Code) -> usize {
     let report = site.report();
     report
         .iter()
@@ -80,10 +80,10 @@ fn repeated_error_is_listed_fifty_times_and_counted() {
         ),
     ] {
         let (site, took) = site(front, &body, manifest);
-        let count = told(&site, code);
+        let count = count_findings(&site, code);
         if code == Code::MissingAlt && count == 0 {
             // Reported only without an error: the fixture's theme may lack the drawing.
-            assert_eq!(told(&site, Code::MissingAsset), 51);
+            assert_eq!(count_findings(&site, Code::MissingAsset), 51);
             continue;
         }
         assert_eq!(count, 51, "{code}\n{}", site.report_text());
@@ -92,7 +92,7 @@ fn repeated_error_is_listed_fifty_times_and_counted() {
                 .contains("of this kind are in this file, and not all are listed"),
             "{code}"
         );
-        assert!(took < SOON, "{code}: {took:?}");
+        assert!(took < TIMEOUT, "{code}: {took:?}");
     }
 }
 
@@ -100,7 +100,7 @@ fn repeated_error_is_listed_fifty_times_and_counted() {
 fn valid_links_cost_linear_time() {
     for body in ["[x](/)\n", "[x](/) "] {
         let (site, took) = site("title: A", &body.repeat(LARGE / body.len()), "");
-        assert!(took < SOON, "{took:?}");
+        assert!(took < TIMEOUT, "{took:?}");
         assert!(site.report().is_servable(), "{}", site.report_text());
     }
 }
@@ -116,7 +116,7 @@ fn errors_of_tenant_are_listed_a_thousand_times() {
         );
     }
     site.reload();
-    let count = told(&site, Code::BrokenLink);
+    let count = count_findings(&site, Code::BrokenLink);
     assert!((1_000..1_100).contains(&count), "{count}");
     let text = site.report_text();
     assert!(
@@ -128,7 +128,12 @@ fn errors_of_tenant_are_listed_a_thousand_times() {
 #[test]
 fn page_and_manifest_above_one_megabyte_are_too_large() {
     let (site, _) = site("title: A", &"word ".repeat(250_000), "");
-    assert_eq!(told(&site, Code::TooLarge), 1, "{}", site.report_text());
+    assert_eq!(
+        count_findings(&site, Code::TooLarge),
+        1,
+        "{}",
+        site.report_text()
+    );
     let mut site = TestSite::fixture("errors/title-length");
     let comment = "# a comment\n".repeat(100_000);
     site.write(

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rowhouse_tests::{TestServer, TestSite, state};
 
 /// More tenants than can have their content unpacked.
-const MANY: usize = 300;
+const TENANT_COUNT: usize = 300;
 
 const TIMEOUT: Duration = Duration::from_secs(120);
 
@@ -23,7 +23,7 @@ fn page(words: &str) -> String {
 fn many() -> TestSite {
     let mut site = TestSite::fixture("sites");
     let folder = site.folder().join("tenants");
-    for number in 0..MANY {
+    for number in 0..TENANT_COUNT {
         let tenant = folder.join(id(number));
         fs::create_dir_all(tenant.join("pages")).expect("a folder");
         fs::create_dir_all(tenant.join("assets")).expect("a folder");
@@ -75,12 +75,12 @@ fn drawing(page: &str) -> &str {
 fn requested_tenants_are_rendered_first_and_correctly() {
     let site = many();
     let server = TestServer::start_at_once(site.folder(), &[]);
-    let last = MANY - 1;
+    let last = TENANT_COUNT - 1;
     assert!(says(&server, last).contains(&format!("Tenant number {last}.")));
     let ready = server.operator("/readyz").text();
     assert!(ready.contains("pending: "), "others come later: {ready}");
     assert_eq!(server.get(&server.domain(), "/nobody").status, 404);
-    for number in (0..MANY).step_by(7) {
+    for number in (0..TENANT_COUNT).step_by(7) {
         assert!(says(&server, number).contains(&format!("Tenant number {number}.")));
     }
     wait("the rest", || {
@@ -99,7 +99,7 @@ fn evicted_tenant_is_restored_with_same_bytes() {
     let first = says(&server, 0);
     let dot = drawing(&first).to_owned();
     let waits = || metric(&server, "rowhouse_render_wait_seconds_count");
-    let ask_all = || (1..MANY).for_each(|number| drop(says(&server, number)));
+    let ask_all = || (1..TENANT_COUNT).for_each(|number| drop(says(&server, number)));
     ask_all();
     wait("somebody who is out of memory", || {
         let before = waits();
@@ -132,12 +132,12 @@ fn evicted_tenant_is_restored_with_same_bytes() {
 fn tenant_with_refused_alias_is_evicted_like_others() {
     let mut site = many();
     // Every tenant claims the alias, and one has it.
-    for number in 0..MANY {
+    for number in 0..TENANT_COUNT {
         let manifest = format!("tenants/{}/tenant.yaml", id(number));
         site.write(&manifest, "name: One of many\naliases: [/wanted]\n");
     }
     let server = TestServer::start(site.folder(), &["--memory", "500000"]);
-    (0..MANY).for_each(|number| drop(says(&server, number)));
+    (0..TENANT_COUNT).for_each(|number| drop(says(&server, number)));
     let limit = metric(&server, "rowhouse_store_memory_limit_bytes");
     wait("room for what is requested next", || {
         metric(&server, "rowhouse_store_memory_bytes") <= 2.0 * limit
@@ -156,10 +156,10 @@ fn only_changed_folders_are_read_at_warm_start() {
     };
     let server = start();
     wait("all that was read", || {
-        (0..MANY).all(|number| written(number).is_some())
+        (0..TENANT_COUNT).all(|number| written(number).is_some())
     });
     drop(server);
-    let before: Vec<_> = (0..MANY).map(written).collect();
+    let before: Vec<_> = (0..TENANT_COUNT).map(written).collect();
     let page = site.path(&format!("tenants/{}/pages/index.md", id(7)));
     let modified = fs::metadata(&page).and_then(|page| page.modified());
     let text = fs::read_to_string(&page).expect("a page");
@@ -172,13 +172,13 @@ fn only_changed_folders_are_read_at_warm_start() {
     thread::sleep(Duration::from_secs(4));
     let server = start();
     assert!(says(&server, 7).contains("Tenant Nummer 7."));
-    for number in (0..MANY).filter(|number| *number != 7).step_by(13) {
+    for number in (0..TENANT_COUNT).filter(|number| *number != 7).step_by(13) {
         assert!(says(&server, number).contains(&format!("Tenant number {number}.")));
     }
     wait("what was read of the other one", || written(7) != before[7]);
     // Later saves are written after the findings of the startup.
     drop(server);
-    let changed = (0..MANY).filter(|number| written(*number) != before[*number]);
+    let changed = (0..TENANT_COUNT).filter(|number| written(*number) != before[*number]);
     assert_eq!(changed.collect::<Vec<_>>(), [7]);
 }
 
@@ -205,7 +205,10 @@ fn restoring_large_tenant_delays_no_other_tenant() {
         // All threads have started by then.
         thread::sleep(Duration::from_millis(100));
         // Requested tenants and pending ones.
-        for number in (0..MANY).step_by(30).chain((0..MANY).step_by(30)) {
+        for number in (0..TENANT_COUNT)
+            .step_by(30)
+            .chain((0..TENANT_COUNT).step_by(30))
+        {
             assert!(says(&server, number).contains(&format!("Tenant number {number}.")));
         }
         assert!(!asked.is_finished(), "nobody waited beside it");

@@ -64,7 +64,7 @@ impl Supervisor {
     }
 
     /// Waits until the program sends a message that begins with `line`.
-    fn hears(&self, line: &str) -> String {
+    fn wait_for_message(&self, line: &str) -> String {
         let mut message = [0; 1024];
         loop {
             let length = self.told.recv(&mut message).expect("a message in time");
@@ -116,7 +116,7 @@ fn restart_under_load(flags: &[&str]) {
     let supervisor = Supervisor::new();
     let folder = fixture("sites");
     let mut running = supervisor.start(&folder, flags);
-    supervisor.hears("READY=1");
+    supervisor.wait_for_message("READY=1");
     let (address, over, answered) = (
         supervisor.address(),
         AtomicBool::new(false),
@@ -138,10 +138,10 @@ fn restart_under_load(flags: &[&str]) {
                 std::thread::yield_now();
             }
             signal(&running, "TERM");
-            supervisor.hears("STOPPING=1");
+            supervisor.wait_for_message("STOPPING=1");
             assert_eq!(running.wait().expect("an end").code(), Some(0));
             running = supervisor.start(&folder, flags);
-            supervisor.hears("READY=1");
+            supervisor.wait_for_message("READY=1");
         }
         over.store(true, Ordering::Relaxed);
     });
@@ -154,16 +154,20 @@ fn restart_under_load(flags: &[&str]) {
 fn supervisor_is_notified_of_reloads_and_shutdown() {
     let supervisor = Supervisor::new();
     let mut running = supervisor.start(&fixture("sites"), &[]);
-    assert!(supervisor.hears("READY=1").contains("STATUS="));
+    assert!(supervisor.wait_for_message("READY=1").contains("STATUS="));
     signal(&running, "HUP");
-    assert!(supervisor.hears("RELOADING=1").contains("MONOTONIC_USEC="));
-    supervisor.hears("READY=1");
+    assert!(
+        supervisor
+            .wait_for_message("RELOADING=1")
+            .contains("MONOTONIC_USEC=")
+    );
+    supervisor.wait_for_message("READY=1");
     assert_eq!(
         status_of(supervisor.address(), "/about").expect("an answer"),
         200
     );
     signal(&running, "TERM");
-    supervisor.hears("STOPPING=1");
+    supervisor.wait_for_message("STOPPING=1");
     assert_eq!(running.wait().expect("an end").code(), Some(0));
 }
 
@@ -278,14 +282,14 @@ fn reload_during_drain_does_not_make_ready() {
 }
 
 /// The program with a limit of descriptors (`ulimit -n`), and its addresses from its log.
-struct Limited {
+struct LimitedServer {
     child: Child,
     log: tempfile::NamedTempFile,
     visitors: SocketAddr,
     operators: SocketAddr,
 }
 
-impl Limited {
+impl LimitedServer {
     fn start(folder: &Path, descriptors: &str, flags: &[&str]) -> Self {
         let log = tempfile::NamedTempFile::new().expect("a file");
         let child = Command::new("sh")
@@ -334,7 +338,7 @@ impl Limited {
     }
 }
 
-impl Drop for Limited {
+impl Drop for LimitedServer {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -345,7 +349,7 @@ impl Drop for Limited {
 fn descriptors_are_reserved_for_admin_listener_and_folders() {
     let mut site = TestSite::fixture("sites");
     let flags = ["--max-connections-per-address", "5000"];
-    let server = Limited::start(site.folder(), "-n 384", &flags);
+    let server = LimitedServer::start(site.folder(), "-n 384", &flags);
     let told = server.said("LimitNOFILE").expect("a warning");
     assert!(
         told.contains("WARN") && told.contains("ulimit -n"),
@@ -365,7 +369,7 @@ fn descriptors_are_reserved_for_admin_listener_and_folders() {
 
 #[test]
 fn soft_limit_of_descriptors_is_raised_to_hard_limit() {
-    let server = Limited::start(&fixture("sites"), "-Sn 300 && ulimit -Hn 8000", &[]);
+    let server = LimitedServer::start(&fixture("sites"), "-Sn 300 && ulimit -Hn 8000", &[]);
     assert!(server.said("LimitNOFILE").is_none());
     assert_eq!(server.metric("rowhouse_connections_limit "), 4096);
     let limits = format!("/proc/{}/limits", server.child.id());

@@ -49,15 +49,15 @@ fn every_yaml_or_json_block_of_manual_parses() {
 }
 
 /// The served manual, and the folder in which it was started.
-struct Served {
-    program: Ended,
+struct ServedManual {
+    program: EndOnDrop,
     address: SocketAddr,
     folder: TempDir,
     /// The output until the server was ready.
     said: Vec<String>,
 }
 
-impl Served {
+impl ServedManual {
     fn start() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         fs::create_dir(folder.path().join("scratch")).expect("a folder");
@@ -70,7 +70,7 @@ impl Served {
             .stderr(Stdio::piped())
             .spawn()
             .expect("rowhouse");
-        let mut program = Ended(child);
+        let mut program = EndOnDrop(child);
         let log = program.0.stderr.take().expect("a log");
         let mut said = Vec::new();
         let mut address = None;
@@ -107,7 +107,7 @@ impl Served {
 
 #[test]
 fn manual_ignores_variables_of_other_server() {
-    let mut served = Served::start();
+    let mut served = ServedManual::start();
     let tutorial = served.get("/tutorial");
     assert_eq!(tutorial.status, 200);
     let text = tutorial.text();
@@ -198,7 +198,7 @@ fn kinds(theme: &str) -> Vec<String> {
 
 #[test]
 fn every_section_type_is_shown_and_only_manual_can_frame_it() {
-    let served = Served::start();
+    let served = ServedManual::start();
     let warned: Vec<_> = (served.said.iter())
         .filter(|line| line.contains("\"WARN\"") || line.contains("\"ERROR\""))
         .collect();
@@ -282,9 +282,9 @@ fn manual_is_written_as_files() {
 }
 
 /// A program that ends with the test.
-struct Ended(Child);
+struct EndOnDrop(Child);
 
-impl Drop for Ended {
+impl Drop for EndOnDrop {
     fn drop(&mut self) {
         // The program may have ended by itself.
         let _ = self.0.kill();

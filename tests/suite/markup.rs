@@ -17,7 +17,7 @@ fn in_markdown() -> String {
 }
 
 /// Returns the elements and attributes that hostile text made in a page.
-fn made_by_text(html: &str) -> Vec<&str> {
+fn elements_made_by_text(html: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut rest = html;
     while let Some(start) = rest.find('<') {
@@ -237,7 +237,7 @@ fn text_of_tenant_is_text_in_every_theme() {
         let pages = pages_in(theme);
         assert!(pages.len() > 10, "{theme}: {:?}", pages.keys());
         for (path, html) in &pages {
-            assert_eq!(made_by_text(html), [""; 0], "{theme}: {path}");
+            assert_eq!(elements_made_by_text(html), [""; 0], "{theme}: {path}");
         }
         assert!(pages["/"].contains("&lt;probe-x"), "{theme}");
     }
@@ -253,7 +253,7 @@ fn ui_string_is_escaped_before_markdown_filter() {
     site.reload();
     assert!(site.report().is_servable(), "{}", site.report_text());
     let html = site.page("studio.example", "/sample", "/").expect("a page");
-    assert_eq!(made_by_text(&html), [""; 0]);
+    assert_eq!(elements_made_by_text(&html), [""; 0]);
     assert!(
         html.contains("<em>") && html.contains("&lt;probe-x"),
         "{html}"
@@ -267,13 +267,13 @@ fn markup_made_by_text_is_detected() {
         "<p title=\"x\" probe-y=\"\">",
         "<script>a</script><probe-x>",
     ] {
-        assert_eq!(made_by_text(html).len(), 1, "{html}");
+        assert_eq!(elements_made_by_text(html).len(), 1, "{html}");
     }
     for html in [
         "<p>&lt;probe-x> probe-y=</p>",
         "<p title=\"'<probe-x> probe-y='\">",
         "<script>\"<probe-x>\"</script>",
     ] {
-        assert_eq!(made_by_text(html), [""; 0], "{html}");
+        assert_eq!(elements_made_by_text(html), [""; 0], "{html}");
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use rowhouse_tests::{Process, TestServer, TestSite};
 
 /// `MemoryMax` of the unit.
-const MOST: u64 = 512 << 20;
+const MEMORY_MAX: u64 = 512 << 20;
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 fn wait(what: &str, mut done: impl FnMut() -> bool) {
@@ -89,7 +89,7 @@ fn repeatedly_replaced_tenant_at_its_limits_fits_into_memory() {
         wait("the new file", || two() != before);
     }
     let peak = Process(server.id()).peak();
-    assert!(peak < MOST, "{} MiB", mebibytes(peak));
+    assert!(peak < MEMORY_MAX, "{} MiB", mebibytes(peak));
 }
 
 #[test]

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 /// Far more than a change takes, since the tests share their machine.
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// The longest response time on a busy machine that other tests share.
-const SLOW: Duration = Duration::from_secs(20);
+const MAX_RESPONSE_TIME: Duration = Duration::from_secs(20);
 /// The least number of responses while a tenant is added and removed, which takes hundreds of milliseconds.
 const ANSWERS: usize = 10;
 
@@ -96,7 +96,7 @@ fn broken_tenants_change_nothing_for_others() {
                 .expect("a name")
                 .to_string_lossy()
                 .into_owned();
-            let names = drop_in(&case, &kind, place.path());
+            let names = add_fixture(&case, &kind, place.path());
             wait_until(&server, &kind, |states| {
                 states.keys().any(|name| !own.contains(name))
             });
@@ -118,7 +118,7 @@ fn broken_tenants_change_nothing_for_others() {
         assert!(kinds >= 30, "only {kinds} kinds");
         stop.store(true, Ordering::SeqCst);
         let (answers, slowest, page) = watch.join().expect("a visitor");
-        assert!(slowest < SLOW, "{page} took {slowest:?}");
+        assert!(slowest < MAX_RESPONSE_TIME, "{page} took {slowest:?}");
         assert!(answers >= kinds * ANSWERS, "only {answers} answers");
     });
 }
@@ -132,7 +132,7 @@ impl Drop for Stop<'_> {
 }
 
 /// Adds a fixture's tenants to the six under new names, with its theme if it has one. Returns the new names, tenants first.
-fn drop_in(case: &Path, kind: &str, place: &Path) -> Vec<String> {
+fn add_fixture(case: &Path, kind: &str, place: &Path) -> Vec<String> {
     let mut names = Vec::new();
     let themes = case.join("themes");
     if themes.is_dir() {

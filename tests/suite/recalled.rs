@@ -14,11 +14,11 @@ use supervisor::{Persisted, Places, Registry};
 
 use crate::dev::everything;
 use crate::pictures::photo;
-use crate::state::{KEEP, Street};
+use crate::state::{KEEP, StatefulDeployment};
 
 #[test]
 fn state_gives_same_bytes() {
-    let street = Street::new();
+    let street = StatefulDeployment::new();
     let process = Process::of(&street);
     let written = || {
         let versions = |table: &str| state::versions(&street.path("state"), table);
@@ -42,7 +42,7 @@ fn state_gives_same_bytes() {
 
 #[test]
 fn changed_inputs_render_tenant_again() {
-    let street = Street::new();
+    let street = StatefulDeployment::new();
     street.write(
         "tenants/app/pages/soon.md",
         "---\ntitle: Soon\npublish: 2026-12-01T00:00:00Z\n---\nIt is there.\n",
@@ -86,7 +86,7 @@ fn changed_inputs_render_tenant_again() {
 
 #[test]
 fn unrequested_images_are_rendered_from_persisted_inputs() {
-    let street = Street::new();
+    let street = StatefulDeployment::new();
     let text = "---\ntitle: Hall\n---\n![The hall, seen from the door](hall.jpg)\n";
     street.write("tenants/app/pages/hall.md", text);
     fs::write(street.path("tenants/app/pages/hall.jpg"), photo(900, 600)).expect("a file");
@@ -108,7 +108,7 @@ struct Process {
 }
 
 impl Process {
-    fn of(street: &Street) -> Self {
+    fn of(street: &StatefulDeployment) -> Self {
         Self {
             places: Places {
                 tenants: street.path("tenants"),

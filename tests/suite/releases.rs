@@ -9,7 +9,7 @@ use release::snapshot::Resource;
 use release::store::{Release, Store};
 use rowhouse_tests::{TestServer, binary};
 
-use crate::state::{KEEP, Street};
+use crate::state::{KEEP, StatefulDeployment};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -64,7 +64,7 @@ fn says(server: &TestServer, words: &str) -> bool {
     text(server).contains(words)
 }
 
-fn save(street: &Street, words: &str) {
+fn save(street: &StatefulDeployment, words: &str) {
     street.write(
         "tenants/app/pages/terms.md",
         &format!("---\ntitle: Terms\n---\nThe words are {words}.\n"),
@@ -72,7 +72,7 @@ fn save(street: &Street, words: &str) {
 }
 
 /// Starts a server whose tenant has three releases: the fixture, `first` and `second`.
-fn served(street: &Street) -> TestServer {
+fn served(street: &StatefulDeployment) -> TestServer {
     let server = street.serve();
     wait("the release of the start", || numbers(&server) == [1]);
     for (words, all) in [("first", vec![2, 1]), ("second", vec![3, 2, 1])] {
@@ -85,7 +85,7 @@ fn served(street: &Street) -> TestServer {
 
 #[test]
 fn releases_are_listed_with_causes_and_compared_by_page() {
-    let street = Street::new();
+    let street = StatefulDeployment::new();
     let server = served(&street);
     let list = done(&server, &["releases", "app"]);
     assert!(list.contains("pages/terms.md"), "{list}");
@@ -114,7 +114,7 @@ fn releases_are_listed_with_causes_and_compared_by_page() {
 
 #[test]
 fn rollback_serves_release_until_resume() {
-    let street = Street::new();
+    let street = StatefulDeployment::new();
     let server = served(&street);
     let is_over = AtomicBool::new(false);
     let asked = thread::scope(|scope| {
@@ -173,7 +173,7 @@ fn rollback_serves_release_until_resume() {
 }
 
 /// Returns the output of `check` for the folders and the state.
-fn checked(street: &Street) -> String {
+fn checked(street: &StatefulDeployment) -> String {
     let output = Command::new(binary())
         .args(["check", "--state", "state"])
         .current_dir(street.path(""))
@@ -184,7 +184,7 @@ fn checked(street: &Street) -> String {
 
 #[test]
 fn commands_report_missing_state_or_server() {
-    let street = Street::new();
+    let street = StatefulDeployment::new();
     let server = TestServer::start(&street.path(""), &[]);
     let (code, said) = run(&server, &["rollback", "app"]);
     assert_eq!(code, Some(1));
@@ -207,7 +207,7 @@ fn pinned(server: &TestServer) -> Option<u64> {
 
 #[test]
 fn failed_rollback_leaves_tenant_unpinned() {
-    let street = Street::new();
+    let street = StatefulDeployment::new();
     let serve = |origin: &str| {
         let flags = ["--state", "state", "--origin", origin];
         TestServer::start(&street.path(""), &flags)
@@ -227,7 +227,7 @@ fn failed_rollback_leaves_tenant_unpinned() {
 
 #[test]
 fn tenant_whose_folder_returns_serves_its_pinned_release() {
-    let street = Street::new();
+    let street = StatefulDeployment::new();
     let server = served(&street);
     done(&server, &["rollback", "app", "2"]);
     assert!(says(&server, "first"));
@@ -246,7 +246,7 @@ const TENANTS: usize = 96;
 
 #[test]
 fn releases_in_the_queue_are_written_before_the_process_ends() {
-    let street = Street::new();
+    let street = StatefulDeployment::new();
     let name = |number: usize| format!("t{number}");
     let write = |number: usize, words: &str| {
         street.write(
@@ -303,7 +303,7 @@ fn holds(release: &Release, words: &str) -> bool {
 
 #[test]
 fn added_or_removed_tenant_makes_no_release_of_unchanged_tenant() {
-    let street = Street::new();
+    let street = StatefulDeployment::new();
     let home = street.path("tenants/home/tenant.yaml");
     let manifest = std::fs::read_to_string(&home).expect("a manifest");
     let listed = "    - {tenant: app, name: App}\n";

@@ -12,7 +12,7 @@ use rowhouse_tests::text_of;
 use rowhouse_ui::Bundle;
 use supervisor::{Persisted, Places, Registry};
 
-use crate::state::{KEEP, Street};
+use crate::state::{KEEP, StatefulDeployment};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -45,14 +45,14 @@ fn named(snapshot: &Snapshot) -> [String; 2] {
 }
 
 /// Whether replaced files of the tenant are on the disk.
-fn is_kept(street: &Street) -> bool {
+fn is_kept(street: &StatefulDeployment) -> bool {
     let tables = street.tables();
     tables.iter().any(|table| table == "old.tenant.app")
 }
 
 #[test]
 fn replaced_file_is_served_for_a_day_over_changes_and_restarts() {
-    let street = Street::new();
+    let street = StatefulDeployment::new();
     let places = Places {
         tenants: street.path("tenants"),
         themes: Some(street.path("themes")),
@@ -124,7 +124,7 @@ fn replaced_file_is_served_for_a_day_over_changes_and_restarts() {
 /// Rendered images also have a hash in their names, but are in no table of files.
 #[test]
 fn replaced_rendered_image_is_served_over_restart() {
-    let street = Street::new();
+    let street = StatefulDeployment::new();
     let draw = |path: &str| {
         let start = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 8 8\">";
         let drawing = format!("{start}<path d=\"{path}\"/></svg>");

@@ -17,9 +17,9 @@ pub(crate) const KEEP: Keep = Keep {
 };
 
 /// A deployment with its state beside it.
-pub(crate) struct Street(TempDir);
+pub(crate) struct StatefulDeployment(TempDir);
 
-impl Street {
+impl StatefulDeployment {
     pub(crate) fn new() -> Self {
         let folder = TempDir::new().expect("a folder");
         for part in ["tenants", "themes"] {
@@ -51,7 +51,7 @@ impl Street {
     }
 
     /// Waits until a table exists and contains some words.
-    fn keeps(&self, table: &str, words: &str) {
+    fn wait_for_table(&self, table: &str, words: &str) {
         wait(&format!("{table} with `{words}`"), || {
             state::has_words(&self.path("state"), table, words)
         });
@@ -80,10 +80,10 @@ fn terms(title: &str) -> String {
 
 #[test]
 fn invalid_folder_at_startup_is_served_from_last_valid_state() {
-    let street = Street::new();
+    let street = StatefulDeployment::new();
     street.write("tenants/app/pages/extra.md", &terms("Good words"));
     let server = street.serve();
-    street.keeps("good.tenant.app", "Good words");
+    street.wait_for_table("good.tenant.app", "Good words");
     drop(server);
 
     for broken in [
@@ -105,36 +105,36 @@ fn invalid_folder_at_startup_is_served_from_last_valid_state() {
         wait("the first page", || {
             title(&server, "/app/extra") == "Good words"
         });
-        street.keeps("good.tenant.app", "Good words");
+        street.wait_for_table("good.tenant.app", "Good words");
     }
 }
 
 #[test]
 fn unchanged_folder_is_not_persisted_again() {
-    let street = Street::new();
+    let street = StatefulDeployment::new();
     let server = street.serve();
-    street.keeps("good.tenant.app", "tenant.yaml");
+    street.wait_for_table("good.tenant.app", "tenant.yaml");
     drop(server);
     let written = || state::versions(&street.path("state"), "good.tenant.app");
     let before = written();
     let server = street.serve();
     // Once another tenant's later page is persisted, all earlier changes are, too.
     street.write("tenants/home/pages/new.md", &terms("New words"));
-    street.keeps("good.tenant.home", "New words");
+    street.wait_for_table("good.tenant.home", "New words");
     drop(server);
     assert_eq!(written(), before);
     street.write("tenants/app/pages/terms.md", &terms("Other words"));
     let server = street.serve();
-    street.keeps("good.tenant.app", "Other words");
+    street.wait_for_table("good.tenant.app", "Other words");
     drop(server);
     assert_ne!(written(), before);
 }
 
 #[test]
 fn broken_theme_at_startup_is_read_from_last_valid_state() {
-    let street = Street::new();
+    let street = StatefulDeployment::new();
     let server = street.serve();
-    street.keeps("good.theme.base", "{{ head }}");
+    street.wait_for_table("good.theme.base", "{{ head }}");
     let drawing = |server: &TestServer| {
         let text = server.get("localhost", "/app/terms").text();
         let (_, rest) = text.split_once("url(\"").expect("an address");
@@ -168,10 +168,10 @@ fn broken_theme_at_startup_is_read_from_last_valid_state() {
 
 #[test]
 fn empty_folder_at_startup_removes_nothing_and_raises_alarm() {
-    let street = Street::new();
+    let street = StatefulDeployment::new();
     let server = street.serve();
-    street.keeps("good.tenant.app", "tenant.yaml");
-    street.keeps("good.tenant.home", "tenant.yaml");
+    street.wait_for_table("good.tenant.app", "tenant.yaml");
+    street.wait_for_table("good.tenant.home", "tenant.yaml");
     drop(server);
     fs::rename(street.path("tenants"), street.path("away")).expect("a folder");
     for exists in [false, true] {
@@ -202,9 +202,9 @@ fn empty_folder_at_startup_removes_nothing_and_raises_alarm() {
 
 #[test]
 fn removed_tenant_does_not_return() {
-    let street = Street::new();
+    let street = StatefulDeployment::new();
     let server = street.serve();
-    street.keeps("good.tenant.app", "tenant.yaml");
+    street.wait_for_table("good.tenant.app", "tenant.yaml");
     fs::remove_dir_all(street.path("tenants/app")).expect("a removed folder");
     let names = || street.tables();
     wait("the end of its entries", || {
@@ -230,9 +230,9 @@ fn removed_tenant_does_not_return() {
 
 #[test]
 fn damaged_and_foreign_entries_are_ignored_and_logged() {
-    let street = Street::new();
+    let street = StatefulDeployment::new();
     let server = street.serve();
-    street.keeps("good.tenant.app", "tenant.yaml");
+    street.wait_for_table("good.tenant.app", "tenant.yaml");
     wait("the memos", || {
         let tables = street.tables();
         tables.iter().any(|table| table == "made.tenant.app")
@@ -280,7 +280,7 @@ fn damaged_and_foreign_entries_are_ignored_and_logged() {
 
 #[test]
 fn kill_during_write_loses_nothing() {
-    let street = Street::new();
+    let street = StatefulDeployment::new();
     for round in 0..5 {
         let server = street.serve();
         for number in 0..20 {
@@ -305,21 +305,21 @@ fn kill_during_write_loses_nothing() {
 
 #[test]
 fn two_processes_share_state_and_read_only_state_is_warning() {
-    let street = Street::new();
+    let street = StatefulDeployment::new();
     let (one, other) = (street.serve(), street.serve());
-    street.keeps("good.tenant.app", "tenant.yaml");
+    street.wait_for_table("good.tenant.app", "tenant.yaml");
     street.write("tenants/app/pages/extra.md", &terms("Both"));
     for server in [&one, &other] {
         wait("the page", || title(server, "/app/extra") == "Both");
         assert!(!server.log().contains("damaged"), "{}", server.log());
     }
-    street.keeps("good.tenant.app", "Both");
+    street.wait_for_table("good.tenant.app", "Both");
     // The first process has written the state and does not repeat it. The second process writes its changes as soon as it may.
     for records in state::records(&street.path("state")) {
         fs::remove_file(records).expect("removed");
     }
     drop(one);
-    street.keeps("good.tenant.app", "Both");
+    street.wait_for_table("good.tenant.app", "Both");
     drop(other);
 
     fs::remove_dir_all(street.path("state")).expect("a removed folder");
@@ -335,7 +335,7 @@ fn two_processes_share_state_and_read_only_state_is_warning() {
 
 #[test]
 fn full_or_read_only_disk_changes_no_byte() {
-    let street = Street::new();
+    let street = StatefulDeployment::new();
     street.write("tenants/app/pages/extra.md", &terms("Before"));
     let pages = |server: &TestServer| {
         let routes = ["/", "/app", "/app/terms", "/app/extra"];
@@ -347,7 +347,7 @@ fn full_or_read_only_disk_changes_no_byte() {
         texts.map(|text| text.replace(&server.domain(), "localhost"))
     };
     let server = street.serve();
-    street.keeps("good.tenant.app", "Before");
+    street.wait_for_table("good.tenant.app", "Before");
     let before = pages(&server);
     drop(server);
     let state = street.path("state");
@@ -398,12 +398,12 @@ fn full_or_read_only_disk_changes_no_byte() {
 
 #[test]
 fn rendered_images_are_persisted_while_used() {
-    let street = Street::new();
+    let street = StatefulDeployment::new();
     let server = street.serve();
     // Images are rendered for requested tenants.
     assert_eq!(server.get("localhost", "/app").status, 200);
-    street.keeps("made.tenant.app", "IHDR");
+    street.wait_for_table("made.tenant.app", "IHDR");
     street.write("tenants/app/pages/extra.md", &terms("Another page"));
-    street.keeps("good.tenant.app", "Another page");
-    street.keeps("made.tenant.app", "IHDR");
+    street.wait_for_table("good.tenant.app", "Another page");
+    street.wait_for_table("made.tenant.app", "IHDR");
 }

@@ -39,7 +39,7 @@ fn words(text: &str) -> BTreeSet<String> {
 }
 
 /// Returns the text of a page that people read or hear, with attributes that contain text.
-fn read_aloud(html: &str) -> String {
+fn visible_text(html: &str) -> String {
     let mut said = String::new();
     let mut rest = html;
     while let Some((text, after)) = rest.split_once('<') {
@@ -171,11 +171,11 @@ fn german_words(site: &TestSite, parent: &str) -> BTreeSet<String> {
 #[test]
 fn german_theme_has_no_english_word() {
     for parent in ["plain", "base"] {
-        says_no_english_word(&german_over(parent), parent);
+        check_no_english_word(&german_over(parent), parent);
     }
 }
 
-fn says_no_english_word(site: &TestSite, parent: &str) {
+fn check_no_english_word(site: &TestSite, parent: &str) {
     assert!(site.report().is_servable(), "{}", site.report_text());
     let known = german_words(site, parent);
     let shop = site.pages("studio.example", "");
@@ -198,7 +198,7 @@ fn says_no_english_word(site: &TestSite, parent: &str) {
             continue;
         }
         assert!(text.contains("lang=\"de\""), "{path}");
-        let said = words(&read_aloud(&text));
+        let said = words(&visible_text(&text));
         let strange: Vec<_> = said.difference(&known).collect();
         assert!(strange.is_empty(), "{path} says {strange:?}");
         looked += 1;

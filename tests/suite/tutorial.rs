@@ -94,7 +94,7 @@ impl Reader {
     }
 
     /// Polls a page until it contains the text of a line. `line`: a path, `>`, and texts between backticks.
-    fn look(&self, line: &str) {
+    fn wait_for_page(&self, line: &str) {
         let (path, claims) = line.split_once('>').expect("an address");
         let wanted: Vec<&str> = claims.split('`').skip(1).step_by(2).collect();
         assert!(!wanted.is_empty(), "{path} shows nothing");
@@ -119,7 +119,7 @@ impl Reader {
 }
 
 /// Checks that commands without shown output succeed.
-fn settle(printed: &mut Option<Output>) {
+fn require_success(printed: &mut Option<Output>) {
     if let Some(output) = printed.take() {
         assert!(output.status.success(), "{output:?}");
     }
@@ -158,8 +158,8 @@ fn follow(path: &Path, mut reader: Reader) -> Reader {
             target = Some(file);
         }
         if let Some((_, page)) = line.split_once(ADDRESS) {
-            settle(&mut printed);
-            reader.look(page);
+            require_success(&mut printed);
+            reader.wait_for_page(page);
             looks += 1;
         }
         let Some(language) = line.strip_prefix("```") else {
@@ -174,18 +174,18 @@ fn follow(path: &Path, mut reader: Reader) -> Reader {
                 block = format!("{}\n", both.trim());
             }
             "sh" => {
-                settle(&mut printed);
+                require_success(&mut printed);
                 printed = reader.run(&block);
             }
             _ => {
-                settle(&mut printed);
+                require_success(&mut printed);
                 reader.write(target.take().expect("the path of a file"), &block);
             }
         }
         followed.push_str(&block);
         followed.push_str("```\n");
     }
-    settle(&mut printed);
+    require_success(&mut printed);
     assert_eq!(looks, tutorial.matches(ADDRESS).count());
     expect_text(&followed, path);
     reader

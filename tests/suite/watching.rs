@@ -13,12 +13,12 @@ use tempfile::TempDir;
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A served deployment with one tenant, `home`.
-pub(crate) struct Street {
+pub(crate) struct WatchedDeployment {
     pub(crate) folder: TempDir,
     pub(crate) server: TestServer,
 }
 
-impl Street {
+impl WatchedDeployment {
     pub(crate) fn start(more: &[&str]) -> Self {
         let folder = TempDir::new().expect("a folder");
         tenant(&folder.path().join("tenants/home"), "Home");
@@ -95,7 +95,7 @@ fn run(program: &str, arguments: &[&Path]) {
 
 #[test]
 fn copied_moved_changed_and_removed_folders_are_noticed() {
-    let street = Street::start(&[]);
+    let street = WatchedDeployment::start(&[]);
     let outside = TempDir::new().expect("a folder");
     tenant(&outside.path().join("one"), "One");
 
@@ -123,7 +123,7 @@ fn copied_moved_changed_and_removed_folders_are_noticed() {
 
 #[test]
 fn atomic_save_is_noticed() {
-    let street = Street::start(&[]);
+    let street = WatchedDeployment::start(&[]);
     let target = street.path("tenants/home/pages/index.md");
     fs::write(target.with_extension("tmp"), "---\ntitle: Saved\n---\n").expect("a file");
     fs::rename(target.with_extension("tmp"), &target).expect("a renamed file");
@@ -132,7 +132,7 @@ fn atomic_save_is_noticed() {
 
 #[test]
 fn unpacked_archive_is_noticed() {
-    let street = Street::start(&[]);
+    let street = WatchedDeployment::start(&[]);
     let outside = TempDir::new().expect("a folder");
     tenant(&outside.path().join("packed"), "Packed");
     let archive = outside.path().join("packed.tar");
@@ -160,7 +160,7 @@ fn unpacked_archive_is_noticed() {
 
 #[test]
 fn link_to_other_release_is_noticed() {
-    let street = Street::start(&[]);
+    let street = WatchedDeployment::start(&[]);
     let releases = TempDir::new().expect("a folder");
     for release in ["1", "2"] {
         tenant(
@@ -180,7 +180,7 @@ fn link_to_other_release_is_noticed() {
 
 #[test]
 fn config_map_swap_is_noticed() {
-    let street = Street::start(&[]);
+    let street = WatchedDeployment::start(&[]);
     let folder = street.path("tenants/app");
     tenant(&folder.join("..2026_1"), "First");
     symlink("..2026_1", folder.join("..data")).expect("a link");
@@ -197,7 +197,7 @@ fn config_map_swap_is_noticed() {
 
 #[test]
 fn slow_copy_is_never_served_in_parts() {
-    let street = Street::start(&[]);
+    let street = WatchedDeployment::start(&[]);
     let folder = street.path("tenants/slow");
     fs::create_dir_all(folder.join("pages")).expect("a folder");
     fs::write(folder.join("tenant.yaml"), "name: Slow\n").expect("a file");
@@ -216,7 +216,7 @@ fn slow_copy_is_never_served_in_parts() {
 
 #[test]
 fn invalid_tenant_keeps_last_valid_state_and_reports_it() {
-    let street = Street::start(&[]);
+    let street = WatchedDeployment::start(&[]);
     tenant(&street.path("tenants/app"), "App");
     street.shows("/app", Some("App"));
     fs::write(
@@ -250,7 +250,7 @@ fn invalid_tenant_keeps_last_valid_state_and_reports_it() {
 
 #[test]
 fn vanished_or_empty_folder_of_tenants_removes_nothing_and_raises_alarm() {
-    let street = Street::start(&[]);
+    let street = WatchedDeployment::start(&[]);
     let alarm = |wanted: bool| {
         street.waits("the alarm", || {
             street.server.operator("/readyz").text().contains("alarm: ") == wanted
@@ -292,7 +292,7 @@ fn changed_link_of_folder_of_tenants_is_noticed() {
     }
     symlink("1", folder.path().join("tenants")).expect("a link");
     let server = TestServer::start(folder.path(), &[]);
-    let street = Street { folder, server };
+    let street = WatchedDeployment { folder, server };
     street.shows("/", Some("Release 1"));
     symlink("2", street.path("next")).expect("a link");
     fs::rename(street.path("next"), street.path("tenants")).expect("a flipped link");
@@ -303,7 +303,7 @@ fn changed_link_of_folder_of_tenants_is_noticed() {
 
 #[test]
 fn renamed_temporary_files_are_noticed() {
-    let street = Street::start(&[]);
+    let street = WatchedDeployment::start(&[]);
     let folder = street.path("tenants/synced");
     fs::create_dir_all(folder.join("pages")).expect("a folder");
     for (name, text) in [
@@ -321,7 +321,7 @@ fn renamed_temporary_files_are_noticed() {
 
 #[test]
 fn checkout_of_working_copy_is_noticed() {
-    let street = Street::start(&[]);
+    let street = WatchedDeployment::start(&[]);
     let folder = street.path("tenants/kept");
     tenant(&folder, "First");
     let git = |arguments: &[&str]| {
@@ -354,7 +354,7 @@ fn checkout_of_working_copy_is_noticed() {
 
 #[test]
 fn ten_second_copy_is_live_after_last_write() {
-    let street = Street::start(&[]);
+    let street = WatchedDeployment::start(&[]);
     let folder = street.path("tenants/slow");
     fs::create_dir_all(folder.join("pages")).expect("a folder");
     fs::write(folder.join("tenant.yaml"), "name: Slow\n").expect("a file");
@@ -380,7 +380,7 @@ fn changed_theme_and_changed_link_of_theme_are_noticed() {
         &[Path::new("-r"), &themes, &folder.path().join("themes")],
     );
     let server = TestServer::start(folder.path(), &[]);
-    let street = Street { folder, server };
+    let street = WatchedDeployment { folder, server };
     let layout = "themes/base/layouts/page.html";
     let change = |path: &Path, words: &str| {
         let text = fs::read_to_string(path).expect("a file");
@@ -411,7 +411,7 @@ fn changed_theme_and_changed_link_of_theme_are_noticed() {
 
 #[test]
 fn identical_content_renders_nothing() {
-    let street = Street::start(&[]);
+    let street = WatchedDeployment::start(&[]);
     tenant(&street.path("tenants/app"), "App");
     street.shows("/app", Some("App"));
     let told = |words: &str| street.server.log().matches(words).count();
@@ -442,7 +442,7 @@ fn identical_content_renders_nothing() {
 
 #[test]
 fn polling_notices_links_and_swaps() {
-    let street = Street::start(&["--watch", "poll"]);
+    let street = WatchedDeployment::start(&["--watch", "poll"]);
     let folder = street.path("tenants/app");
     tenant(&folder.join("..2026_1"), "First");
     symlink("..2026_1", folder.join("..data")).expect("a link");
@@ -460,7 +460,7 @@ fn polling_notices_links_and_swaps() {
 
 #[test]
 fn polling_notices_changes_without_notifications() {
-    let street = Street::start(&["--watch", "poll"]);
+    let street = WatchedDeployment::start(&["--watch", "poll"]);
     tenant(&street.path("tenants/app"), "App");
     street.shows("/app", Some("App"));
     page(&street.path("tenants/app"), "Changed and longer");
