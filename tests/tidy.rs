@@ -558,7 +558,7 @@ fn top_level_has_only_known_names() {
         .filter_map(|file| file.split('/').next().map(ToOwned::to_owned))
         .filter(|name| !name.starts_with('.') && !TOP_LEVEL.contains(&name.as_str()))
         .collect();
-    assert!(strangers.is_empty(), "not in the design: {strangers:?}");
+    assert!(strangers.is_empty(), "unexpected names: {strangers:?}");
 }
 
 #[test]

@@ -171,7 +171,10 @@ fn wait_until_idle(server: &TestServer, visitor: &mut Visitor, paths: &[String])
         process.processor_time() - before
     };
     while used_in_a_while() > Duration::from_millis(20) {
-        assert!(begun.elapsed() < TIMEOUT * 10, "it is never at rest");
+        assert!(
+            begun.elapsed() < TIMEOUT * 10,
+            "the process never becomes idle"
+        );
     }
     *visitor = Visitor::new(server.visitors);
 }

@@ -102,7 +102,7 @@ fn new_folder_is_served_over_https_and_unknown_host_gets_no_certificate() {
     assert!(said.ends_with("200 HTTP/2"), "{said}");
 
     let (content, said) = street.secure("garden.localhost", &[]);
-    assert!(!content, "nobody has that host yet: {said}");
+    assert!(!content, "no tenant has the host yet: {said}");
 
     let beside = street.folder.path().join("garden");
     tenant(&beside, "Garden", "");

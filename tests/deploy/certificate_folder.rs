@@ -32,8 +32,11 @@ fn unwritable_file_costs_no_visitor_a_certificate() {
     let in_the_way = kept.join(".app.studio.example.pem.new");
     fs::create_dir(&in_the_way).expect("a folder");
     let mut server = Rowhouse::start_with(&mut authority.serve(&tenants));
-    assert_eq!(all_valid(&mut server, "certificates all the same"), 5);
-    let line = wait_for("what the disk says", || {
+    assert_eq!(
+        all_valid(&mut server, "certificates in spite of the disk"),
+        5
+    );
+    let line = wait_for("the error of the disk", || {
         let line = of(&server, "app.studio.example");
         line["error"].is_object().then_some(line)
     });
@@ -135,7 +138,10 @@ fn start_with_bad_disk(
 ) -> Rowhouse {
     let command = authority.serve(&authority.tenants());
     let mut server = Rowhouse::start_with(&mut disk.begin_like(&command));
-    assert_eq!(all_valid(&mut server, "certificates all the same"), 4);
+    assert_eq!(
+        all_valid(&mut server, "certificates in spite of the disk"),
+        4
+    );
     for host in [DOMAIN, SHOP] {
         let (trusted, said) = authority.visit(host);
         assert!(trusted && said.ends_with("200 HTTP/2"), "{host}: {said}");
@@ -170,7 +176,10 @@ fn unwritable_folder_is_reported_at_startup_and_affects_no_site() {
     let log = server.program.log();
     let told = "cannot write to the folder for certificates";
     assert!(log.contains(told), "{log}");
-    assert_eq!(all_valid(&mut server, "certificates all the same"), 3);
+    assert_eq!(
+        all_valid(&mut server, "certificates in spite of the disk"),
+        3
+    );
     let (trusted, said) = authority.visit(DOMAIN);
     assert!(trusted && said.ends_with("200 HTTP/2"), "{said}");
 }

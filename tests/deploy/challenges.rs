@@ -58,7 +58,10 @@ fn valid_authorization_is_reused_and_new_contact_is_sent() {
     let mut server = serve("ops@studio.example");
     assert_eq!(all_valid(&mut server, "the first certificates"), 3);
     assert_eq!(server.program.end(), Some(0));
-    assert!(!authority.certificates().exists(), "it has another place");
+    assert!(
+        !authority.certificates().exists(),
+        "the other folder is used"
+    );
 
     let below = fs::read_dir(&folder).expect("a folder").next();
     let below = below

@@ -89,7 +89,7 @@ fn image_has_labels_and_listens_on_exposed_port() {
     );
     assert!(
         env.contains("ROWHOUSE_ADMIN=127.0.0.1:"),
-        "operators' port stays inside"
+        "the admin listener stays inside"
     );
 }
 

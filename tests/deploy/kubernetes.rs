@@ -152,7 +152,7 @@ fn every_port_has_one_name_and_one_number() {
     }
     let service = base("service");
     let ports = items(&service, "/spec/ports");
-    assert_eq!(ports.len(), 1, "the operators' port has no service");
+    assert_eq!(ports.len(), 1, "the admin port has no Service");
     assert_eq!(word(&ports[0], "/targetPort"), "http");
     for probe in ["startupProbe", "readinessProbe", "livenessProbe"] {
         assert_eq!(word(container, &format!("/{probe}/httpGet/port")), "admin");
@@ -475,7 +475,7 @@ fn https_variant_has_consistent_ports_and_certificate() {
     assert_eq!(word(service, "/spec/externalTrafficPolicy"), "Local");
     let believed = items(container, "/env").iter();
     let believed = believed.filter(|one| word(one, "/name") == "ROWHOUSE_TRUSTED_PROXY");
-    assert_eq!(believed.count(), 0, "nobody stands before the pods");
+    assert_eq!(believed.count(), 0, "no proxy is trusted");
 
     // The keys of a Secret of the type `kubernetes.io/tls`, in the mounted folder.
     let mount = items(container, "/volumeMounts")

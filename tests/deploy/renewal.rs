@@ -99,7 +99,7 @@ fn renewal_follows_authority() {
             was_requested(&record, &asked).then_some(())
         });
     }
-    assert_eq!(orders(&record).len(), 4, "its time has not come");
+    assert_eq!(orders(&record).len(), 4, "renewal is not due");
 
     renewal.replaced_already.store(true, Relaxed);
     renewal.at_once.lock().expect("a word").clone_from(&first);

@@ -137,7 +137,7 @@ fn rate_limit_of_authority_is_respected() {
     assert!(metrics.contains(failing), "{metrics}");
     server.program.end();
     let (code, said) = check_live(&authority, &server);
-    assert_eq!(code, Some(2), "nobody answers: {said}");
+    assert_eq!(code, Some(2), "no response: {said}");
 }
 
 /// An authority that sends one wrong response for each host, once.

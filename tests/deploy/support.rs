@@ -103,7 +103,7 @@ pub(crate) fn wait_until<T>(mut look: impl FnMut() -> Result<T, String>) -> T {
     loop {
         match look() {
             Ok(seen) => return seen,
-            Err(missing) => assert!(begin.elapsed() < TIMEOUT, "waited in vain for {missing}"),
+            Err(missing) => assert!(begin.elapsed() < TIMEOUT, "timeout: {missing}"),
         }
         sleep(Duration::from_millis(20));
     }

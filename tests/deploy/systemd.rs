@@ -108,7 +108,7 @@ fn service_allows_what_its_variables_need() {
     assert_eq!(value(SERVICE, "RequiresMountsFor"), tenants);
     let admin = variable("ROWHOUSE_ADMIN");
     let (address, port) = admin.rsplit_once(':').expect("a port");
-    assert_eq!(address, "127.0.0.1", "operators ask from this machine");
+    assert_eq!(address, "127.0.0.1", "the admin listener is local");
     assert_eq!(
         value(SERVICE, "SocketBindAllow"),
         format!("ipv4:tcp:{port}")

@@ -122,7 +122,10 @@ impl Process {
             if now - before <= Duration::from_millis(20) {
                 return;
             }
-            assert!(begin.elapsed() < Duration::from_secs(120), "it never rests");
+            assert!(
+                begin.elapsed() < Duration::from_secs(120),
+                "the process never becomes idle"
+            );
             before = now;
         }
     }

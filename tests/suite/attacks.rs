@@ -103,7 +103,7 @@ impl Deployment {
         {
             assert!(
                 begin.elapsed() < EDIT_TIMEOUT,
-                "{meanwhile}: a neighbour's edit is not served\n{}",
+                "{meanwhile}: the edit of another tenant is not served\n{}",
                 self.server.log()
             );
             thread::sleep(Duration::from_millis(5));

@@ -71,7 +71,7 @@ impl OnTerminal {
             let left = end.saturating_duration_since(Instant::now());
             match self.output.recv_timeout(left) {
                 Ok(piece) => self.text += &String::from_utf8_lossy(&piece),
-                Err(error) => panic!("`{words}` never came ({error}):\n{}", self.text),
+                Err(error) => panic!("no `{words}` ({error}):\n{}", self.text),
             }
         }
         &self.text

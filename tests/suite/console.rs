@@ -21,7 +21,7 @@ const BROWSER: [(&str, &str); 3] = [
 fn wait(what: &str, mut is_so: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !is_so() {
-        assert!(begin.elapsed() < TIMEOUT, "{what} never came");
+        assert!(begin.elapsed() < TIMEOUT, "timeout: {what}");
         thread::sleep(Duration::from_millis(20));
     }
 }

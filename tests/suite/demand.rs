@@ -56,7 +56,7 @@ fn request_for_image_waits_until_it_is_rendered() {
         );
     }
     let none = server.get(&domain, "/assets/social.0000000000000000.png");
-    assert_eq!(none.status, 404, "nobody draws it");
+    assert_eq!(none.status, 404, "not rendered");
 }
 
 /// The address of an icon names its tenant: a browser with a cached page may request only the icon.

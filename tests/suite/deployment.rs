@@ -268,7 +268,7 @@ fn wait(server: &TestServer, what: &str, done: impl Fn() -> bool) {
     while !done() {
         assert!(
             begin.elapsed() < Duration::from_secs(60),
-            "{what} never came: {}",
+            "timeout: {what}: {}",
             server.log()
         );
         std::thread::sleep(Duration::from_millis(20));
@@ -308,7 +308,7 @@ fn change_of_file_is_reloaded_at_every_place() {
         let ready = || -> Answer { server.operator("/readyz") };
         let alarm = format!("alarm: {file}:2:1: unknown key `tenant`");
         wait(&server, "the alarm", || ready().text().contains(&alarm));
-        assert_eq!(ready().status, 200, "what is served is well");
+        assert_eq!(ready().status, 200, "the server stays ready");
         assert_eq!(status(&server, "localhost", "/apps/app"), 200);
         assert!(
             server.log().contains("unknown key `tenant`"),
@@ -334,7 +334,7 @@ fn addresses_keep_owners_over_restart_with_state() {
         while !is_there() {
             assert!(
                 begin.elapsed() < Duration::from_secs(60),
-                "{entry} never came"
+                "timeout: {entry}"
             );
             std::thread::sleep(Duration::from_millis(20));
         }

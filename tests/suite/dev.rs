@@ -197,7 +197,7 @@ fn listeners_get_errors_and_corrections_at_once() {
     let domain = server.domain();
     assert!(
         server.get(&domain, "/").text().contains("<h1>Home</h1>"),
-        "the last good page"
+        "the last valid page"
     );
 
     fs::write(&page, "---\ntitle: Mended\n---\n").expect("a file");
@@ -257,7 +257,7 @@ fn error_page_of_invalid_tenant_is_for_authors_only() {
     assert_eq!(
         server.get(&domain, "/").status,
         200,
-        "the neighbour keeps its place"
+        "the other tenant keeps its address"
     );
     let begin = Instant::now();
     fs::write(fresh.join("tenant.yaml"), "name: Fresh\n").expect("a file");

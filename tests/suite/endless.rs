@@ -240,7 +240,7 @@ fn endless_page_is_stopped_and_affects_no_other_tenant() {
         let begun = format!("Neighbour {number}");
         let about = format!("---\ntitle: {begun}\n---\n## People\n");
         site.write("tenants/home/pages/about.md", about);
-        waits("the neighbour", &|| {
+        waits("the other tenant", &|| {
             let about = server.get(&server.domain(), "/about");
             about.text().contains(&begun)
         });
@@ -256,7 +256,7 @@ fn endless_page_is_stopped_and_affects_no_other_tenant() {
         checked.join().expect("a check")
     });
     assert!(server.log().contains("given up with its thread"));
-    assert_eq!(app().text(), good, "the last good page is served");
+    assert_eq!(app().text(), good, "the last valid page is served");
     assert!(text.contains("error[template-failed]"), "{text}");
     assert!(text.contains("themes/base/layouts/page.html"), "{text}");
     let corrected = terms.replace("title: ", "title: Corrected ");

@@ -82,7 +82,7 @@ fn link_out_of_folder_is_refused() {
     assert!(site.page("app.studio.example", "", "/secret").is_none());
     assert!(
         site.page("app.studio.example", "", "/").is_some(),
-        "the last good state stays"
+        "the last valid state stays"
     );
 }
 

@@ -359,10 +359,7 @@ fn only_changed_files_are_written_and_only_own_files_removed() {
     assert_ne!(before[terms], after[terms]);
     let missing = "studio.example/404.html";
     assert_eq!(before[missing], after[missing]);
-    assert!(
-        !to.join(".rowhouse-export.new").exists(),
-        "something is left"
-    );
+    assert!(!to.join(".rowhouse-export.new").exists(), "a file is left");
 }
 
 #[test]

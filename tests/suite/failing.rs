@@ -62,7 +62,7 @@ fn wait(server: &TestServer, what: &str, is_so: impl Fn() -> bool) {
     while !is_so() {
         assert!(
             begin.elapsed() < TIMEOUT,
-            "{what} never came\n{}\n{}",
+            "timeout: {what}\n{}\n{}",
             server.operator("/readyz").text(),
             server.log()
         );
@@ -96,7 +96,7 @@ fn panic_for_tenant_is_its_error_and_last_valid_state_stays() {
         assert!(says(&server, "/app/extra", "Good words."));
         assert!(ready(&server).contains("app: degraded"));
         street.page("home", &format!("A neighbour after {step}."));
-        wait(&server, "the neighbour", || {
+        wait(&server, "the other tenant", || {
             says(&server, "/extra", &format!("A neighbour after {step}."))
         });
         street.fail(&[]);
@@ -113,7 +113,7 @@ fn panic_at_startup_affects_one_tenant() {
         let street = FailingDeployment::new();
         street.fail(&[&format!("{step}:app")]);
         let server = street.serve(&[]);
-        wait(&server, "the neighbour", || {
+        wait(&server, "the other tenant", || {
             server.get(&server.domain(), "/about").status == 200
         });
         assert!(ready(&server).contains("app: absent"));
@@ -279,7 +279,7 @@ fn endless_step_of_tenant_delays_no_startup_and_no_other_tenant() {
         assert!(tenants.contains(r#""doing":"being rendered""#), "{tenants}");
         let begin = Instant::now();
         street.page("app", "In no time.");
-        wait(&server, "the neighbour", || {
+        wait(&server, "the other tenant", || {
             says(&server, "/app/extra", "In no time.")
         });
         assert!(begin.elapsed() < Duration::from_secs(20), "{step}");

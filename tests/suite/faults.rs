@@ -46,7 +46,7 @@ fn wait(what: &str, mut done: impl FnMut() -> bool) {
     while !done() {
         assert!(
             begin.elapsed() < Duration::from_secs(120),
-            "{what} never came"
+            "timeout: {what}"
         );
         thread::sleep(Duration::from_millis(10));
     }

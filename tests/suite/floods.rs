@@ -75,7 +75,7 @@ fn floods_of_connections_leak_no_memory() {
     let flooded = || {
         let mut sockets = flood(server.visitors, &domain);
         let answer = server.get(&domain, "/about");
-        assert_eq!(answer.status, 200, "a neighbour is served");
+        assert_eq!(answer.status, 200, "other visitors are served");
         let meanwhile = memory();
         for socket in &mut sockets {
             let _ = socket.read(&mut [0; 4096]);

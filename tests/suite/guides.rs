@@ -214,11 +214,7 @@ fn every_file_of_guides_is_valid() {
             reader.check(&page, &[]);
         }
     }
-    assert!(
-        places.is_empty(),
-        "pages that are gone: {:?}",
-        places.keys()
-    );
+    assert!(places.is_empty(), "missing pages: {:?}", places.keys());
 }
 
 #[test]

@@ -119,11 +119,11 @@ fn error(script: &str) -> String {
     assert!(text.contains("themes/base/layouts/page.html:5:"), "{text}");
     assert!(
         site.page("app.studio.example", "", "/terms").is_some(),
-        "the last good state stays"
+        "the last valid state stays"
     );
     assert!(
         site.page("studio.example", "", "/about").is_some(),
-        "the neighbour stays"
+        "the other tenant stays"
     );
     text
 }

@@ -52,7 +52,7 @@ fn says(server: &TestServer, number: usize) -> String {
 fn wait(what: &str, mut is_so: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !is_so() {
-        assert!(begin.elapsed() < TIMEOUT, "{what} never came");
+        assert!(begin.elapsed() < TIMEOUT, "timeout: {what}");
         thread::sleep(Duration::from_millis(20));
     }
 }
@@ -101,7 +101,7 @@ fn evicted_tenant_is_restored_with_same_bytes() {
     let waits = || metric(&server, "rowhouse_render_wait_seconds_count");
     let ask_all = || (1..TENANT_COUNT).for_each(|number| drop(says(&server, number)));
     ask_all();
-    wait("somebody who is out of memory", || {
+    wait("an evicted tenant", || {
         let before = waits();
         let again = says(&server, 0);
         assert_eq!(again, first);
@@ -211,7 +211,7 @@ fn restoring_large_tenant_delays_no_other_tenant() {
         {
             assert!(says(&server, number).contains(&format!("Tenant number {number}.")));
         }
-        assert!(!asked.is_finished(), "nobody waited beside it");
+        assert!(!asked.is_finished(), "no other request overlapped");
     });
     wait("the large one", || {
         server.get(&server.domain(), "/large/page-1999").status == 200

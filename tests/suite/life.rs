@@ -186,7 +186,7 @@ fn unfinished(server: &TestServer) -> TcpStream {
 fn wait_until(condition: impl Fn() -> bool) {
     let begin = Instant::now();
     while !condition() {
-        assert!(begin.elapsed() < Duration::from_secs(30), "it never came");
+        assert!(begin.elapsed() < Duration::from_secs(30), "timeout");
         std::thread::sleep(Duration::from_millis(10));
     }
 }

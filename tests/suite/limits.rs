@@ -17,7 +17,7 @@ fn report(site: &mut TestSite) -> String {
     assert!(site.page("studio.example", "", "/about").is_some());
     assert!(
         site.page("app.studio.example", "", "/terms").is_some(),
-        "the last good state is gone"
+        "the last valid state is gone"
     );
     site.report_text()
 }
@@ -233,5 +233,5 @@ fn pages_with_too_much_html_are_refused() {
     let now = site
         .page("app.studio.example", "", "/terms")
         .expect("a page");
-    assert_eq!(now, before, "what was good is still served");
+    assert_eq!(now, before, "the last valid page is served");
 }

@@ -77,7 +77,7 @@ fn log_level_can_be_chosen() {
         let mut server = server.spawn().expect("a started program");
         let begin = Instant::now();
         while !answers(&address) {
-            assert!(begin.elapsed() < Duration::from_secs(120), "it never came");
+            assert!(begin.elapsed() < Duration::from_secs(120), "timeout");
             std::thread::sleep(Duration::from_millis(20));
         }
         end(&mut server);

@@ -19,18 +19,18 @@ fn manual_passes_its_own_check() {
     let written = run(folder.path(), &["manual", "--write", "tenants/manual"]);
     assert!(written.status.success(), "{}", stderr(&written));
     let check = run(folder.path(), &["check"]);
-    assert_eq!(
-        stdout(&check),
-        "",
-        "its links lead somewhere, and nothing is to be said of it"
-    );
+    assert_eq!(stdout(&check), "", "the manual has no findings");
     assert!(
         stderr(&check).contains("1 tenant: 0 errors, 0 warnings"),
         "{}",
         stderr(&check)
     );
     let again = run(folder.path(), &["manual", "--write", "tenants/manual"]);
-    assert_eq!(again.status.code(), Some(2), "what is there is not touched");
+    assert_eq!(
+        again.status.code(),
+        Some(2),
+        "existing files are not changed"
+    );
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn manual_ignores_variables_of_other_server() {
     let told = Command::new("kill").args(["-s", "TERM", &id]).status();
     assert!(told.expect("kill").success());
     assert!(child.wait().expect("an end").success());
-    assert_eq!(served.left(), 0, "nothing is left behind");
+    assert_eq!(served.left(), 0, "no file is left");
 }
 
 /// Words of tasks as an operator or an author types them, with the page that the search of the manual finds.

@@ -12,7 +12,7 @@ const TIMEOUT: Duration = Duration::from_secs(120);
 fn wait(what: &str, mut done: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !done() {
-        assert!(begin.elapsed() < TIMEOUT, "{what} never came");
+        assert!(begin.elapsed() < TIMEOUT, "timeout: {what}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -51,7 +51,7 @@ fn nested_layers_are_refused_before_allocation() {
     );
     site.write("tenants/app/assets/icon.svg", icon);
     let server = TestServer::start(site.folder(), &[]);
-    wait("its neighbour's icon", || {
+    wait("the icon of the other tenant", || {
         server.get("localhost", "/favicon.ico").status == 200
     });
     let ready = server.operator("/readyz").text();

@@ -188,11 +188,11 @@ fn change_renders_only_changed_tenant() {
     };
     assert!(
         same(home.expect("a mount"), site.mount("studio.example", "")),
-        "the neighbour was compiled again"
+        "the other tenant was compiled again"
     );
     assert!(
         !same(app.expect("a mount"), site.mount("app.studio.example", "")),
-        "the change was not taken"
+        "the change was not read"
     );
 }
 

@@ -247,7 +247,7 @@ fn signal_reloads_without_restart() {
     server.signal("HUP");
     let begin = std::time::Instant::now();
     while !server.get(&domain, "/").text().contains("After") {
-        assert!(begin.elapsed().as_secs() < 30, "the change never came");
+        assert!(begin.elapsed().as_secs() < 30, "timeout: the change");
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
 }

@@ -16,7 +16,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 fn wait(what: &str, mut is_so: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !is_so() {
-        assert!(begin.elapsed() < TIMEOUT, "{what} never came");
+        assert!(begin.elapsed() < TIMEOUT, "timeout: {what}");
         thread::sleep(Duration::from_millis(20));
     }
 }

@@ -61,7 +61,7 @@ impl StatefulDeployment {
 fn wait(what: &str, mut done: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !done() {
-        assert!(begin.elapsed() < TIMEOUT, "{what} never came");
+        assert!(begin.elapsed() < TIMEOUT, "timeout: {what}");
         std::thread::sleep(Duration::from_millis(10));
     }
 }
@@ -95,7 +95,7 @@ fn invalid_folder_at_startup_is_served_from_last_valid_state() {
         assert_eq!(title(&server, "/app/extra"), "Good words", "{broken}");
         let ready = server.operator("/readyz").text();
         assert!(ready.contains("app: degraded"), "{ready}");
-        assert!(!ready.contains("home"), "the neighbour is well: {ready}");
+        assert!(!ready.contains("home"), "the other tenant is live: {ready}");
         // An invalid copy never replaces a valid one.
         street.write("tenants/app/pages/extra.md", &terms("Repaired"));
         wait("the repaired page", || {
@@ -297,7 +297,7 @@ fn kill_during_write_loses_nothing() {
     street.write("tenants/app/pages/extra.md", "---\ntitel: Bad\n---\n");
     let server = street.serve();
     // On a busy machine, startup does not wait for the large page.
-    wait("the last good state", || {
+    wait("the last valid state", || {
         server.get("localhost", "/app/terms").status == 200
     });
     assert!(!server.log().contains("damaged"), "{}", server.log());
@@ -370,7 +370,7 @@ fn full_or_read_only_disk_changes_no_byte() {
                 title(&server, "/app/extra") == title_now
             });
         }
-        wait("what the disk says", || server.log().contains(told));
+        wait("the error of the disk", || server.log().contains(told));
         let log = server.log();
         assert!(log.contains("kept for the next start"), "{log}");
         assert!(!log.contains("panicked"), "{log}");

@@ -47,7 +47,7 @@ impl WatchedDeployment {
         while !done() {
             assert!(
                 begin.elapsed() < TIMEOUT,
-                "{what} never came: {}\n{}",
+                "timeout: {what}: {}\n{}",
                 self.server.operator("/readyz").text(),
                 self.server.log()
             );
