@@ -116,7 +116,7 @@ fn rate_limit_of_authority_is_respected() {
     let [first, second] = [(); 2].map(|()| directory.next().expect("a question").at);
     let pause = second.duration_since(first);
     assert!(pause >= Duration::from_secs(3), "{pause:?}");
-    // Whole seconds since 1970, compared without fractions.
+    // Both are whole seconds since 1970.
     let (last, next) = (line["last_try"].as_u64(), line["next_try"].as_u64());
     assert!(next >= last.map(|last| last + 7200 - 1), "{line}");
     assert_eq!(record.orders(SHOP).len(), 1);

@@ -56,7 +56,7 @@ fn from_environment(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
 }
 
-/// What visitors should find of a changing tenant.
+/// The page that visitors should find for a changing tenant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ExpectedPage {
     Nothing,

@@ -19,7 +19,7 @@ fn page(words: &str) -> String {
     format!("---\ntitle: Page\n---\n{words}\n\n![A dot](dot.svg)\n")
 }
 
-/// Copies the fixture with many more tenants, each of which shows its number.
+/// Copies the fixture and adds many tenants, each of which shows its number.
 fn many() -> TestSite {
     let mut site = TestSite::fixture("sites");
     let folder = site.folder().join("tenants");

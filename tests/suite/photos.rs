@@ -15,7 +15,7 @@ const HOST: &str = "corner.studio.example";
 
 /// Makes an image like a photo: shapes of every size, from half of the image to a pixel.
 ///
-/// Photos have about the same contrast in each octave of sizes (their spectrum falls with the square of the frequency), except the finest, which lens and sensor blur, and which has some noise. Bright areas, such as a sky or a wall, are smooth.
+/// Photos have about the same contrast in each octave of sizes: their spectrum falls with the square of the frequency. The finest octave is blurred by lens and sensor, and has some noise. Bright areas, such as a sky or a wall, are smooth.
 /// Pure noise would be unrealistic: no photo is like that, and no encoder makes it smaller.
 fn photo(width: u32, height: u32) -> Vec<u8> {
     const OCTAVES: u32 = 10;
