@@ -83,7 +83,7 @@ fn generated_files_have_reserved_paths() {
             .registry()
             .sites()
             .flat_map(|(site, _)| site.pages.values())
-            .flat_map(content::tenant::Page::paths)
+            .flat_map(|page| page.paths())
             .collect();
         for mount in host.root.iter().chain(host.prefixes.values()) {
             let rendered = mount.pages.get().expect("rendered");

@@ -12,13 +12,10 @@ impl<'a> LineIndex<'a> {
     /// Builds the index of a text.
     #[must_use]
     pub fn of(text: &'a str) -> Self {
-        let breaks = text.bytes().enumerate();
-        let breaks = breaks.filter(|(_, byte)| *byte == b'\n');
+        let breaks = memchr::memchr_iter(b'\n', text.as_bytes());
         Self {
             text,
-            starts: std::iter::once(0)
-                .chain(breaks.map(|(at, _)| at + 1))
-                .collect(),
+            starts: std::iter::once(0).chain(breaks.map(|at| at + 1)).collect(),
         }
     }
 

@@ -69,7 +69,7 @@ pub struct Manifest {
     pub search: bool,
     /// The app that this site is for.
     #[serde(default)]
-    pub app: Option<App>,
+    pub app: Option<Box<App>>,
     /// Links that are known to lead nowhere, and why.
     #[serde(default)]
     pub known_missing: Vec<KnownMissing>,
@@ -87,7 +87,7 @@ pub struct Manifest {
     pub redirects: Vec<Redirect>,
     /// The company behind all tenants; the root tenant says it.
     #[serde(default)]
-    pub company: Option<Company>,
+    pub company: Option<Box<Company>>,
 }
 
 impl Manifest {

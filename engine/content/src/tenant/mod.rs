@@ -62,7 +62,7 @@ pub struct Site {
     /// All texts of the manifest that have a format, such as links and assets, with their positions.
     pub formatted: Vec<Formatted>,
     /// The pages by path.
-    pub pages: BTreeMap<String, Page>,
+    pub pages: BTreeMap<String, Box<Page>>,
     /// The paths of pages that are not served now, with the reason.
     pub hidden: BTreeMap<String, Hidden>,
     /// The files that pages show or offer, by key ([`assets`]).
@@ -199,7 +199,7 @@ pub fn read_or_written(id: &TenantId, folder: &Folder) -> (Result<Site, ThemedVa
             formatted,
             pages: pages
                 .into_iter()
-                .map(|page| (page.path.clone(), page))
+                .map(|page| (page.path.clone(), Box::new(page)))
                 .collect(),
             hidden: BTreeMap::new(),
             assets,

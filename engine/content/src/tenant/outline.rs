@@ -56,7 +56,7 @@ impl Site {
             manifest: self.manifest.clone(),
             text: self.written.texts.get(MANIFEST).cloned(),
             formatted: self.formatted.clone(),
-            pages: self.pages.values().map(page).collect(),
+            pages: self.pages.values().map(|boxed| page(boxed)).collect(),
         };
         serde_json::to_vec(&kept).ok()
     }
@@ -79,7 +79,9 @@ impl Site {
             label,
             manifest: kept.manifest,
             formatted: kept.formatted,
-            pages: pages.map(|page| (page.path.clone(), page)).collect(),
+            pages: pages
+                .map(|page| (page.path.clone(), Box::new(page)))
+                .collect(),
             hidden: BTreeMap::new(),
             assets: BTreeMap::new(),
             large: BTreeMap::new(),

@@ -94,7 +94,8 @@ pub(super) fn check(
 fn page<'a>(site: &'a Site, word: &str) -> Option<&'a Page> {
     site.pages
         .values()
-        .find(|page| page.path[1..].starts_with(word))
+        .map(AsRef::as_ref)
+        .find(|page: &&Page| page.path[1..].starts_with(word))
 }
 
 /// Returns the texts of a page in lower case: its body, its front matter and its sections.

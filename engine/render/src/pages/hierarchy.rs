@@ -45,7 +45,8 @@ pub(crate) fn entries<'a>(site: &'a Site, collection: &str) -> Vec<&'a Page> {
     let mut entries: Vec<&Page> = site
         .pages
         .values()
-        .filter(|page| page.parent() == Some(collection))
+        .map(AsRef::as_ref)
+        .filter(|page: &&Page| page.parent() == Some(collection))
         .collect();
     entries.sort_by(|one, other| {
         other
@@ -62,7 +63,8 @@ pub(crate) fn entries<'a>(site: &'a Site, collection: &str) -> Vec<&'a Page> {
 pub(crate) fn collection_of<'a>(site: &'a Site, page: &Page) -> Option<&'a Page> {
     site.pages
         .get(page.parent()?)
-        .filter(|parent| parent.front.collection.is_some())
+        .map(AsRef::as_ref)
+        .filter(|parent: &&Page| parent.front.collection.is_some())
 }
 
 /// Returns the layout that a page is rendered with: its own, its collection's, or `page`.

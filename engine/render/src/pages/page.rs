@@ -584,7 +584,7 @@ impl Renderer<'_> {
                 .site
                 .manifest
                 .app
-                .as_ref()
+                .as_deref()
                 .filter(|_| landing)
                 .map(|app| (app, app.name.as_deref().unwrap_or(&self.site.manifest.name))),
             questions: &questions,

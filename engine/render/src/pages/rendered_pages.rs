@@ -60,7 +60,7 @@ impl<'a> RenderedPages<'a> {
             if rendered.as_ref().is_err_and(is_endless) || is_too_much {
                 exhausted.fetch_min(index, Relaxed);
             }
-            Some((page, rendered))
+            Some((&**page, rendered))
         });
         if bytes.into_inner() > most {
             // Which pages were rendered depends on the timing of threads, so their failures are not reported.

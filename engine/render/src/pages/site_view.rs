@@ -41,7 +41,7 @@ pub(crate) fn site<'a>(site: &'a Site, scope: &'a Scope, path: &str) -> SiteView
         home: resolver.href("/"),
         settings: scope.settings.clone(),
         search: manifest.search.then(|| resolver.href(SEARCH)),
-        app: manifest.app.as_ref(),
+        app: manifest.app.as_deref(),
         navigation: company_links(
             &resolver.deployment.company.navigation,
             resolver,

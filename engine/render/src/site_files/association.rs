@@ -42,7 +42,7 @@ pub(super) fn files(site: &Site) -> Vec<(&'static str, &'static str, String)> {
 fn apple_association(apple: &AppleApp, site: &Site) -> Json {
     let id = format!("{}.{}", apple.team.as_str(), apple.bundle.as_str());
     let links: Vec<Json> = if apple.links.is_empty() {
-        let pages = site.pages.values().flat_map(content::tenant::Page::paths);
+        let pages = site.pages.values().flat_map(|page| page.paths());
         let files = format!("{ASSETS}*");
         let downloads = site.manifest.downloads().chain(site.manifest.files());
         let downloads = downloads.map(|(path, _)| path);

@@ -53,7 +53,8 @@ impl SearchIndex {
         let found: Vec<&Page> = site
             .pages
             .values()
-            .filter(|page| !page.front.noindex)
+            .map(AsRef::as_ref)
+            .filter(|page: &&Page| !page.front.noindex)
             .collect();
         let title = |page: &Page| {
             page.front

@@ -168,7 +168,7 @@ impl MadeFrom {
 pub(crate) struct Fallback {
     pub(crate) site: Arc<Site>,
     pub(crate) packed: Option<Arc<Packed>>,
-    pub(crate) addresses: Vec<Address>,
+    pub(crate) addresses: Arc<[Address]>,
     pub(crate) inputs: FallbackInputs,
 }
 

@@ -124,7 +124,7 @@ impl Addresses {
     pub(crate) fn assign(
         &mut self,
         origin: &Origin,
-        tenants: &mut BTreeMap<TenantId, TenantData>,
+        tenants: &mut BTreeMap<TenantId, Box<TenantData>>,
         only: Option<&BTreeSet<TenantId>>,
     ) -> Arc<Assignment> {
         if self.is_same(tenants, only) {
@@ -161,7 +161,7 @@ impl Addresses {
     /// Returns whether assigning the addresses again would change nothing: the same tenants want the same, and none of those with other content is the root tenant, or was refused an address.
     fn is_same(
         &self,
-        tenants: &BTreeMap<TenantId, TenantData>,
+        tenants: &BTreeMap<TenantId, Box<TenantData>>,
         only: Option<&BTreeSet<TenantId>>,
     ) -> bool {
         let root = self.assignment.root.as_ref();

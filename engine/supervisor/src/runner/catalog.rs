@@ -66,7 +66,7 @@ impl Revisions {
 /// The data of all tenants, themes and addresses.
 #[derive(Debug, Default)]
 pub(crate) struct Catalog {
-    pub(crate) tenants: BTreeMap<TenantId, TenantData>,
+    pub(crate) tenants: BTreeMap<TenantId, Box<TenantData>>,
     pub(crate) addresses: Addresses,
     pub(crate) themes: Themes,
     pub(crate) deployment: Option<Arc<Deployment>>,
@@ -254,8 +254,8 @@ impl Catalog {
             .content
             .revision
             .get_or_insert_with(|| self.revisions.next());
-        if tenant.addresses.1 == 0 || tenant.addresses.0 != addresses {
-            tenant.addresses = (addresses.to_vec(), self.revisions.next());
+        if tenant.addresses.1 == 0 || *tenant.addresses.0 != *addresses {
+            tenant.addresses = (addresses.into(), self.revisions.next());
         }
         let key = match self.themes.get(&site.manifest.theme) {
             Some(templates) => Some(BuildKey {
@@ -292,7 +292,7 @@ impl Catalog {
             site: Arc::clone(site),
             packed: tenant.content.packed.clone(),
             folder: tenant.content.folder,
-            addresses: tenant.addresses.0.clone(),
+            addresses: Arc::clone(&tenant.addresses.0),
             hosts: hosts_of(&tenant.addresses.0),
             inputs: Inputs {
                 deployment: Arc::clone(self.deployment.as_ref()?),
@@ -326,7 +326,7 @@ impl Catalog {
             .as_ref()
             .and_then(|root| self.tenants.get(root)?.content.site.as_deref());
         let origin = &settings.places.origin;
-        let company = site.and_then(|site| site.manifest.company.clone());
+        let company = site.and_then(|site| site.manifest.company.as_deref().cloned());
         let company = company.unwrap_or_else(|| anonymous(origin));
         let sites = company.sites.iter().map(|one| {
             let site = TenantId::new(&one.tenant)
@@ -399,7 +399,7 @@ impl Catalog {
 fn ids(
     everything: bool,
     changed: &BTreeSet<TenantId>,
-    tenants: &BTreeMap<TenantId, TenantData>,
+    tenants: &BTreeMap<TenantId, Box<TenantData>>,
 ) -> Vec<TenantId> {
     match everything {
         true => tenants.keys().cloned().collect(),

@@ -156,7 +156,7 @@ pub(crate) fn draw(registry: &Registry) {
     let secure = registry.settings.places.origin.is_secure();
     let tenants = registry.catalog.tenants.values();
     let undrawn = tenants
-        .filter_map(TenantData::compiled)
+        .filter_map(|tenant| tenant.compiled())
         .flat_map(|compiled| registry.publisher.hosts.undrawn(compiled, secure));
     // Tenants with the same drawing share it, and the first of them keeps it in its cache.
     let mut named = HashSet::new();
@@ -174,7 +174,7 @@ pub(crate) fn draw(registry: &Registry) {
 pub(crate) fn improve(registry: &Registry) {
     let tenants = registry.catalog.tenants.values();
     let bodies: Vec<Unimproved> = tenants
-        .filter_map(TenantData::compiled)
+        .filter_map(|tenant| tenant.compiled())
         .flat_map(|compiled| compiled.unimproved())
         .collect();
     bodies.into_par_iter().for_each(|body| body.improve());

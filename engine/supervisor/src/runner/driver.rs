@@ -585,7 +585,10 @@ impl Registry {
         };
         let tenant = self.catalog.tenants.entry(id.clone());
         let tenant = tenant.or_insert_with(|| {
-            TenantData::new(PersistedCache::default(), ReplacedFiles::default())
+            Box::new(TenantData::new(
+                PersistedCache::default(),
+                ReplacedFiles::default(),
+            ))
         });
         read::read(id, tenant, order)
     }
@@ -750,7 +753,7 @@ impl Registry {
         let themes = &self.catalog.themes;
         let fallback = Fallback {
             packed: tenant.content.packed.clone(),
-            addresses: tenant.addresses.0.clone(),
+            addresses: Arc::clone(&tenant.addresses.0),
             inputs: FallbackInputs {
                 // No build has it: its pages are replaced by any.
                 key: BuildKey::default(),
@@ -807,7 +810,7 @@ impl Registry {
                 replaced,
             } = restored;
             let label = site.label.clone();
-            let mut tenant = TenantData::new(cache, replaced);
+            let mut tenant = Box::new(TenantData::new(cache, replaced));
             tenant.take(site, now, drafts);
             let message = "the folder is gone; its last good copy is served";
             tenant

@@ -35,7 +35,7 @@ pub(crate) struct TenantData {
     pub(crate) content: ValidContent,
     pub(crate) reports: Reports,
     /// The addresses at which it is built, and their revision; 0 before they were assigned.
-    pub(crate) addresses: (Vec<Address>, u64),
+    pub(crate) addresses: (Arc<[Address]>, u64),
     /// The pages that are served, or the addresses at which requests wait.
     pub(crate) served: Option<Served>,
     /// The persisted results of costly work.
@@ -125,7 +125,7 @@ impl TenantData {
             reading: LastReading::default(),
             content: ValidContent::default(),
             reports: Reports::default(),
-            addresses: (Vec::new(), 0),
+            addresses: (Arc::default(), 0),
             served: None,
             persisted,
             demand: Demand::default(),
@@ -324,7 +324,7 @@ pub(crate) struct MadeFrom {
     pub(crate) packed: Option<Arc<Packed>>,
     /// The hash of the folder, where that is known.
     pub(crate) folder: Option<[u8; 32]>,
-    pub(crate) addresses: Vec<Address>,
+    pub(crate) addresses: Arc<[Address]>,
     /// The same, as lists show them.
     pub(crate) hosts: Arc<[String]>,
     pub(crate) inputs: Inputs,

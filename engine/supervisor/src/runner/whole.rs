@@ -37,7 +37,8 @@ pub(crate) fn each<E>(
     mut take: impl FnMut(&Whole) -> Result<(), E>,
 ) -> Result<(), E> {
     let secure = registry.settings.is_secure();
-    let tenants: Vec<&TenantData> = registry.catalog.tenants.values().collect();
+    let tenants = registry.catalog.tenants.values();
+    let tenants: Vec<&TenantData> = tenants.map(AsRef::as_ref).collect();
     for some in tenants.chunks(TOGETHER) {
         let whole = some
             .par_iter()

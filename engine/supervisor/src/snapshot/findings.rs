@@ -66,7 +66,10 @@ pub(crate) fn findings(registry: &Registry, ids: &[String]) -> Findings {
         }
     }
     let found = |(id, report): (String, Report)| {
-        let canonical = catalog.tenants.get(id.as_str()).and_then(canonical);
+        let canonical = catalog
+            .tenants
+            .get(id.as_str())
+            .and_then(|tenant| canonical(tenant));
         let diagnostics = worst_first(report);
         let found = Found {
             diagnostics,
