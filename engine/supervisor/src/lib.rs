@@ -42,6 +42,6 @@ pub use self::runner::operator::{Inbox, Operator};
 pub use self::runner::registry::{Registry, ReloadError};
 pub use self::runner::reload_loop::{ReloadLoop, log_report};
 pub use self::snapshot::compare;
-pub use self::snapshot::findings::{Findings, Found};
+pub use self::snapshot::findings::{Findings, TenantFindings};
 pub use self::snapshot::replaced;
 pub use self::state::persisted::Persisted;

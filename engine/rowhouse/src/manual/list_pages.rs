@@ -334,18 +334,18 @@ fn replaced_files() -> String {
     for (what, of_one, of_all) in [
         (
             "replaced files",
-            replaced::MAX_FILES_OF_ONE.to_string(),
-            replaced::MAX_FILES_OF_ALL.to_string(),
+            replaced::MAX_FILES_PER_TENANT.to_string(),
+            replaced::MAX_FILES.to_string(),
         ),
         (
             "bytes of those in memory",
-            mebibytes(replaced::OF_ONE),
-            mebibytes(replaced::OF_ALL),
+            mebibytes(replaced::MAX_BYTES_PER_TENANT),
+            mebibytes(replaced::MAX_BYTES),
         ),
         (
             "bytes of those that are too large for memory",
-            mebibytes(replaced::LARGE_OF_ONE),
-            mebibytes(replaced::LARGE_OF_ALL),
+            mebibytes(replaced::MAX_LARGE_BYTES_PER_TENANT),
+            mebibytes(replaced::MAX_LARGE_BYTES),
         ),
     ] {
         let _ = writeln!(text, "| {what} | {of_one} | {of_all} |");

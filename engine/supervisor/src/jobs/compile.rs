@@ -16,22 +16,22 @@ use render::Deployment;
 use render::Templates;
 use render::{Compiled, Inputs, Islands, Progress};
 
-use crate::jobs::packed::Packed;
-use crate::jobs::recalled::Recalled;
-use crate::jobs::render_threads::{Lease, RENDER_THREADS};
-use crate::jobs::work::{Attempt, Done, too_heavy};
+use crate::jobs::packed::PackedFolder;
+use crate::jobs::recalled::RestoredBuild;
+use crate::jobs::render_threads::{RENDER_THREADS, ThreadLease};
+use crate::jobs::work::{BuildAttempt, JobOutcome, too_heavy};
 use crate::model::tenant::BuildKey;
-use crate::runner::tenant::{MadeFrom, failure, hosts_of, render};
-use crate::runner::themes::LastGood;
-use crate::runner::workers::{Again, Job, Kind, Step, Weight};
+use crate::runner::tenant::{BuildInputs, failure, hosts_of, render};
+use crate::runner::themes::LastValidThemes;
+use crate::runner::workers::{Job, JobCopy, JobKind, JobStep, JobWeight};
 use crate::state::persisted::kept_site;
 
 /// How long one page may take to be rendered. Themes are trusted, and the slowest page takes a fraction of a second.
-const LIMIT: Duration = Duration::from_secs(10);
+const PAGE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// When the pages of a tenant are compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Compressed {
+pub(crate) enum CompressPages {
     /// As soon as they are rendered.
     AtOnce,
     /// If a request waits for them, else when one comes. Until then they lie beside open mounts.
@@ -40,7 +40,7 @@ pub(crate) enum Compressed {
     Never,
 }
 
-impl MadeFrom {
+impl BuildInputs {
     fn weight(&self) -> u64 {
         let site = &self.site;
         let packed = self.packed.as_deref();
@@ -59,15 +59,15 @@ impl MadeFrom {
         store: Option<&Arc<Store>>,
         waiting: Vec<Arc<Compiled>>,
         is_background: bool,
-        compressed: Compressed,
-    ) -> Job<Done> {
+        compressed: CompressPages,
+    ) -> Job<JobOutcome> {
         let (watched, refused) = (self.clone(), self.clone());
         let store = store.cloned();
         let bytes = self.weight();
-        let lease = Arc::new(Lease::default());
+        let lease = Arc::new(ThreadLease::default());
         let given_up = Arc::clone(&lease);
         Job {
-            weight: Some(Weight {
+            weight: Some(JobWeight {
                 bytes,
                 refuse: Box::new(move |limit| {
                     let file = refused.site.label.clone();
@@ -80,7 +80,7 @@ impl MadeFrom {
             }),
             again: None,
             id: id.clone(),
-            kind: Kind::Compile,
+            kind: JobKind::Compile,
             is_background,
             watchdog: Some(Box::new(move || {
                 let done = endless(&watched)?;
@@ -89,12 +89,12 @@ impl MadeFrom {
             })),
             work: Box::new(move |is_wanted| {
                 let begin = Instant::now();
-                let is_for_later = compressed == Compressed::WhenAsked && !is_wanted;
-                self.inputs.compresses = !is_for_later && compressed != Compressed::Never;
+                let is_for_later = compressed == CompressPages::WhenAsked && !is_wanted;
+                self.inputs.compresses = !is_for_later && compressed != CompressPages::Never;
                 let recalled = store.and_then(|store| self.recalled(&store, !is_for_later));
                 let answers = recalled.as_ref().map(|recalled| recalled.answers);
                 let (mut compiled, report) = match recalled {
-                    Some(Recalled {
+                    Some(RestoredBuild {
                         compiled, report, ..
                     }) => (Some(compiled), report),
                     None => render(&self, &lease),
@@ -111,7 +111,7 @@ impl MadeFrom {
                     }
                     _ => true,
                 };
-                Step::Done(Done::Compiled(Box::new(Attempt {
+                JobStep::Done(JobOutcome::Compiled(Box::new(BuildAttempt {
                     made_from: self,
                     waiting,
                     is_urgent,
@@ -130,8 +130,8 @@ impl MadeFrom {
         id: &TenantId,
         store: Option<&Arc<Store>>,
         waiting: &[Arc<Compiled>],
-        compressed: Compressed,
-    ) -> Again<Done> {
+        compressed: CompressPages,
+    ) -> JobCopy<JobOutcome> {
         let mut other = self.clone();
         other.inputs.progress = Arc::default();
         let (id, store, waiting) = (id.clone(), store.cloned(), waiting.to_vec());
@@ -144,10 +144,10 @@ impl MadeFrom {
         id: &TenantId,
         uncoded: Arc<Compiled>,
         mut waiting: Vec<Arc<Compiled>>,
-    ) -> Job<Done> {
+    ) -> Job<JobOutcome> {
         Job {
             id: id.clone(),
-            kind: Kind::Compile,
+            kind: JobKind::Compile,
             is_background: true,
             watchdog: None,
             again: None,
@@ -158,44 +158,44 @@ impl MadeFrom {
                     waiting.clear();
                 }
                 let coded = uncoded.coded(&waiting);
-                Step::Done(Done::Coded(Box::new((self, coded))))
+                JobStep::Done(JobOutcome::Coded(Box::new((self, coded))))
             }),
         }
     }
 }
 
 /// The content and inputs of a search for pages that can stand in.
-pub(crate) struct Fallback {
+pub(crate) struct StandInBuild {
     pub(crate) site: Arc<Site>,
-    pub(crate) packed: Option<Arc<Packed>>,
+    pub(crate) packed: Option<Arc<PackedFolder>>,
     pub(crate) addresses: Arc<[Address]>,
-    pub(crate) inputs: FallbackInputs,
+    pub(crate) inputs: StandInInputs,
 }
 
 /// The inputs of pages that can stand in, other than content.
-pub(crate) struct FallbackInputs {
+pub(crate) struct StandInInputs {
     pub(crate) key: BuildKey,
     pub(crate) deployment: Arc<Deployment>,
     pub(crate) islands: Arc<Islands>,
     pub(crate) cache: Arc<Cache>,
     /// The theme as it is, and the persisted ones.
     pub(crate) templates: Option<Arc<Templates>>,
-    pub(crate) persisted_themes: Arc<LastGood>,
+    pub(crate) persisted_themes: Arc<LastValidThemes>,
     pub(crate) store: Arc<Store>,
     pub(crate) now: Timestamp,
     pub(crate) drafts: bool,
 }
 
-impl Fallback {
+impl StandInBuild {
     /// Returns a job that renders the newest content with the newest theme that can be rendered, of those that were persisted.
-    pub(crate) fn job(self, id: &TenantId) -> Job<Done> {
+    pub(crate) fn job(self, id: &TenantId) -> Job<JobOutcome> {
         let Self {
             site,
             packed,
             addresses,
             inputs,
         } = self;
-        let FallbackInputs {
+        let StandInInputs {
             key,
             deployment,
             islands,
@@ -209,19 +209,19 @@ impl Fallback {
         let theme = site.manifest.theme.clone();
         let progress = Arc::<Progress>::default();
         let watched = Arc::clone(&progress);
-        let lease = Arc::new(Lease::default());
+        let lease = Arc::new(ThreadLease::default());
         let given_up = Arc::clone(&lease);
-        let weight = Weight {
+        let weight = JobWeight {
             bytes: weight_of(
                 &site.written,
                 site.pages.len(),
                 addresses.len(),
                 packed.as_deref(),
             ),
-            refuse: Box::new(|_| Done::StandIn(None)),
+            refuse: Box::new(|_| JobOutcome::StandIn(None)),
         };
         let attempt = move |site: Arc<Site>, packed, templates: Arc<Templates>| {
-            let made_from = MadeFrom {
+            let made_from = BuildInputs {
                 key,
                 site,
                 packed,
@@ -254,26 +254,26 @@ impl Fallback {
         };
         Job {
             id: name.clone(),
-            kind: Kind::Compile,
+            kind: JobKind::Compile,
             is_background: false,
             again: None,
             weight: Some(weight),
             watchdog: Some(Box::new(move || {
-                watched.give_up_after(LIMIT)?;
+                watched.give_up_after(PAGE_TIMEOUT)?;
                 RENDER_THREADS.release(&given_up);
-                Some(Done::StandIn(None))
+                Some(JobOutcome::StandIn(None))
             })),
             work: Box::new(move |_| {
                 let found = guard("kept", name.as_str(), MANIFEST, find);
-                Step::Done(Done::StandIn(found.ok().flatten()))
+                JobStep::Done(JobOutcome::StandIn(found.ok().flatten()))
             }),
         }
     }
 }
 
-/// What comes of a tenant of which a page has been rendered for longer than [`LIMIT`]; nothing where none has.
-fn endless(made_from: &MadeFrom) -> Option<Done> {
-    let (path, template) = made_from.inputs.progress.give_up_after(LIMIT)?;
+/// What comes of a tenant of which a page has been rendered for longer than [`PAGE_TIMEOUT`]; nothing where none has.
+fn endless(made_from: &BuildInputs) -> Option<JobOutcome> {
+    let (path, template) = made_from.inputs.progress.give_up_after(PAGE_TIMEOUT)?;
     let site = &made_from.site;
     let page = site.pages.get(&path);
     let page = page.map_or_else(
@@ -285,16 +285,16 @@ fn endless(made_from: &MadeFrom) -> Option<Done> {
         format!("{}/{template}", made_from.inputs.templates.theme.label),
         format!(
             "rendering {page} did not end within {} seconds and was given up",
-            LIMIT.as_secs()
+            PAGE_TIMEOUT.as_secs()
         ),
     );
     let hint = "look for loops within loops, and for lists that grow with every turn";
-    Some(failed(made_from, diagnostic.hint(hint), LIMIT))
+    Some(failed(made_from, diagnostic.hint(hint), PAGE_TIMEOUT))
 }
 
 /// An attempt that came to nothing.
-fn failed(made_from: &MadeFrom, problem: Diagnostic, took: Duration) -> Done {
-    Done::Compiled(Box::new(Attempt {
+fn failed(made_from: &BuildInputs, problem: Diagnostic, took: Duration) -> JobOutcome {
+    JobOutcome::Compiled(Box::new(BuildAttempt {
         made_from: made_from.clone(),
         waiting: Vec::new(),
         is_urgent: true,
@@ -322,11 +322,11 @@ fn weight_of(
     written: &ThemedValues,
     pages: usize,
     addresses: usize,
-    packed: Option<&Packed>,
+    packed: Option<&PackedFolder>,
 ) -> u64 {
     let texts: usize = written.texts.values().map(String::len).sum();
     let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
-    let packed = packed.map_or(0, Packed::len);
+    let packed = packed.map_or(0, PackedFolder::len);
     [
         (count(texts), BYTES_PER_TEXT_BYTE),
         (count(written.nodes), BYTES_PER_NODE),

@@ -18,32 +18,32 @@ use release::payload::Payload;
 use release::store::Rows;
 
 /// How hard to compress: some hundred megabytes a second, which reading a folder takes longer than.
-const LEVEL: i32 = 1;
+const COMPRESSION_LEVEL: i32 = 1;
 
 thread_local! {
     /// Made once for each thread: that takes as long as compressing a small folder does.
-    static COMPRESSOR: RefCell<Option<Compressor<'static>>> = RefCell::new(Compressor::new(LEVEL).ok());
+    static COMPRESSOR: RefCell<Option<Compressor<'static>>> = RefCell::new(Compressor::new(COMPRESSION_LEVEL).ok());
 }
 
 /// A folder in memory, as its owner keeps it.
 #[derive(Debug, Clone)]
-pub(crate) enum Content {
+pub(crate) enum FolderContent {
     /// As it was read.
     Open(Folder),
     /// Compressed.
-    Packed(Arc<Packed>),
+    Packed(Arc<PackedFolder>),
 }
 
 /// A folder, compressed.
 #[derive(Debug)]
-pub(crate) struct Packed {
+pub(crate) struct PackedFolder {
     label: String,
     bytes: Bytes,
     /// The files that are not in memory anyway.
     large: BTreeMap<String, LargeFile>,
 }
 
-impl Content {
+impl FolderContent {
     /// The folder; `None` where the program itself failed.
     pub(crate) fn folder(&self) -> Option<Folder> {
         match self {
@@ -61,9 +61,9 @@ impl Content {
     }
 
     /// What is left of it in little memory, if it can be compressed.
-    pub(crate) fn packed(&self) -> Option<Arc<Packed>> {
+    pub(crate) fn packed(&self) -> Option<Arc<PackedFolder>> {
         match self {
-            Self::Open(folder) => Packed::of(folder).map(Arc::new),
+            Self::Open(folder) => PackedFolder::of(folder).map(Arc::new),
             Self::Packed(packed) => Some(Arc::clone(packed)),
         }
     }
@@ -113,7 +113,7 @@ pub(crate) fn to_folder(file: &large::LargeFile) -> LargeFile {
     }
 }
 
-impl Packed {
+impl PackedFolder {
     fn of(folder: &Folder) -> Option<Self> {
         let bytes = COMPRESSOR.with_borrow_mut(|compressor| {
             let files = folder.files.iter();
@@ -203,7 +203,9 @@ mod tests {
             ..Folder::default()
         };
         let id = TenantId::new("corner").expect("an id");
-        let packed = Content::Open(folder.clone()).packed().expect("packed");
+        let packed = FolderContent::Open(folder.clone())
+            .packed()
+            .expect("packed");
         assert_eq!(packed.folder(), Some(folder));
         let site = Arc::new(packed.site(&id).expect("a site"));
         for drafts in [false, true] {

@@ -8,17 +8,17 @@ use content::name::TenantId;
 use content::source::Activity;
 use release::store::Store;
 
-use crate::jobs::work::{Done, ToRead};
+use crate::jobs::work::{JobOutcome, ReadRequest};
 use crate::runner::settings::Settings;
 use crate::runner::tenant::TenantData;
-use crate::runner::workers::{Job, Kind, Step};
+use crate::runner::workers::{Job, JobKind, JobStep};
 
 /// The time within which each call to the file system has to return.
 const FILE_SYSTEM_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The context of a reading.
 #[derive(Debug)]
-pub(crate) struct Order<'a> {
+pub(crate) struct ReadOptions<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) store: Option<Arc<Store>>,
     pub(crate) number: u64,
@@ -31,8 +31,8 @@ pub(crate) struct Order<'a> {
 }
 
 /// Returns a job that reads the folder of a tenant.
-pub(crate) fn read(id: TenantId, tenant: &TenantData, order: Order<'_>) -> Job<Done> {
-    let Order {
+pub(crate) fn read(id: TenantId, tenant: &TenantData, order: ReadOptions<'_>) -> Job<JobOutcome> {
+    let ReadOptions {
         settings,
         store,
         number,
@@ -43,7 +43,7 @@ pub(crate) fn read(id: TenantId, tenant: &TenantData, order: Order<'_>) -> Job<D
     let path = settings.places.tenants.join(id.as_str());
     // A reading in flight finds another folder than the one known now.
     let known = tenant.reading.fingerprint.filter(|_| is_only);
-    let folder = ToRead {
+    let folder = ReadRequest {
         id: id.clone(),
         label: path.display().to_string(),
         path,
@@ -61,18 +61,18 @@ pub(crate) fn read(id: TenantId, tenant: &TenantData, order: Order<'_>) -> Job<D
     let watched = Arc::new(folder.clone());
     let watchdog = move || {
         let is_stalled = watched.activity.is_stalled(FILE_SYSTEM_TIMEOUT);
-        is_stalled.then(|| Done::Unresponsive(number, Arc::clone(&watched)))
+        is_stalled.then(|| JobOutcome::Unresponsive(number, Arc::clone(&watched)))
     };
     Job {
         id,
-        kind: Kind::Read,
+        kind: JobKind::Read,
         is_background: false,
         watchdog: Some(Box::new(watchdog)),
         again: None,
         weight: None,
         work: Box::new(move |_| {
             folder.read(secure, number, move |read| {
-                Done::Read(number, read.map(Box::new))
+                JobOutcome::Read(number, read.map(Box::new))
             })
         }),
     }
@@ -82,16 +82,16 @@ pub(crate) fn read(id: TenantId, tenant: &TenantData, order: Order<'_>) -> Job<D
 pub(crate) fn report_unresponsive(
     id: TenantId,
     number: u64,
-    folder: Arc<ToRead>,
+    folder: Arc<ReadRequest>,
     secure: bool,
-) -> Job<Done> {
+) -> Job<JobOutcome> {
     let work = move |_| {
         let read = folder.unresponsive(FILE_SYSTEM_TIMEOUT, secure);
-        Step::Done(Done::Read(number, Some(Box::new(read))))
+        JobStep::Done(JobOutcome::Read(number, Some(Box::new(read))))
     };
     Job {
         id,
-        kind: Kind::Report,
+        kind: JobKind::Report,
         is_background: false,
         watchdog: None,
         again: None,

@@ -11,19 +11,19 @@ use content::tenant::MANIFEST;
 use release::store::Store;
 use render::{Compiled, Outcome, release_key};
 
-use crate::runner::tenant::MadeFrom;
-use crate::state::persisted::KeptRelease;
+use crate::runner::tenant::BuildInputs;
+use crate::state::persisted::PersistedRelease;
 
 /// A tenant as it was rendered before.
 #[derive(Debug)]
-pub(crate) struct Recalled {
+pub(crate) struct RestoredBuild {
     pub(crate) compiled: Compiled,
     pub(crate) report: Report,
     /// A digest of what it answers.
     pub(crate) answers: [u8; 32],
 }
 
-impl MadeFrom {
+impl BuildInputs {
     /// A digest of everything that its pages depend on. `None` where the folder is not known by its hash.
     fn key(&self) -> Option<[u8; 32]> {
         let (site, addresses) = (&self.site, &self.addresses);
@@ -46,17 +46,17 @@ impl MadeFrom {
         let id = self.site.id.clone();
         let outcome = Outcome::of(compiled, report);
         let make = move || {
-            Some(KeptRelease {
+            Some(PersistedRelease {
                 key: self.key()?,
                 answers,
                 outcome: outcome.parts()?,
             })
         };
-        KeptRelease::write(store, &id, make);
+        PersistedRelease::write(store, &id, make);
     }
 
     /// What was made from the same before, with its pages or, unless `with_pages`, at open mounts.
-    pub(crate) fn recalled(&self, store: &Store, with_pages: bool) -> Option<Recalled> {
+    pub(crate) fn recalled(&self, store: &Store, with_pages: bool) -> Option<RestoredBuild> {
         if self.inputs.islands.dev.is_some() {
             return None;
         }
@@ -66,8 +66,8 @@ impl MadeFrom {
         found.ok().flatten()
     }
 
-    fn find(&self, store: &Store, id: &TenantId, with_pages: bool) -> Option<Recalled> {
-        let kept = KeptRelease::read(store, id)?;
+    fn find(&self, store: &Store, id: &TenantId, with_pages: bool) -> Option<RestoredBuild> {
+        let kept = PersistedRelease::read(store, id)?;
         if self.key()? != kept.key {
             return None;
         }
@@ -89,7 +89,7 @@ impl MadeFrom {
             &self.inputs,
             release.as_ref().map(|release| &release.places[..]),
         )?;
-        Some(Recalled {
+        Some(RestoredBuild {
             compiled,
             report,
             answers: kept.answers,

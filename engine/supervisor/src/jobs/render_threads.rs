@@ -17,7 +17,7 @@ pub(crate) struct RenderThreads {
 
 /// Threads that one job has leased. They are returned when the lease is dropped, or released because the job was given up.
 #[derive(Debug, Default)]
-pub(crate) struct Lease(AtomicUsize);
+pub(crate) struct ThreadLease(AtomicUsize);
 
 /// The threads of this process.
 pub(crate) static RENDER_THREADS: RenderThreads = RenderThreads {
@@ -26,7 +26,12 @@ pub(crate) static RENDER_THREADS: RenderThreads = RenderThreads {
 
 impl RenderThreads {
     /// Leases free threads, `wanted` at most, into `lease`. Returns a pool of them, or `None` where fewer than two are free: the caller's own thread does as much.
-    pub(crate) fn lease(&self, wanted: usize, total: usize, lease: &Lease) -> Option<ThreadPool> {
+    pub(crate) fn lease(
+        &self,
+        wanted: usize,
+        total: usize,
+        lease: &ThreadLease,
+    ) -> Option<ThreadPool> {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         let available = free.get_or_insert(total);
         let leased = wanted.min(*available);
@@ -44,7 +49,7 @@ impl RenderThreads {
     }
 
     /// Returns the threads of a lease, once.
-    pub(crate) fn release(&self, lease: &Lease) {
+    pub(crate) fn release(&self, lease: &ThreadLease) {
         let leased = lease.0.swap(0, Relaxed);
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(free) = free.as_mut() {
@@ -62,7 +67,11 @@ mod tests {
         let threads = RenderThreads {
             free: Mutex::new(None),
         };
-        let (first, second, third) = (Lease::default(), Lease::default(), Lease::default());
+        let (first, second, third) = (
+            ThreadLease::default(),
+            ThreadLease::default(),
+            ThreadLease::default(),
+        );
         let pool = threads.lease(8, 4, &first).expect("a pool");
         assert_eq!(pool.current_num_threads(), 4);
         assert!(threads.lease(8, 4, &second).is_none(), "none is free");

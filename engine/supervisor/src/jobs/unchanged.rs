@@ -14,14 +14,14 @@ use release::pack::{pack, unpack};
 use release::payload::Payload;
 use release::store::{Rows, rows_in_memory};
 
-use crate::jobs::packed::Packed;
+use crate::jobs::packed::PackedFolder;
 
 /// What was read of a folder that can be served.
 #[derive(Debug)]
-pub(crate) struct Reading {
+pub(crate) struct PersistedReading {
     /// The outline of its content.
     pub(crate) site: Arc<Site>,
-    pub(crate) packed: Arc<Packed>,
+    pub(crate) packed: Arc<PackedFolder>,
     pub(crate) files: Hashes,
     pub(crate) report: Report,
 }
@@ -29,7 +29,7 @@ pub(crate) struct Reading {
 /// The keys of its rows, in their order.
 const KEYS: [&str; 4] = ["site", "folder", "files", "report"];
 
-impl Reading {
+impl PersistedReading {
     /// Itself as rows. None where it cannot be written, or has files that are not in memory.
     pub(crate) fn rows(&self) -> Option<Rows> {
         let files = self.files.iter();
@@ -58,7 +58,7 @@ impl Reading {
         report.extend(said);
         Some(Self {
             site: Arc::new(Site::outline_of_bytes(id.clone(), label.to_owned(), &site)?),
-            packed: Arc::new(Packed::of_bytes(label.to_owned(), &packed)),
+            packed: Arc::new(PackedFolder::of_bytes(label.to_owned(), &packed)),
             files: unpack(&files)?
                 .into_iter()
                 .map(file)
@@ -81,8 +81,8 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::jobs::packed::Content;
-    use crate::jobs::work::{Done, Read, ToRead};
+    use crate::jobs::packed::FolderContent;
+    use crate::jobs::work::{FolderReading, JobOutcome, ReadRequest};
     use crate::state::persisted::write_reading;
 
     fn store(folder: &TempDir) -> Arc<Store> {
@@ -93,9 +93,9 @@ mod tests {
         Arc::new(Store::open(folder.path().join("state"), keep))
     }
 
-    fn to_read(path: &Path, store: &Arc<Store>) -> ToRead {
+    fn to_read(path: &Path, store: &Arc<Store>) -> ReadRequest {
         let name = path.file_name().expect("a name").to_string_lossy();
-        ToRead {
+        ReadRequest {
             id: TenantId::new(&name).expect("an id"),
             label: format!("tenants/{name}"),
             path: path.to_owned(),
@@ -111,19 +111,19 @@ mod tests {
         }
     }
 
-    fn read(folder: &ToRead) -> Option<Read> {
-        let done = |read: Option<Read>| Done::Read(0, read.map(Box::new));
+    fn read(folder: &ReadRequest) -> Option<FolderReading> {
+        let done = |read: Option<FolderReading>| JobOutcome::Read(0, read.map(Box::new));
         match folder.clone().read(false, 1, done).finish() {
-            Done::Read(_, read) => read.map(|read| *read),
+            JobOutcome::Read(_, read) => read.map(|read| *read),
             other => panic!("{other:?} is not a reading"),
         }
     }
 
-    fn reading_of(read: Read) -> Reading {
-        let Content::Packed(packed) = read.content else {
+    fn reading_of(read: FolderReading) -> PersistedReading {
+        let FolderContent::Packed(packed) = read.content else {
             panic!("its folder is packed");
         };
-        Reading {
+        PersistedReading {
             site: Arc::new(read.site.expect("a site")),
             packed,
             files: read.files,
@@ -132,7 +132,7 @@ mod tests {
     }
 
     /// Reads a folder, and keeps what was read of it and a word that the folder does not say.
-    fn keep(folder: &ToRead, store: &Store) {
+    fn keep(folder: &ReadRequest, store: &Store) {
         let read = read(folder).expect("something new");
         let mark = read.mark.expect("a mark");
         let mut reading = reading_of(read);
@@ -142,7 +142,7 @@ mod tests {
         store.finish();
     }
 
-    fn is_taken_up(folder: &ToRead) -> bool {
+    fn is_taken_up(folder: &ReadRequest) -> bool {
         let read = read(folder).expect("something new");
         let mut said = read.report.iter();
         said.any(|diagnostic| diagnostic.message == "it was taken up")
@@ -174,7 +174,8 @@ mod tests {
                 let fingerprint = read.fingerprint.expect("a fingerprint");
                 let reading = reading_of(read);
                 let rows = reading.rows().expect("rows");
-                let back = Reading::of_rows(&folder.id, &folder.label, rows).expect("a reading");
+                let back =
+                    PersistedReading::of_rows(&folder.id, &folder.label, rows).expect("a reading");
                 assert_eq!(format!("{back:?}"), format!("{reading:?}"), "{path:?}");
                 assert_eq!(back.packed.folder(), reading.packed.folder());
                 assert_eq!(back.files.fingerprint(), fingerprint);
@@ -191,12 +192,12 @@ mod tests {
         let folder = to_read(&path, &store);
         keep(&folder, &store);
         assert!(is_taken_up(&folder), "nothing changed");
-        let elsewhere = ToRead {
+        let elsewhere = ReadRequest {
             label: "other/corner".to_owned(),
             ..to_read(&path, &store)
         };
         assert!(!is_taken_up(&elsewhere), "reports would name it wrongly");
-        let known = ToRead {
+        let known = ReadRequest {
             is_new: false,
             ..to_read(&path, &store)
         };

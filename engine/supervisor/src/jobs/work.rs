@@ -16,28 +16,28 @@ use release::large;
 use release::store::{Mark, Release, Store};
 use render::{Compiled, reading_key};
 
-use crate::jobs::packed::{Content, to_folder};
-use crate::jobs::unchanged::Reading;
-use crate::runner::tenant::{MadeFrom, failure};
-use crate::runner::workers::{Step, Weight};
+use crate::jobs::packed::{FolderContent, to_folder};
+use crate::jobs::unchanged::PersistedReading;
+use crate::runner::tenant::{BuildInputs, failure};
+use crate::runner::workers::{JobStep, JobWeight};
 use crate::snapshot::replaced::ReplacedFiles;
 use crate::state::persisted::{PersistedCache, is_kept, kept_reading, kept_replaced, kept_site};
 
 /// What was done for a tenant.
 #[derive(Debug)]
-pub(crate) enum Done {
+pub(crate) enum JobOutcome {
     /// Its folder was read, by the number of the reading; nothing where it is as it was.
-    Read(u64, Option<Box<Read>>),
+    Read(u64, Option<Box<FolderReading>>),
     /// It was compiled.
-    Compiled(Box<Attempt>),
+    Compiled(Box<BuildAttempt>),
     /// Its pages were compressed.
-    Coded(Box<(MadeFrom, Compiled)>),
+    Coded(Box<(BuildInputs, Compiled)>),
     /// The reading with this number found no folder.
     Gone(u64),
     /// The reading with this number was given up, since the file system did not respond.
-    Unresponsive(u64, Arc<ToRead>),
+    Unresponsive(u64, Arc<ReadRequest>),
     /// What was good before the process began was compiled; nothing where that was of no use either.
-    StandIn(Option<Box<(Compiled, MadeFrom)>>),
+    StandIn(Option<Box<(Compiled, BuildInputs)>>),
     /// The pinned release was read; `None` where it cannot be.
     Release(Option<Box<Release>>),
     /// The pin was written to disk, or why it could not be.
@@ -46,8 +46,8 @@ pub(crate) enum Done {
 
 /// A tenant that was compiled.
 #[derive(Debug)]
-pub(crate) struct Attempt {
-    pub(crate) made_from: MadeFrom,
+pub(crate) struct BuildAttempt {
+    pub(crate) made_from: BuildInputs,
     /// Where requests wait for it that came before it was rendered.
     pub(crate) waiting: Vec<Arc<Compiled>>,
     /// Whether a snapshot with it is to be served at once.
@@ -61,8 +61,8 @@ pub(crate) struct Attempt {
 
 /// A folder that is not as it was.
 #[derive(Debug)]
-pub(crate) struct Read {
-    pub(crate) content: Content,
+pub(crate) struct FolderReading {
+    pub(crate) content: FolderContent,
     pub(crate) files: Hashes,
     /// Not known where reading failed, so that it is read whatever it holds the next time.
     pub(crate) fingerprint: Option<[u8; 32]>,
@@ -87,7 +87,7 @@ pub(crate) struct Read {
 
 /// A folder that is to be read.
 #[derive(Debug, Clone)]
-pub(crate) struct ToRead {
+pub(crate) struct ReadRequest {
     pub(crate) id: TenantId,
     pub(crate) path: PathBuf,
     /// How reports name it.
@@ -113,11 +113,11 @@ pub(crate) struct ToRead {
 }
 
 /// What a look at a folder comes to.
-enum Listed {
+enum FolderListing {
     /// It is not there.
     Gone,
     /// Its files are as they were when the process before this one read them.
-    Unchanged(Box<Read>),
+    Unchanged(Box<FolderReading>),
     /// It is to be read.
     Changed(Box<Tree>, Option<Mark>),
 }
@@ -147,24 +147,26 @@ pub(crate) fn too_heavy(file: String, verb: &str, bytes: u64, limit: u64) -> Dia
         .hint("make several tenants of it, or give the program more memory (`--memory`)")
 }
 
-impl ToRead {
+impl ReadRequest {
     /// Lists the folder, and then reads and checks it, once there is memory for that. `secure`: whether visitors come by HTTPS. `done` makes the result of what was read; nothing where the folder is as it was.
     pub(crate) fn read(
         self,
         secure: bool,
         number: u64,
-        done: impl Fn(Option<Read>) -> Done + Clone + Send + 'static,
-    ) -> Step<Done> {
+        done: impl Fn(Option<FolderReading>) -> JobOutcome + Clone + Send + 'static,
+    ) -> JobStep<JobOutcome> {
         let label = self.label.clone();
         let listed = guard("read", self.id.as_str(), &label, || self.list());
         match listed {
-            Ok(Listed::Gone) => Step::Done(Done::Gone(number)),
-            Ok(Listed::Unchanged(read)) => Step::Done(done(Some(self.complete(*read, secure)))),
-            Ok(Listed::Changed(tree, mark)) => {
+            Ok(FolderListing::Gone) => JobStep::Done(JobOutcome::Gone(number)),
+            Ok(FolderListing::Unchanged(read)) => {
+                JobStep::Done(done(Some(self.complete(*read, secure))))
+            }
+            Ok(FolderListing::Changed(tree, mark)) => {
                 let bytes = weight_of(&tree);
                 let (folder, refused, refuse) = (Arc::new(self), done.clone(), label);
                 let again = Arc::clone(&folder);
-                let weight = Weight {
+                let weight = JobWeight {
                     bytes,
                     refuse: Box::new(move |limit| {
                         let problem = too_heavy(refuse, "read", bytes, limit);
@@ -175,33 +177,33 @@ impl ToRead {
                     let read = guard("read", folder.id.as_str(), &folder.label, || {
                         folder.read_tree(*tree, mark)
                     });
-                    Step::Done(done(match read {
+                    JobStep::Done(done(match read {
                         Ok(read) => read.map(|read| folder.complete(read, secure)),
                         Err(problem) => Some(folder.failed(problem, secure)),
                     }))
                 };
-                Step::Weighed(weight, Box::new(work))
+                JobStep::Weighed(weight, Box::new(work))
             }
-            Err(problem) => Step::Done(done(Some(self.failed(problem, secure)))),
+            Err(problem) => JobStep::Done(done(Some(self.failed(problem, secure)))),
         }
     }
 
     /// Returns the result of a reading that was given up, since a call to the file system did not return within `limit`. The folder is read again later.
-    pub(crate) fn unresponsive(&self, limit: Duration, secure: bool) -> Read {
+    pub(crate) fn unresponsive(&self, limit: Duration, secure: bool) -> FolderReading {
         let message = format!(
             "the file system of this folder does not respond: a call has been in flight for more than {} seconds",
             limit.as_secs()
         );
         let problem = Diagnostic::error(Code::Unreadable, self.label.clone(), message)
             .hint("check the mount; the folder is read again once the file system responds");
-        Read {
+        FolderReading {
             reading: failure(problem.clone()),
             ..self.failed(problem, secure)
         }
     }
 
-    fn failed(&self, problem: Diagnostic, secure: bool) -> Read {
-        let read = Read {
+    fn failed(&self, problem: Diagnostic, secure: bool) -> FolderReading {
+        let read = FolderReading {
             report: failure(problem),
             ..self.nothing(None)
         };
@@ -209,7 +211,7 @@ impl ToRead {
     }
 
     /// Adds what was persisted of a tenant that is new to this process.
-    fn complete(&self, mut read: Read, secure: bool) -> Read {
+    fn complete(&self, mut read: FolderReading, secure: bool) -> FolderReading {
         let (id, label) = (&self.id, &self.label);
         if let Some(store) = self.kept() {
             read.replaced = Some(kept_replaced(store, id, read.is_kept, secure));
@@ -227,32 +229,32 @@ impl ToRead {
     }
 
     /// Lists the folder, and takes up what was read of it before the process began, where its files are as they were.
-    fn list(&self) -> Listed {
+    fn list(&self) -> FolderListing {
         let limits = FolderLimits {
             upload_pause: self.upload_pause,
             ..FolderLimits::default()
         };
         let tree = source::walk(&self.path, &self.label, limits, &self.activity);
         if tree.is_gone {
-            return Listed::Gone;
+            return FolderListing::Gone;
         }
         let is_kept = self.packs && self.store.is_some();
         let stamp = is_kept.then(|| tree.stamp(self.now)).flatten();
         let mark = stamp.map(|stamp| reading_key(&self.label, &stamp));
         let read_before = || {
             let rows = kept_reading(self.kept()?, &self.id, &mark?)?;
-            Reading::of_rows(&self.id, &self.label, rows)
+            PersistedReading::of_rows(&self.id, &self.label, rows)
         };
         match read_before() {
-            Some(reading) => Listed::Unchanged(Box::new(self.taken_up(reading))),
-            None => Listed::Changed(Box::new(tree), mark),
+            Some(reading) => FolderListing::Unchanged(Box::new(self.taken_up(reading))),
+            None => FolderListing::Changed(Box::new(tree), mark),
         }
     }
 
-    fn taken_up(&self, reading: Reading) -> Read {
+    fn taken_up(&self, reading: PersistedReading) -> FolderReading {
         let fingerprint = reading.files.fingerprint();
-        Read {
-            content: Content::Packed(reading.packed),
+        FolderReading {
+            content: FolderContent::Packed(reading.packed),
             fingerprint: Some(fingerprint),
             files: reading.files,
             site: Some(Arc::unwrap_or_clone(reading.site)),
@@ -261,7 +263,7 @@ impl ToRead {
         }
     }
 
-    fn read_tree(&self, tree: Tree, mark: Option<Mark>) -> Option<Read> {
+    fn read_tree(&self, tree: Tree, mark: Option<Mark>) -> Option<FolderReading> {
         let take_large = |file, size| Ok(to_folder(&large::take(file, size, &self.large)?));
         let (folder, reading) = tree.read(Some(&take_large), (&self.known_large, self.now));
         let files = folder.hashes();
@@ -288,15 +290,15 @@ impl ToRead {
         };
         let mut report = reading.clone();
         report.extend(problems);
-        let content = Content::Open(folder);
+        let content = FolderContent::Open(folder);
         let packed = content
             .packed()
             .filter(|_| self.packs && report.is_servable());
         let (content, site) = match packed {
-            Some(packed) => (Content::Packed(packed), site.map(Site::outline)),
+            Some(packed) => (FolderContent::Packed(packed), site.map(Site::outline)),
             None => (content, site),
         };
-        Some(Read {
+        Some(FolderReading {
             content,
             files,
             fingerprint: Some(fingerprint),
@@ -310,11 +312,11 @@ impl ToRead {
     }
 
     /// What is known of a tenant beside what its folder holds.
-    fn nothing(&self, fingerprint: Option<&[u8; 32]>) -> Read {
+    fn nothing(&self, fingerprint: Option<&[u8; 32]>) -> FolderReading {
         let kept = self.kept();
         let is_kept = |fingerprint| kept.is_some_and(|store| is_kept(store, &self.id, fingerprint));
-        Read {
-            content: Content::Open(Folder {
+        FolderReading {
+            content: FolderContent::Open(Folder {
                 label: self.label.clone(),
                 ..Folder::default()
             }),

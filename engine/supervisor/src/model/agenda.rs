@@ -45,12 +45,12 @@ pub(crate) struct Reload {
 
 /// When a scope changed first and last since it was read.
 #[derive(Debug, Clone, Copy)]
-struct Change {
+struct PendingChange {
     first: Instant,
     last: Instant,
 }
 
-impl Change {
+impl PendingChange {
     /// Returns when it is read.
     fn due(self) -> Instant {
         (self.last + SETTLE_TIME).min(self.first + MAX_SETTLE_TIME)
@@ -59,7 +59,7 @@ impl Change {
 
 /// What could not be read.
 #[derive(Debug, Default)]
-struct Retry {
+struct PendingRetry {
     scopes: BTreeSet<Scope>,
     due: Option<Instant>,
     /// How often it was tried since the last change.
@@ -69,8 +69,8 @@ struct Retry {
 /// What has to be read again, what is being read, and what could not be read.
 #[derive(Debug, Default)]
 pub(crate) struct Agenda {
-    changes: BTreeMap<Scope, Change>,
-    retry: Retry,
+    changes: BTreeMap<Scope, PendingChange>,
+    retry: PendingRetry,
     /// The scopes of the reload in progress.
     reading: BTreeSet<Scope>,
     /// The scopes of the survey in flight.
@@ -82,7 +82,7 @@ pub(crate) struct Agenda {
 impl Agenda {
     /// Notes a change of a scope, which is read once it has settled.
     pub(crate) fn note(&mut self, scope: Scope, now: Instant) {
-        let change = Change {
+        let change = PendingChange {
             first: now,
             last: now,
         };
@@ -95,7 +95,7 @@ impl Agenda {
     /// Has a scope read without waiting for it to settle.
     pub(crate) fn request(&mut self, scope: Scope, now: Instant) {
         let settled = now.checked_sub(SETTLE_TIME).unwrap_or(now);
-        self.changes.entry(scope).or_insert(Change {
+        self.changes.entry(scope).or_insert(PendingChange {
             first: settled,
             last: settled,
         });

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use content::name::TenantId;
 
-use crate::model::event::Measured;
+use crate::model::event::MeasuredPages;
 
 /// The part of the limit up to which pages that were never requested stay in memory.
 pub(super) const UNREQUESTED_SHARE: usize = 4;
@@ -17,11 +17,11 @@ pub(super) const UNREQUESTED_SHARE: usize = 4;
 const EVICTION_SHARE: usize = 8;
 
 /// The place of a tenant in the order of eviction.
-pub(super) type Place = (bool, Instant, TenantId);
+pub(super) type EvictionKey = (bool, Instant, TenantId);
 
 /// The pages of a tenant in memory.
 #[derive(Debug, Clone, Copy)]
-struct Pages {
+struct TenantPages {
     bytes: usize,
     is_requested: bool,
     last_request: Instant,
@@ -29,16 +29,16 @@ struct Pages {
 
 /// The memory that pages take, in bytes.
 #[derive(Debug)]
-pub(super) struct Budget {
+pub(super) struct MemoryBudget {
     pub(super) used: usize,
     pub(super) limit: usize,
     /// The bytes that were evicted since the last snapshot, which still holds them.
     pub(super) leaving: usize,
-    pages: BTreeMap<TenantId, Pages>,
-    order: BTreeSet<Place>,
+    pages: BTreeMap<TenantId, TenantPages>,
+    order: BTreeSet<EvictionKey>,
 }
 
-impl Default for Budget {
+impl Default for MemoryBudget {
     fn default() -> Self {
         Self {
             used: 0,
@@ -50,10 +50,10 @@ impl Default for Budget {
     }
 }
 
-impl Budget {
+impl MemoryBudget {
     /// Takes a measurement of a tenant's pages; without bytes, none are in memory.
-    pub(super) fn measure(&mut self, measured: Measured) {
-        let Measured {
+    pub(super) fn measure(&mut self, measured: MeasuredPages) {
+        let MeasuredPages {
             tenant,
             bytes,
             is_requested,
@@ -61,7 +61,7 @@ impl Budget {
         } = measured;
         self.remove(&tenant);
         if bytes > 0 {
-            let pages = Pages {
+            let pages = TenantPages {
                 bytes,
                 is_requested,
                 last_request,
@@ -83,7 +83,7 @@ impl Budget {
     ) {
         let before = self.pages.get(tenant);
         let was_requested = before.is_some_and(|pages| pages.is_requested);
-        self.measure(Measured {
+        self.measure(MeasuredPages {
             tenant: tenant.clone(),
             bytes,
             is_requested: is_requested || was_requested,
@@ -103,7 +103,7 @@ impl Budget {
     }
 
     /// Returns the tenant that leaves memory after the one in this place, or first.
-    pub(super) fn next_after(&self, place: Option<&Place>) -> Option<&Place> {
+    pub(super) fn next_after(&self, place: Option<&EvictionKey>) -> Option<&EvictionKey> {
         let after = place.map_or(Bound::Unbounded, Bound::Excluded);
         self.order.range((after, Bound::Unbounded)).next()
     }
@@ -135,8 +135,13 @@ mod tests {
 
     use super::*;
 
-    fn measured(name: &str, bytes: usize, is_requested: bool, last_request: Instant) -> Measured {
-        Measured {
+    fn measured(
+        name: &str,
+        bytes: usize,
+        is_requested: bool,
+        last_request: Instant,
+    ) -> MeasuredPages {
+        MeasuredPages {
             tenant: TenantId::new(name).unwrap(),
             bytes,
             is_requested,
@@ -146,7 +151,7 @@ mod tests {
 
     #[test]
     fn pages_leave_in_the_order_of_their_last_requests() {
-        let mut budget = Budget::default();
+        let mut budget = MemoryBudget::default();
         let now = Instant::now();
         let later = now + Duration::from_secs(1);
         budget.measure(measured("asked", 3, true, now));
@@ -164,7 +169,7 @@ mod tests {
 
     #[test]
     fn measurement_replaces_the_one_before() {
-        let mut budget = Budget::default();
+        let mut budget = MemoryBudget::default();
         let now = Instant::now();
         budget.measure(measured("one", 3, false, now));
         budget.measure(measured("one", 7, true, now));

@@ -12,7 +12,7 @@ use crate::model::tenant::BuildKey;
 
 /// The time of an event, by both clocks.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Now {
+pub(crate) struct ClockTime {
     pub(crate) instant: Instant,
     pub(crate) time: SystemTime,
 }
@@ -42,10 +42,13 @@ pub(crate) enum Event {
     Read {
         tenant: TenantId,
         number: u64,
-        reading: Reading,
+        reading: ReadingOutcome,
     },
     /// The inputs of builds were derived anew, which took `took`.
-    Planned { plans: Vec<Plan>, took: Duration },
+    Planned {
+        plans: Vec<BuildPlan>,
+        took: Duration,
+    },
     /// A build has ended.
     Built {
         tenant: TenantId,
@@ -77,7 +80,7 @@ pub(crate) enum Event {
     /// The memory that the pages of some tenants take. `limit`: the bytes that there is room for. `waiting`: the tenants that requests wait for.
     Measured {
         limit: usize,
-        pages: Vec<Measured>,
+        pages: Vec<MeasuredPages>,
         waiting: BTreeSet<TenantId>,
     },
     /// Pages appear or expire, or the year has changed.
@@ -87,7 +90,7 @@ pub(crate) enum Event {
     /// The loop has failed, and goes on. The results that it was handling, and the jobs that it was about to start, are lost.
     Recovered,
     /// All events that were queued are handled.
-    Turn(Facts),
+    Turn(OutsideFacts),
 }
 
 impl Event {
@@ -121,7 +124,7 @@ impl Event {
 
 /// The result of a reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reading {
+pub(crate) enum ReadingOutcome {
     /// The folder is as it was.
     Unchanged,
     /// The folder has changed. With errors, the last valid content stays. `is_unreadable`: a file could not be read, and may be readable later.
@@ -137,7 +140,7 @@ pub(crate) enum Reading {
 
 /// The inputs of a tenant's pages.
 #[derive(Debug, Clone)]
-pub(crate) struct Plan {
+pub(crate) struct BuildPlan {
     pub(crate) tenant: TenantId,
     /// `None` where nothing can be built: the theme is missing.
     pub(crate) key: Option<BuildKey>,
@@ -149,7 +152,7 @@ pub(crate) struct Plan {
 pub(crate) enum BuildResult {
     /// Pages.
     Pages {
-        form: Form,
+        form: ServedForm,
         /// Whether nothing of them is new to the store.
         is_persisted: bool,
         has_errors: bool,
@@ -166,7 +169,7 @@ pub(crate) enum BuildResult {
 
 /// The form that pages are in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum ServedForm {
     /// Rendered and compressed.
     Complete,
     /// Rendered, and compressed when the first request comes.
@@ -177,7 +180,7 @@ pub(crate) enum Form {
 
 /// The pages of a tenant in memory.
 #[derive(Debug, Clone)]
-pub(crate) struct Measured {
+pub(crate) struct MeasuredPages {
     pub(crate) tenant: TenantId,
     pub(crate) bytes: usize,
     /// Whether they were requested since they came into memory.
@@ -187,7 +190,7 @@ pub(crate) struct Measured {
 
 /// The facts that the runner knows at the end of a batch of events.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Facts {
+pub(crate) struct OutsideFacts {
     /// Whether readings are in flight that are likely to end soon.
     pub(crate) has_readings: bool,
     /// Whether builds are in flight that are likely to end soon, and are not in the background.
@@ -233,7 +236,7 @@ pub(crate) enum Action {
     /// Take the content of the reading at hand.
     TakeContent(TenantId),
     /// Assign addresses, and derive the inputs of builds.
-    Plan(Changes),
+    Plan(ChangeSet),
     /// Build pages. `opens`: requests wait for them at their addresses.
     Build {
         tenant: TenantId,
@@ -265,7 +268,7 @@ pub(crate) enum Action {
     /// Hand what is new of a tenant to the store.
     Persist(TenantId),
     /// Assemble a snapshot and publish it.
-    Publish(Changes),
+    Publish(ChangeSet),
 }
 
 impl Action {
@@ -299,13 +302,13 @@ impl Action {
 
 /// The tenants that have changed since something was last done for all of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Changes {
+pub(crate) struct ChangeSet {
     pub(crate) tenants: BTreeSet<TenantId>,
     /// Whether themes, the deployment or the list of tenants may have changed as well.
     pub(crate) everything: bool,
 }
 
-impl Changes {
+impl ChangeSet {
     /// Notes a changed tenant.
     pub(crate) fn note(&mut self, tenant: &TenantId) {
         if !self.tenants.contains(tenant) {

@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use content::name::TenantId;
 
-use crate::model::event::Changes;
+use crate::model::event::ChangeSet;
 
 /// The part of the time that planning and publishing may take while many tenants change.
-const MAX_SHARE: u32 = 20;
+const MAX_PUBLISH_SHARE: u32 = 20;
 
 /// The time between two snapshots that no visitor and no author waits for, at least.
 const BACKGROUND_PUBLISH_INTERVAL: Duration = Duration::from_secs(1);
@@ -17,8 +17,8 @@ const COLLECT_TIME: Duration = Duration::from_millis(100);
 
 /// Work for all tenants that is collected before it is done.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Collected {
-    pub(super) changes: Changes,
+pub(super) struct CollectedChanges {
+    pub(super) changes: ChangeSet,
     /// The time of the first change that it is due for.
     pub(super) since: Option<Instant>,
     /// The end of the last run, and its duration.
@@ -26,7 +26,7 @@ pub(super) struct Collected {
     pub(super) took: Duration,
 }
 
-impl Collected {
+impl CollectedChanges {
     /// Notes a change of a tenant.
     pub(super) fn note(&mut self, tenant: &TenantId, now: Instant) {
         self.since.get_or_insert(now);
@@ -40,7 +40,7 @@ impl Collected {
     }
 
     /// Begins the work, for the changes that it returns.
-    pub(super) fn begin(&mut self) -> Changes {
+    pub(super) fn begin(&mut self) -> ChangeSet {
         self.since = None;
         std::mem::take(&mut self.changes)
     }
@@ -52,7 +52,7 @@ impl Collected {
 
     /// Returns when it is done at the latest, while further results are expected soon.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        let wait = COLLECT_TIME.max(self.took.saturating_mul(MAX_SHARE));
+        let wait = COLLECT_TIME.max(self.took.saturating_mul(MAX_PUBLISH_SHARE));
         let begun = self.since?;
         let earliest = self.last.map_or(begun, |last| last.max(begun));
         Some(earliest + wait)
@@ -63,7 +63,7 @@ impl Collected {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Publication {
     /// The changes since the last snapshot, due where visitors, authors or operators wait for them.
-    pub(super) urgent: Collected,
+    pub(super) urgent: CollectedChanges,
     /// Whether something was built in the background that no snapshot has.
     pub(super) has_background: bool,
     /// Whether the first snapshot was published.
@@ -73,8 +73,8 @@ pub(super) struct Publication {
 impl Publication {
     /// Returns when a snapshot is due that no visitor and no author waits for.
     pub(super) fn background_due(&self) -> Option<Instant> {
-        let Collected { last, took, .. } = &self.urgent;
-        let interval = BACKGROUND_PUBLISH_INTERVAL.max(took.saturating_mul(MAX_SHARE));
+        let CollectedChanges { last, took, .. } = &self.urgent;
+        let interval = BACKGROUND_PUBLISH_INTERVAL.max(took.saturating_mul(MAX_PUBLISH_SHARE));
         Some((*last)? + interval)
     }
 

@@ -92,7 +92,7 @@ pub(crate) enum Pin {
 
 /// The parts of a tenant that have errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Errors {
+pub(crate) struct TenantErrors {
     /// The folder.
     pub(crate) content: bool,
     /// Its rendered pages.
@@ -103,7 +103,7 @@ pub(crate) struct Errors {
     pub(crate) is_unreadable: bool,
 }
 
-impl Errors {
+impl TenantErrors {
     /// Returns whether the folder or its pages have errors. A refused address is not one of them: the content is complete without it.
     pub(crate) const fn are_of_content(self) -> bool {
         self.content || self.result
@@ -112,7 +112,7 @@ impl Errors {
 
 /// The effect of a finished build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Finished {
+pub(crate) enum FinishedStep {
     /// Its pages are served.
     Served,
     /// Nothing: the former pages are still served.
@@ -123,20 +123,20 @@ pub(crate) enum Finished {
 
 /// The states of one tenant.
 #[derive(Debug, Clone)]
-pub(crate) struct Tenant {
+pub(crate) struct TenantState {
     source: Source,
     /// When the newest reading in flight began.
     reading_since: Option<Instant>,
     build: Build,
     serving: Serving,
     pub(crate) pin: Pin,
-    pub(crate) errors: Errors,
+    pub(crate) errors: TenantErrors,
     state: State,
     /// The time of the last change of `state`, once it was settled.
     since: Option<SystemTime>,
 }
 
-impl Tenant {
+impl TenantState {
     pub(crate) const fn new(pin: Pin) -> Self {
         Self {
             source: Source::Unread,
@@ -144,7 +144,7 @@ impl Tenant {
             build: Build::Idle,
             serving: Serving::Absent,
             pin,
-            errors: Errors {
+            errors: TenantErrors {
                 content: false,
                 result: false,
                 conflicts: false,
@@ -234,16 +234,16 @@ impl Tenant {
     }
 
     /// Ends the expected build from these inputs, with pages or without.
-    pub(crate) const fn finish_build(&mut self, key: BuildKey, has_pages: bool) -> Finished {
+    pub(crate) const fn finish_build(&mut self, key: BuildKey, has_pages: bool) -> FinishedStep {
         if has_pages {
             self.build = Build::Done(key);
             self.serving = Serving::Live(key);
-            return Finished::Served;
+            return FinishedStep::Served;
         }
         self.build = Build::Failed(key);
         match self.has_served() {
-            true => Finished::Failed,
-            false => Finished::NeedsStandIn,
+            true => FinishedStep::Failed,
+            false => FinishedStep::NeedsStandIn,
         }
     }
 

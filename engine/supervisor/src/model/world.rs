@@ -16,12 +16,13 @@ use std::time::{Duration, Instant};
 use content::name::TenantId;
 
 use crate::model::agenda::{Agenda, Reload, Scope};
-use crate::model::budget::{Budget, UNREQUESTED_SHARE};
+use crate::model::budget::{MemoryBudget, UNREQUESTED_SHARE};
 use crate::model::event::{
-    Action, BuildResult, Event, Facts, Form, Now, Plan, Reading, Reply, StoreState, Ticket,
+    Action, BuildPlan, BuildResult, ClockTime, Event, OutsideFacts, ReadingOutcome, Reply,
+    ServedForm, StoreState, Ticket,
 };
-use crate::model::publication::{Collected, Publication};
-use crate::model::tenant::{BuildKey, Finished, Pin, Serving, Source, Tenant};
+use crate::model::publication::{CollectedChanges, Publication};
+use crate::model::tenant::{BuildKey, FinishedStep, Pin, Serving, Source, TenantState};
 
 /// The time that a changed folder waits for the reading of it that is in flight. A reading that takes longer may never end.
 const MAX_HOLD_TIME: Duration = Duration::from_millis(500);
@@ -59,15 +60,15 @@ impl Pins {
 pub(crate) struct World {
     mode: Mode,
     agenda: Agenda,
-    tenants: BTreeMap<TenantId, Tenant>,
+    tenants: BTreeMap<TenantId, TenantState>,
     /// The number of readings so far.
     readings: u64,
     /// The tenants that changed while they are being read, and when that reading began.
     held: BTreeMap<TenantId, Instant>,
     pins: Pins,
-    plan: Collected,
+    plan: CollectedChanges,
     publication: Publication,
-    budget: Budget,
+    budget: MemoryBudget,
     /// The tenants of which something new is not handed to the store yet.
     unpersisted: BTreeSet<TenantId>,
     /// The survey in flight.
@@ -89,9 +90,9 @@ impl World {
                 on_disk: pins,
                 writing: BTreeMap::new(),
             },
-            plan: Collected::default(),
+            plan: CollectedChanges::default(),
             publication: Publication::default(),
-            budget: Budget::default(),
+            budget: MemoryBudget::default(),
             unpersisted: BTreeSet::new(),
             survey: None,
             store: StoreState::Absent,
@@ -104,7 +105,7 @@ impl World {
     }
 
     /// Applies an event, and returns what is to be done, in order.
-    pub(crate) fn step(&mut self, event: Event, now: Now) -> Vec<Action> {
+    pub(crate) fn step(&mut self, event: Event, now: ClockTime) -> Vec<Action> {
         let subject = event.tenant().cloned();
         let actions = self.apply(event, now);
         // The next snapshot looks at every tenant that something has happened to, and at no other.
@@ -116,7 +117,7 @@ impl World {
         actions
     }
 
-    fn apply(&mut self, event: Event, now: Now) -> Vec<Action> {
+    fn apply(&mut self, event: Event, now: ClockTime) -> Vec<Action> {
         let mut actions = Vec::new();
         match event {
             Event::Changed(scope) => self.agenda.note(scope, now.instant),
@@ -202,7 +203,7 @@ impl World {
     }
 
     /// Returns the states of a tenant.
-    pub(crate) fn tenant(&self, id: &str) -> Option<&Tenant> {
+    pub(crate) fn tenant(&self, id: &str) -> Option<&TenantState> {
         self.tenants.get(id)
     }
 
@@ -237,7 +238,7 @@ impl World {
         &mut self,
         listed: &BTreeSet<TenantId>,
         only: Option<&BTreeSet<String>>,
-        now: Now,
+        now: ClockTime,
         actions: &mut Vec<Action>,
     ) {
         let gone: Vec<TenantId> = self
@@ -257,7 +258,7 @@ impl World {
         }
         for id in listed {
             let is_wanted = only.is_none_or(|only| only.contains(id.as_str()));
-            let is_gone = |tenant: &Tenant| matches!(tenant.source(), Source::Gone(_));
+            let is_gone = |tenant: &TenantState| matches!(tenant.source(), Source::Gone(_));
             let known = self.tenants.get(id);
             if is_wanted || known.is_none_or(is_gone) {
                 self.read_or_hold(id.clone(), now, actions);
@@ -266,8 +267,8 @@ impl World {
     }
 
     /// Reads a folder, once the reading of it that is in flight has ended: two at a time would take twice the memory.
-    fn read_or_hold(&mut self, id: TenantId, now: Now, actions: &mut Vec<Action>) {
-        let begun = self.tenants.get(&id).and_then(Tenant::reading_since);
+    fn read_or_hold(&mut self, id: TenantId, now: ClockTime, actions: &mut Vec<Action>) {
+        let begun = self.tenants.get(&id).and_then(TenantState::reading_since);
         match begun {
             Some(begun) if now.instant < begun + MAX_HOLD_TIME => {
                 self.held.insert(id, begun);
@@ -276,13 +277,13 @@ impl World {
         }
     }
 
-    fn read(&mut self, id: TenantId, now: Now, actions: &mut Vec<Action>) {
+    fn read(&mut self, id: TenantId, now: ClockTime, actions: &mut Vec<Action>) {
         self.held.remove(&id);
         self.readings += 1;
         let number = self.readings;
         let pins = &self.pins;
         let tenant = self.tenants.entry(id.clone());
-        let tenant = tenant.or_insert_with_key(|id| Tenant::new(pins.of(id)));
+        let tenant = tenant.or_insert_with_key(|id| TenantState::new(pins.of(id)));
         let is_only = !tenant.is_reading();
         tenant.start_reading(number, now.instant);
         actions.push(Action::Read {
@@ -292,9 +293,9 @@ impl World {
         });
     }
 
-    fn restore(&mut self, tenants: Vec<TenantId>, now: Now) {
+    fn restore(&mut self, tenants: Vec<TenantId>, now: ClockTime) {
         for id in tenants {
-            let mut tenant = Tenant::new(self.pins.of(&id));
+            let mut tenant = TenantState::new(self.pins.of(&id));
             tenant.errors.content = true;
             self.publication.urgent.changes.note(&id);
             self.tenants.entry(id).or_insert(tenant);
@@ -306,11 +307,11 @@ impl World {
         &mut self,
         id: TenantId,
         number: u64,
-        reading: Reading,
-        now: Now,
+        reading: ReadingOutcome,
+        now: ClockTime,
         actions: &mut Vec<Action>,
     ) {
-        if reading == Reading::Unresponsive {
+        if reading == ReadingOutcome::Unresponsive {
             if self.tenants.contains_key(&id) {
                 actions.push(Action::ReportUnresponsive { tenant: id, number });
             }
@@ -326,19 +327,19 @@ impl World {
         &mut self,
         id: &TenantId,
         number: u64,
-        reading: Reading,
-        now: Now,
+        reading: ReadingOutcome,
+        now: ClockTime,
         actions: &mut Vec<Action>,
     ) {
         let Some(tenant) = self.tenants.get_mut(id) else {
             return;
         };
         let has_errors = match reading {
-            Reading::Changed { has_errors, .. } => has_errors,
+            ReadingOutcome::Changed { has_errors, .. } => has_errors,
             _ => tenant.errors.content,
         };
         let source = match (reading, has_errors) {
-            (Reading::Gone, _) => Source::Gone,
+            (ReadingOutcome::Gone, _) => Source::Gone,
             (_, false) => Source::Valid,
             (_, true) => Source::Invalid,
         };
@@ -346,7 +347,7 @@ impl World {
             return;
         }
         tenant.errors.content = has_errors;
-        if let Reading::Changed { is_unreadable, .. } = reading {
+        if let ReadingOutcome::Changed { is_unreadable, .. } = reading {
             tenant.errors.is_unreadable = is_unreadable;
         }
         if tenant.errors.is_unreadable {
@@ -354,8 +355,8 @@ impl World {
             self.agenda.retry([scope], now.instant);
         }
         match reading {
-            Reading::Gone => self.agenda.request(Scope::List, now.instant),
-            Reading::Changed { .. } => {
+            ReadingOutcome::Gone => self.agenda.request(Scope::List, now.instant),
+            ReadingOutcome::Changed { .. } => {
                 self.plan.note(id, now.instant);
                 self.publication.urgent.note(id, now.instant);
                 actions.push(Action::TakeContent(id.clone()));
@@ -364,8 +365,8 @@ impl World {
         }
     }
 
-    fn start_build(&mut self, plan: Plan, now: Now, actions: &mut Vec<Action>) {
-        let Plan {
+    fn start_build(&mut self, plan: BuildPlan, now: ClockTime, actions: &mut Vec<Action>) {
+        let BuildPlan {
             tenant: id,
             key,
             has_conflicts,
@@ -411,7 +412,7 @@ impl World {
         id: TenantId,
         key: BuildKey,
         result: BuildResult,
-        now: Now,
+        now: ClockTime,
         actions: &mut Vec<Action>,
     ) {
         let Some(tenant) = self.tenants.get_mut(&id) else {
@@ -428,15 +429,15 @@ impl World {
             BuildResult::Failed => true,
         };
         match tenant.finish_build(key, has_pages) {
-            Finished::Served => {}
-            Finished::Failed => {
+            FinishedStep::Served => {}
+            FinishedStep::Failed => {
                 self.publication.urgent.note(&id, now.instant);
                 if let Serving::Evicted(key) = tenant.serving() {
                     actions.push(Action::Park { tenant: id, key });
                 }
                 return;
             }
-            Finished::NeedsStandIn => {
+            FinishedStep::NeedsStandIn => {
                 self.publication.urgent.note(&id, now.instant);
                 actions.push(Action::StandIn(id));
                 return;
@@ -463,7 +464,7 @@ impl World {
         if !is_persisted {
             self.unpersisted.insert(id.clone());
         }
-        if form == Form::Evicted {
+        if form == ServedForm::Evicted {
             tenant.evict();
             self.budget.remove(&id);
             actions.push(Action::Park {
@@ -473,7 +474,7 @@ impl World {
         } else {
             self.budget.add(&id, bytes, is_requested, now.instant);
         }
-        if form == Form::Unencoded {
+        if form == ServedForm::Unencoded {
             actions.push(Action::Park {
                 tenant: id.clone(),
                 key,
@@ -513,7 +514,7 @@ impl World {
         id: TenantId,
         key: BuildKey,
         bytes: usize,
-        now: Now,
+        now: ClockTime,
         actions: &mut Vec<Action>,
     ) {
         let Some(tenant) = self.tenants.get_mut(&id) else {
@@ -531,7 +532,7 @@ impl World {
         &mut self,
         id: TenantId,
         is_found: bool,
-        now: Now,
+        now: ClockTime,
         actions: &mut Vec<Action>,
     ) {
         let Some(tenant) = self.tenants.get_mut(&id) else {
@@ -552,7 +553,7 @@ impl World {
         &mut self,
         id: TenantId,
         is_found: bool,
-        now: Now,
+        now: ClockTime,
         actions: &mut Vec<Action>,
     ) {
         let Some(tenant) = self.tenants.get_mut(&id) else {
@@ -599,7 +600,13 @@ impl World {
         actions.push(Action::WritePin { tenant: id, to });
     }
 
-    fn finish_pin(&mut self, id: TenantId, is_written: bool, now: Now, actions: &mut Vec<Action>) {
+    fn finish_pin(
+        &mut self,
+        id: TenantId,
+        is_written: bool,
+        now: ClockTime,
+        actions: &mut Vec<Action>,
+    ) {
         let Some((to, ticket)) = self.pins.writing.remove(&id) else {
             return;
         };
@@ -689,7 +696,7 @@ impl World {
     }
 
     /// Begins a snapshot of everything that is built.
-    fn publish(&mut self, now: Now, actions: &mut Vec<Action>) {
+    fn publish(&mut self, now: ClockTime, actions: &mut Vec<Action>) {
         let changes = self.publication.urgent.begin();
         match changes.everything {
             true => (self.tenants.values_mut()).for_each(|tenant| tenant.settle(now.time)),
@@ -706,13 +713,13 @@ impl World {
         actions.push(Action::Publish(changes));
     }
 
-    fn finish_publication(&mut self, now: Now, took: Duration) {
+    fn finish_publication(&mut self, now: ClockTime, took: Duration) {
         self.publication.urgent.end(now.instant, took);
         self.publication.is_started = true;
     }
 
     /// Reads and builds everything again that is in flight: it is not known which jobs were lost.
-    fn recover(&mut self, now: Now, actions: &mut Vec<Action>) {
+    fn recover(&mut self, now: ClockTime, actions: &mut Vec<Action>) {
         self.survey = None;
         self.held.clear();
         self.agenda.recover(now.instant);
@@ -739,7 +746,7 @@ impl World {
     }
 
     /// Does what is due, now that all queued events are handled.
-    fn turn(&mut self, facts: Facts, now: Now, actions: &mut Vec<Action>) {
+    fn turn(&mut self, facts: OutsideFacts, now: ClockTime, actions: &mut Vec<Action>) {
         self.store = facts.store;
         let is_over = |begun: &Instant| *begun + MAX_HOLD_TIME <= now.instant;
         let held = self.held.iter().filter(|(_, begun)| is_over(begun));
@@ -763,13 +770,13 @@ impl World {
     }
 
     /// Returns whether collected work is done now. `has_more`: further results are likely soon.
-    fn is_due(&self, collected: &Collected, has_more: bool, now: Now) -> bool {
+    fn is_due(&self, collected: &CollectedChanges, has_more: bool, now: ClockTime) -> bool {
         let is_late = collected.deadline().is_some_and(|due| due <= now.instant);
         let may_be_late = self.mode == Mode::Serve && self.publication.is_started;
         collected.since.is_some() && (!has_more || (may_be_late && is_late))
     }
 
-    fn is_background_due(&self, facts: Facts, now: Now) -> bool {
+    fn is_background_due(&self, facts: OutsideFacts, now: ClockTime) -> bool {
         let is_late = self
             .publication
             .background_due()
@@ -781,7 +788,7 @@ impl World {
             && (is_late || is_leaving || facts.is_awaited || !facts.has_background)
     }
 
-    fn reload(&mut self, can_survey: bool, now: Now, actions: &mut Vec<Action>) {
+    fn reload(&mut self, can_survey: bool, now: ClockTime, actions: &mut Vec<Action>) {
         loop {
             let tenants = &self.tenants;
             let is_known = |name: &str| tenants.contains_key(name);
@@ -824,7 +831,7 @@ impl World {
 }
 
 /// Has the pinned release of a tenant read, whose addresses are known by now.
-fn load_pin(id: &TenantId, tenant: &mut Tenant, actions: &mut Vec<Action>) {
+fn load_pin(id: &TenantId, tenant: &mut TenantState, actions: &mut Vec<Action>) {
     if let Some(number) = tenant.load_pin() {
         let tenant = id.clone();
         actions.push(Action::LoadPin { tenant, number });

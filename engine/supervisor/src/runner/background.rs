@@ -15,48 +15,48 @@ use render::Undrawn;
 use render::Unimproved;
 
 /// How long the others wait for a job. What may be drawn takes a second or two.
-const LATE: Duration = Duration::from_secs(5);
+const LATE_TIME: Duration = Duration::from_secs(5);
 /// The most jobs at one time: each picture has its layers in memory.
-const MOST: usize = 3;
+const MAX_JOBS: usize = 3;
 /// The most that are late at one time. With so many, nothing more is begun until one of them is done.
-const MAX_LATE: usize = 3;
+const MAX_LATE_JOBS: usize = 3;
 
 /// The threads that work in the background, for as long as this lives.
 #[derive(Debug)]
 pub(crate) struct BackgroundWorker {
-    messages: Sender<Message>,
+    messages: Sender<BackgroundMessage>,
     finished: Receiver<()>,
 }
 
-enum Message {
+enum BackgroundMessage {
     /// Do these, in the place of all that were ordered before and are not begun.
-    Order(Vec<Job>),
+    Order(Vec<BackgroundJob>),
     /// This is done.
-    Done(JobId),
+    Done(BackgroundJobId),
     /// Nobody waits any longer.
     End,
 }
 
 /// Something to make.
-pub(crate) struct Job {
-    id: JobId,
+pub(crate) struct BackgroundJob {
+    id: BackgroundJobId,
     name: String,
     work: Box<dyn FnOnce() + Send>,
 }
 
 /// Tells a job from all others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum JobId {
+enum BackgroundJobId {
     /// A picture, by its digest.
     Picture([u8; 32]),
     /// The best encoding of a body, by its place in memory.
     Coding(usize),
 }
 
-impl From<Undrawn> for Job {
+impl From<Undrawn> for BackgroundJob {
     fn from(picture: Undrawn) -> Self {
         Self {
-            id: JobId::Picture(picture.digest()),
+            id: BackgroundJobId::Picture(picture.digest()),
             name: picture.name(),
             work: Box::new(move || {
                 match guard("draw", "a picture", "pictures", || picture.draw()) {
@@ -71,10 +71,10 @@ impl From<Undrawn> for Job {
     }
 }
 
-impl From<Unimproved> for Job {
+impl From<Unimproved> for BackgroundJob {
     fn from(body: Unimproved) -> Self {
         Self {
-            id: JobId::Coding(body.place()),
+            id: BackgroundJobId::Coding(body.place()),
             name: body.name().to_owned(),
             work: Box::new(move || {
                 let name = body.name();
@@ -90,7 +90,7 @@ impl BackgroundWorker {
     /// Begins to wait for orders.
     pub(crate) fn start() -> Self {
         let processors = processors();
-        Self::with(processors.saturating_sub(1).clamp(1, MOST), LATE)
+        Self::with(processors.saturating_sub(1).clamp(1, MAX_JOBS), LATE_TIME)
     }
 
     fn with(most: usize, late: Duration) -> Self {
@@ -110,10 +110,10 @@ impl BackgroundWorker {
     }
 
     /// Lets these be made, in the place of all that were ordered before.
-    pub(crate) fn order(&self, jobs: Vec<Job>) {
+    pub(crate) fn order(&self, jobs: Vec<BackgroundJob>) {
         if !jobs.is_empty() {
             // The thread lives as long as this.
-            let _ = self.messages.send(Message::Order(jobs));
+            let _ = self.messages.send(BackgroundMessage::Order(jobs));
         }
     }
 
@@ -125,7 +125,7 @@ impl BackgroundWorker {
 
 impl Drop for BackgroundWorker {
     fn drop(&mut self) {
-        let _ = self.messages.send(Message::End);
+        let _ = self.messages.send(BackgroundMessage::End);
     }
 }
 
@@ -133,36 +133,36 @@ impl Drop for BackgroundWorker {
 struct Dispatcher {
     most: usize,
     late: Duration,
-    waiting: VecDeque<Job>,
-    begun: Vec<Begun>,
-    done: Sender<Message>,
+    waiting: VecDeque<BackgroundJob>,
+    begun: Vec<StartedJob>,
+    done: Sender<BackgroundMessage>,
 }
 
 /// A job that is in flight.
-struct Begun {
-    id: JobId,
+struct StartedJob {
+    id: BackgroundJobId,
     name: String,
     since: Instant,
     is_late: bool,
 }
 
 impl Dispatcher {
-    fn run(mut self, messages: &Receiver<Message>, finish: &SyncSender<()>) {
+    fn run(mut self, messages: &Receiver<BackgroundMessage>, finish: &SyncSender<()>) {
         // Whether something was made that nobody was told of.
         let mut is_new = false;
         loop {
             match messages.recv_timeout(self.until_late()) {
-                Ok(Message::Order(jobs)) => {
+                Ok(BackgroundMessage::Order(jobs)) => {
                     let mut waiting = VecDeque::from(jobs);
                     waiting.retain(|job| self.begun.iter().all(|begun| begun.id != job.id));
                     self.waiting = waiting;
                 }
-                Ok(Message::Done(id)) => {
+                Ok(BackgroundMessage::Done(id)) => {
                     self.begun.retain(|begun| begun.id != id);
                     is_new = true;
                 }
                 Err(RecvTimeoutError::Timeout) => self.look(),
-                Ok(Message::End) | Err(RecvTimeoutError::Disconnected) => return,
+                Ok(BackgroundMessage::End) | Err(RecvTimeoutError::Disconnected) => return,
             }
             self.begin();
             if is_new && self.waiting.is_empty() && self.in_time().next().is_none() {
@@ -174,7 +174,7 @@ impl Dispatcher {
         }
     }
 
-    fn in_time(&self) -> impl Iterator<Item = &Begun> {
+    fn in_time(&self) -> impl Iterator<Item = &StartedJob> {
         self.begun.iter().filter(|begun| !begun.is_late)
     }
 
@@ -204,8 +204,8 @@ impl Dispatcher {
     fn begin(&mut self) {
         let mut in_time = self.in_time().count();
         let late = self.begun.len() - in_time;
-        while in_time < self.most && late < MAX_LATE {
-            let Some(Job { id, name, work }) = self.waiting.pop_front() else {
+        while in_time < self.most && late < MAX_LATE_JOBS {
+            let Some(BackgroundJob { id, name, work }) = self.waiting.pop_front() else {
                 return;
             };
             let done = Done(self.done.clone(), id);
@@ -217,7 +217,7 @@ impl Dispatcher {
             match thread {
                 Ok(_) => {
                     in_time += 1;
-                    self.begun.push(Begun {
+                    self.begun.push(StartedJob {
                         id,
                         name,
                         since: Instant::now(),
@@ -231,11 +231,11 @@ impl Dispatcher {
 }
 
 /// Says that a job is done, however that came about.
-struct Done(Sender<Message>, JobId);
+struct Done(Sender<BackgroundMessage>, BackgroundJobId);
 
 impl Drop for Done {
     fn drop(&mut self) {
-        let _ = self.0.send(Message::Done(self.1));
+        let _ = self.0.send(BackgroundMessage::Done(self.1));
     }
 }
 
@@ -249,9 +249,9 @@ mod tests {
     const SOON: Duration = Duration::from_millis(20);
     const PATIENCE: Duration = Duration::from_secs(30);
 
-    fn job(number: u8, draw: impl FnOnce() + Send + 'static) -> Job {
-        Job {
-            id: JobId::Picture([number; 32]),
+    fn job(number: u8, draw: impl FnOnce() + Send + 'static) -> BackgroundJob {
+        BackgroundJob {
+            id: BackgroundJobId::Picture([number; 32]),
             name: format!("picture {number}"),
             work: Box::new(draw),
         }
@@ -309,10 +309,10 @@ mod tests {
             })
         });
         worker.order(jobs.collect());
-        wait(|| begun.load(SeqCst) > MAX_LATE);
+        wait(|| begun.load(SeqCst) > MAX_LATE_JOBS);
         thread::sleep(SOON * 10);
         let most = begun.load(SeqCst);
-        assert!(most <= MAX_LATE + 2, "{most} threads");
+        assert!(most <= MAX_LATE_JOBS + 2, "{most} threads");
         drop(release);
         wait(|| begun.load(SeqCst) == 20);
         wait(|| worker.has_finished());

@@ -10,19 +10,19 @@ use render::Templates;
 use render::{Card, card};
 
 /// What a card is made from: a tenant's content and its theme.
-type Source = (Arc<Site>, Arc<Templates>);
+type CardSource = (Arc<Site>, Arc<Templates>);
 
 /// The cards of before, by tenant.
 #[derive(Debug, Default)]
-pub(crate) struct Cards {
-    known: BTreeMap<String, (Source, Card)>,
+pub(crate) struct SiteCards {
+    known: BTreeMap<String, (CardSource, Card)>,
 }
 
-impl Cards {
+impl SiteCards {
     /// The cards of the company's sites. A tenant that is not there, or has no theme, has no source.
-    pub(crate) fn renew(&mut self, sites: Vec<(CompanySite, Option<Source>)>) -> Vec<Card> {
+    pub(crate) fn renew(&mut self, sites: Vec<(CompanySite, Option<CardSource>)>) -> Vec<Card> {
         let before = std::mem::take(&mut self.known);
-        let same = |one: &Source, other: &Source| {
+        let same = |one: &CardSource, other: &CardSource| {
             Arc::ptr_eq(&one.0, &other.0) && Arc::ptr_eq(&one.1, &other.1)
         };
         let mut cards = Vec::with_capacity(sites.len());
@@ -44,7 +44,7 @@ impl Cards {
 }
 
 /// A drawing that the program fails at is its tenant's business, which is told of it when it is rendered.
-fn make(tenant: &str, name: &str, (site, templates): &Source) -> Card {
+fn make(tenant: &str, name: &str, (site, templates): &CardSource) -> Card {
     let make = || card(tenant, name, Some((site, templates)));
     guard("card", tenant, tenant, make).unwrap_or_else(|_| card(tenant, name, None))
 }

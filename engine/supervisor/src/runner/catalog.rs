@@ -19,14 +19,14 @@ use render::Deployment;
 use render::Inputs;
 use render::Templates;
 
-use crate::jobs::packed::Content;
-use crate::jobs::work::Read;
-use crate::model::event::{Changes, Plan};
+use crate::jobs::packed::FolderContent;
+use crate::jobs::work::FolderReading;
+use crate::model::event::{BuildPlan, ChangeSet};
 use crate::model::tenant::BuildKey;
 use crate::runner::addresses::Addresses;
-use crate::runner::cards::Cards;
+use crate::runner::cards::SiteCards;
 use crate::runner::settings::Settings;
-use crate::runner::tenant::{MadeFrom, TenantData, hosts_of};
+use crate::runner::tenant::{BuildInputs, TenantData, hosts_of};
 use crate::runner::themes::Themes;
 
 /// The number of tenants beyond which the content of idle ones stays packed.
@@ -70,7 +70,7 @@ pub(crate) struct Catalog {
     pub(crate) addresses: Addresses,
     pub(crate) themes: Themes,
     pub(crate) deployment: Option<Arc<Deployment>>,
-    cards: Cards,
+    cards: SiteCards,
     revisions: Revisions,
     /// Diagnostics of the folder of tenants itself.
     pub(crate) notes: Report,
@@ -120,7 +120,7 @@ impl Catalog {
     pub(crate) fn take_content(
         &mut self,
         id: &TenantId,
-        mut read: Read,
+        mut read: FolderReading,
         settings: &Settings,
         is_persisting: bool,
     ) {
@@ -148,8 +148,8 @@ impl Catalog {
                 tenant.reading.files = Some(read.files);
             }
             tenant.content.packed = match &read.content {
-                Content::Packed(packed) => Some(Arc::clone(packed)),
-                Content::Open(_) => None,
+                FolderContent::Packed(packed) => Some(Arc::clone(packed)),
+                FolderContent::Open(_) => None,
             };
             tenant.take(site, now, drafts);
             tenant.content.folder = read.fingerprint;
@@ -176,10 +176,10 @@ impl Catalog {
     /// Assigns addresses, and derives the inputs of the builds that `changes` may concern.
     pub(crate) fn plan(
         &mut self,
-        changes: &Changes,
+        changes: &ChangeSet,
         settings: &Settings,
         now: Timestamp,
-    ) -> Vec<Plan> {
+    ) -> Vec<BuildPlan> {
         self.now = now;
         let drafts = settings.is_dev();
         let everything = changes.everything || self.deployment.is_none();
@@ -246,7 +246,7 @@ impl Catalog {
         &mut self,
         id: TenantId,
         addresses: &[content::address::Address],
-    ) -> Option<Plan> {
+    ) -> Option<BuildPlan> {
         let tenant = self.tenants.get_mut(&id)?;
         let site = Arc::clone(tenant.content.site.as_ref()?);
         let has_conflicts = !tenant.reports.conflicts.is_empty();
@@ -270,7 +270,7 @@ impl Catalog {
                 None
             }
         };
-        Some(Plan {
+        Some(BuildPlan {
             tenant: id,
             key,
             has_conflicts,
@@ -283,11 +283,11 @@ impl Catalog {
         id: &TenantId,
         key: BuildKey,
         settings: &Settings,
-    ) -> Option<MadeFrom> {
+    ) -> Option<BuildInputs> {
         let tenant = self.tenants.get(id)?;
         let site = tenant.content.site.as_ref()?;
         let templates = self.themes.get(&site.manifest.theme)?;
-        Some(MadeFrom {
+        Some(BuildInputs {
             key,
             site: Arc::clone(site),
             packed: tenant.content.packed.clone(),

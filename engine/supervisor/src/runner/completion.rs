@@ -11,14 +11,14 @@ use tracing::warn;
 
 use render::{Compiled, Unimproved};
 
-use crate::runner::background::Job;
+use crate::runner::background::BackgroundJob;
 use crate::runner::memory::bytes_of;
 use crate::runner::registry::Registry;
-use crate::runner::round::Round;
+use crate::runner::round::FullPass;
 use crate::runner::tenant::TenantData;
 
 /// So many jobs are ordered at one time.
-const TOGETHER: usize = 64;
+const BATCH_SIZE: usize = 64;
 
 impl TenantData {
     /// Notes whether somebody has requested it since it was last looked.
@@ -66,7 +66,7 @@ impl TenantData {
 }
 
 /// Returns jobs that make images and encodings of requested tenants, where there are any. Looks every second, and at once where a request waits.
-pub(crate) fn order(registry: &mut Registry) -> Vec<Job> {
+pub(crate) fn order(registry: &mut Registry) -> Vec<BackgroundJob> {
     let is_wanted = note_wanted(registry);
     let is_due = is_wanted || registry.demands.ordered.is_over();
     if !is_due || registry.demands.incomplete.is_empty() {
@@ -74,7 +74,7 @@ pub(crate) fn order(registry: &mut Registry) -> Vec<Job> {
     }
     let begun = Instant::now();
     let jobs = unfinished(registry);
-    registry.demands.ordered = Round::since(begun);
+    registry.demands.ordered = FullPass::since(begun);
     jobs
 }
 
@@ -103,7 +103,7 @@ fn note_wanted(registry: &mut Registry) -> bool {
 }
 
 /// Returns the first jobs: images that a request waits for, then, once all tenants are rendered, other images, and encodings last.
-fn unfinished(registry: &mut Registry) -> Vec<Job> {
+fn unfinished(registry: &mut Registry) -> Vec<BackgroundJob> {
     let hosts = &registry.publisher.hosts;
     let secure = registry.settings.places.origin.is_secure();
     let (mut pictures, mut codings) = (Vec::new(), Vec::new());
@@ -132,23 +132,23 @@ fn unfinished(registry: &mut Registry) -> Vec<Job> {
         }
         registry.demands.unfinished.push(id.clone());
         if !is_busy {
-            codings.extend(unimproved.take(TOGETHER.saturating_sub(codings.len())));
+            codings.extend(unimproved.take(BATCH_SIZE.saturating_sub(codings.len())));
         }
         let place = match tenant.demand.is_wanted {
             true => 0,
             false => pictures.len(),
         };
         pictures.splice(place..place, undrawn);
-        if pictures.len() >= TOGETHER {
+        if pictures.len() >= BATCH_SIZE {
             break;
         }
     }
     for id in complete {
         registry.demands.incomplete.remove(&id);
     }
-    let pictures = pictures.into_iter().map(Job::from);
-    let jobs = pictures.chain(codings.into_iter().map(Job::from));
-    jobs.take(TOGETHER).collect()
+    let pictures = pictures.into_iter().map(BackgroundJob::from);
+    let jobs = pictures.chain(codings.into_iter().map(BackgroundJob::from));
+    jobs.take(BATCH_SIZE).collect()
 }
 
 /// Draws all images into the last snapshot.

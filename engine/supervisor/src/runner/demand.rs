@@ -9,13 +9,13 @@ use std::time::Instant;
 use content::name::TenantId;
 use render::Compiled;
 
-use crate::runner::round::Round;
+use crate::runner::round::FullPass;
 
 /// The names of tenants that requests were told of.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Names(Arc<Mutex<BTreeSet<String>>>);
+pub(crate) struct TenantNames(Arc<Mutex<BTreeSet<String>>>);
 
-impl Names {
+impl TenantNames {
     /// Adds a tenant. Whether that is new.
     pub(crate) fn add(&self, id: &str) -> bool {
         let mut names = self.locked();
@@ -34,7 +34,7 @@ impl Names {
 
 /// Whether somebody has requested a tenant.
 #[derive(Debug)]
-pub(crate) struct Demand {
+pub(crate) struct TenantDemand {
     /// The number of its requests when it was last looked, and when that was another number.
     pub(crate) requests: u64,
     pub(crate) since: Instant,
@@ -48,7 +48,7 @@ pub(crate) struct Demand {
     pub(crate) pages: (Weak<Compiled>, usize),
 }
 
-impl Default for Demand {
+impl Default for TenantDemand {
     fn default() -> Self {
         Self {
             requests: 0,
@@ -61,7 +61,7 @@ impl Default for Demand {
     }
 }
 
-impl Demand {
+impl TenantDemand {
     /// It is out of memory: whoever asks next asks anew.
     pub(crate) fn sleep(&mut self) {
         self.asleep_at = self.requests;
@@ -71,17 +71,17 @@ impl Demand {
 
 /// The tenants that something is to be done for because of requests.
 #[derive(Debug)]
-pub(crate) struct Demands {
+pub(crate) struct DemandQueues {
     /// The tenants of whose images requests wait for one.
-    pub(crate) pictures: Names,
+    pub(crate) pictures: TenantNames,
     /// The last order of images and encodings.
-    pub(crate) ordered: Round,
+    pub(crate) ordered: FullPass,
     /// The last measurement of memory.
-    pub(crate) measured: Round,
+    pub(crate) measured: FullPass,
     /// The tenants of whose images and encodings the background makes some.
     pub(crate) unfinished: Vec<TenantId>,
     /// The tenants that were requested since the last measurement.
-    pub(crate) requested: Names,
+    pub(crate) requested: TenantNames,
     /// The tenants whose pages have changed since the last measurement.
     pub(crate) changed: BTreeSet<TenantId>,
     /// The tenants of whose images and encodings some may be missing.
@@ -92,14 +92,14 @@ pub(crate) struct Demands {
     pub(crate) restored: u64,
 }
 
-impl Default for Demands {
+impl Default for DemandQueues {
     fn default() -> Self {
         Self {
-            pictures: Names::default(),
-            ordered: Round::new(),
-            measured: Round::new(),
+            pictures: TenantNames::default(),
+            ordered: FullPass::new(),
+            measured: FullPass::new(),
             unfinished: Vec::new(),
-            requested: Names::default(),
+            requested: TenantNames::default(),
             changed: BTreeSet::new(),
             incomplete: BTreeSet::new(),
             evictions: 0,

@@ -18,27 +18,28 @@ use render::Cache;
 use render::Compiled;
 use server::admin::status::{StatusBoard, StoreStatus};
 
-use crate::jobs::compile::{Compressed, Fallback, FallbackInputs};
-use crate::jobs::read::{self, Order};
-use crate::jobs::work::{Attempt, Done, Read, ToRead};
+use crate::jobs::compile::{CompressPages, StandInBuild, StandInInputs};
+use crate::jobs::read::{self, ReadOptions};
+use crate::jobs::work::{BuildAttempt, FolderReading, JobOutcome, ReadRequest};
 use crate::model::agenda::{Reload, Scope};
 use crate::model::event::{
-    Action, BuildResult, Changes, Event, Facts, Form, Now, Reading, StoreState,
+    Action, BuildResult, ChangeSet, ClockTime, Event, OutsideFacts, ReadingOutcome, ServedForm,
+    StoreState,
 };
 use crate::model::tenant::{BuildKey, Pin};
 use crate::model::world::Mode;
 use crate::runner::memory::bytes_of;
 use crate::runner::registry::{Registry, ReloadError};
-use crate::runner::tenant::{MadeFrom, Served, TenantData, is_unread};
-use crate::runner::whole::{self, Whole};
-use crate::runner::workers::{EXPECTED_TIME, Job, Kind, Step, Work};
+use crate::runner::tenant::{BuildInputs, ServedPages, TenantData, is_unread};
+use crate::runner::whole::{self, CompleteTenant};
+use crate::runner::workers::{EXPECTED_TIME, Job, JobKind, JobStep, JobWork};
 use crate::runner::{completion, memory};
 use crate::snapshot::replaced::ReplacedFiles;
-use crate::source::survey::{Restored, Survey, SurveyRequest};
+use crate::source::survey::{RestoredTenant, Survey, SurveyRequest};
 use crate::state::persist::{self, persist_tenant};
 use crate::state::persisted::{Persisted, PersistedCache};
-use crate::state::recorded::Pinned;
-use crate::state::releases::{QUEUED, place};
+use crate::state::recorded::PinnedRelease;
+use crate::state::releases::{MAX_QUEUED_RELEASES, place};
 
 /// The time that a tenant may take at startup before the first snapshot is published without its newest pages.
 const STARTUP_TIME: Duration = Duration::from_secs(10);
@@ -47,7 +48,7 @@ const STARTUP_TIME: Duration = Duration::from_secs(10);
 const POLL_INTERVAL: Duration = Duration::from_millis(15);
 
 /// The surroundings of a supervisor: folders that are watched, and surveys that run elsewhere.
-pub(crate) trait Surroundings {
+pub(crate) trait Environment {
     /// Watches the folders of a reload from now on.
     fn watch(&mut self, reload: &Reload);
 
@@ -59,9 +60,9 @@ pub(crate) trait Surroundings {
 }
 
 /// The surroundings of a command that reads everything once.
-struct Nothing;
+struct NoEnvironment;
 
-impl Surroundings for Nothing {
+impl Environment for NoEnvironment {
     fn watch(&mut self, _: &Reload) {}
 
     fn survey(&mut self, _: Reload, _: SurveyRequest) {}
@@ -73,19 +74,19 @@ impl Surroundings for Nothing {
 
 /// The data that comes with an event.
 #[derive(Debug)]
-pub(crate) enum AtHand {
+pub(crate) enum EventData {
     Nothing,
-    Read(Box<Read>),
-    Unresponsive(Arc<ToRead>),
-    Built(Box<Built>),
-    StandIn(Box<(Compiled, MadeFrom)>),
-    Release(Box<Pinned>),
+    Read(Box<FolderReading>),
+    Unresponsive(Arc<ReadRequest>),
+    Built(Box<FinishedBuild>),
+    StandIn(Box<(Compiled, BuildInputs)>),
+    Release(Box<PinnedRelease>),
 }
 
 /// The data of a build that has ended.
 #[derive(Debug)]
-pub(crate) struct Built {
-    made_from: MadeFrom,
+pub(crate) struct FinishedBuild {
+    made_from: BuildInputs,
     compiled: Option<Arc<Compiled>>,
     /// The compiled pages at whose addresses requests wait.
     waiting: Vec<Arc<Compiled>>,
@@ -158,7 +159,7 @@ impl Registry {
     /// Handles every result that the pool has, and what follows, without waiting. Returns a snapshot that is to be published now.
     pub(crate) fn advance(
         &mut self,
-        surroundings: &mut dyn Surroundings,
+        surroundings: &mut dyn Environment,
         now: Timestamp,
     ) -> Option<Snapshot> {
         loop {
@@ -175,7 +176,7 @@ impl Registry {
             if actions.is_empty() {
                 return None;
             }
-            if let Some(snapshot) = self.act(actions, &mut AtHand::Nothing, surroundings, now) {
+            if let Some(snapshot) = self.act(actions, &mut EventData::Nothing, surroundings, now) {
                 return Some(snapshot);
             }
         }
@@ -183,20 +184,20 @@ impl Registry {
 
     /// Handles an event, and what follows from it at once.
     pub(crate) fn handle(&mut self, event: Event, now: Timestamp) {
-        self.handle_with(event, &mut AtHand::Nothing, now);
+        self.handle_with(event, &mut EventData::Nothing, now);
     }
 
     /// Handles an event that comes with data.
-    pub(crate) fn handle_with(&mut self, event: Event, at_hand: &mut AtHand, now: Timestamp) {
+    pub(crate) fn handle_with(&mut self, event: Event, at_hand: &mut EventData, now: Timestamp) {
         let actions = self.world.step(event, clock());
         // Only a turn publishes, surveys or watches.
-        self.act(actions, at_hand, &mut Nothing, now);
+        self.act(actions, at_hand, &mut NoEnvironment, now);
     }
 
     /// Waits until a snapshot is complete, and returns it.
     fn drive(&mut self, now: Timestamp) -> Snapshot {
         loop {
-            if let Some(snapshot) = self.advance(&mut Nothing, now) {
+            if let Some(snapshot) = self.advance(&mut NoEnvironment, now) {
                 self.report_published(Duration::ZERO, now);
                 return snapshot;
             }
@@ -211,7 +212,7 @@ impl Registry {
         self.handle(Event::Published { took }, now);
     }
 
-    fn facts(&mut self, surroundings: &mut dyn Surroundings) -> Facts {
+    fn facts(&mut self, surroundings: &mut dyn Environment) -> OutsideFacts {
         let expected = match (self.settings.mode, self.world.is_started()) {
             (Mode::Batch, _) => None,
             (Mode::Serve, false) => Some(STARTUP_TIME),
@@ -222,7 +223,7 @@ impl Registry {
             let compiled = tenants.get(id).and_then(|tenant| tenant.compiled());
             compiled.is_some_and(|compiled| !compiled.is_open())
         };
-        Facts {
+        OutsideFacts {
             has_readings: self.workers.has_readings(expected),
             has_builds: self.workers.has_work(expected),
             has_background: self.workers.has_background(),
@@ -237,7 +238,7 @@ impl Registry {
             return StoreState::Absent;
         };
         match store.claim() {
-            Ok(()) => StoreState::Ready(QUEUED.saturating_sub(store.queued())),
+            Ok(()) => StoreState::Ready(MAX_QUEUED_RELEASES.saturating_sub(store.queued())),
             Err(_) => StoreState::ReadOnly,
         }
     }
@@ -248,7 +249,7 @@ impl Registry {
     }
 
     /// Returns a snapshot of everything that is built. `changes`: since the last one.
-    pub(crate) fn snapshot(&mut self, changes: Changes) -> Snapshot {
+    pub(crate) fn snapshot(&mut self, changes: ChangeSet) -> Snapshot {
         let store = self.persisted.as_ref().map(Persisted::store);
         let (catalog, world) = (&mut self.catalog, &self.world);
         let publisher = &mut self.publisher;
@@ -270,23 +271,23 @@ impl Registry {
     pub fn finish_soon(&mut self, time: Duration, now: Timestamp) -> Option<Snapshot> {
         let until = Instant::now() + time;
         while self.workers.has_background() && Instant::now() < until {
-            if self.advance(&mut Nothing, now).is_some() {
+            if self.advance(&mut NoEnvironment, now).is_some() {
                 self.report_published(Duration::ZERO, now);
             }
             thread::sleep(POLL_INTERVAL);
         }
-        while self.advance(&mut Nothing, now).is_some() {
+        while self.advance(&mut NoEnvironment, now).is_some() {
             self.report_published(Duration::ZERO, now);
         }
         self.catalog.deployment.as_ref()?;
-        Some(self.snapshot(Changes::everything()))
+        Some(self.snapshot(ChangeSet::everything()))
     }
 
     /// Waits until all tenants are rendered, and returns a snapshot in which those are open that there is no memory for. `board` is told how far it is.
     pub fn finish(&mut self, board: &StatusBoard, now: Timestamp) -> Option<Snapshot> {
         loop {
             let is_busy = self.workers.is_busy();
-            if self.advance(&mut Nothing, now).is_some() {
+            if self.advance(&mut NoEnvironment, now).is_some() {
                 self.report_published(Duration::ZERO, now);
                 board.replace(self.status());
                 memory::measure(self, now);
@@ -301,14 +302,14 @@ impl Registry {
         memory::measure(self, now);
         board.replace(self.status());
         self.catalog.deployment.as_ref()?;
-        Some(self.snapshot(Changes::everything()))
+        Some(self.snapshot(ChangeSet::everything()))
     }
 
     /// Hands what is new to the store, waiting for its queue.
     pub fn keep(&mut self) {
         let now = self.catalog.now;
         loop {
-            if self.advance(&mut Nothing, now).is_some() {
+            if self.advance(&mut NoEnvironment, now).is_some() {
                 self.report_published(Duration::ZERO, now);
             }
             persist::persist_shared(self);
@@ -351,46 +352,46 @@ impl Registry {
     pub fn each_whole<E>(
         &self,
         compressed: bool,
-        take: impl FnMut(&Whole) -> Result<(), E>,
+        take: impl FnMut(&CompleteTenant) -> Result<(), E>,
     ) -> Result<(), E> {
         whole::each(self, compressed, take)
     }
 
     /// Handles a result of the pool.
-    pub(crate) fn take_result(&mut self, id: &TenantId, done: Done, now: Timestamp) {
+    pub(crate) fn take_result(&mut self, id: &TenantId, done: JobOutcome, now: Timestamp) {
         let tenant = id.clone();
-        let mut at_hand = AtHand::Nothing;
+        let mut at_hand = EventData::Nothing;
         let event = match done {
-            Done::Read(number, read) => {
+            JobOutcome::Read(number, read) => {
                 let reading = match &read {
-                    None => Reading::Unchanged,
-                    Some(read) => Reading::Changed {
+                    None => ReadingOutcome::Unchanged,
+                    Some(read) => ReadingOutcome::Changed {
                         has_errors: !read.report.is_servable(),
                         is_unreadable: is_unread(&read.reading),
                     },
                 };
-                at_hand = read.map_or(AtHand::Nothing, AtHand::Read);
+                at_hand = read.map_or(EventData::Nothing, EventData::Read);
                 Event::Read {
                     tenant,
                     number,
                     reading,
                 }
             }
-            Done::Gone(number) => Event::Read {
+            JobOutcome::Gone(number) => Event::Read {
                 tenant,
                 number,
-                reading: Reading::Gone,
+                reading: ReadingOutcome::Gone,
             },
-            Done::Unresponsive(number, folder) => {
-                at_hand = AtHand::Unresponsive(folder);
+            JobOutcome::Unresponsive(number, folder) => {
+                at_hand = EventData::Unresponsive(folder);
                 Event::Read {
                     tenant,
                     number,
-                    reading: Reading::Unresponsive,
+                    reading: ReadingOutcome::Unresponsive,
                 }
             }
-            Done::Compiled(attempt) => {
-                let Attempt {
+            JobOutcome::Compiled(attempt) => {
+                let BuildAttempt {
                     made_from,
                     waiting,
                     is_urgent,
@@ -401,7 +402,7 @@ impl Registry {
                 } = *attempt;
                 let result = self.result(id, compiled.as_ref(), &report, recalled, is_urgent);
                 let key = made_from.key;
-                at_hand = AtHand::Built(Box::new(Built {
+                at_hand = EventData::Built(Box::new(FinishedBuild {
                     made_from,
                     compiled: compiled.map(Arc::new),
                     waiting,
@@ -415,10 +416,10 @@ impl Registry {
                     result,
                 }
             }
-            Done::Coded(coded) => {
+            JobOutcome::Coded(coded) => {
                 let (made_from, compiled) = *coded;
                 let (key, bytes) = (made_from.key, bytes_of(&compiled));
-                at_hand = AtHand::Built(Box::new(Built {
+                at_hand = EventData::Built(Box::new(FinishedBuild {
                     made_from,
                     compiled: Some(Arc::new(compiled)),
                     waiting: Vec::new(),
@@ -428,22 +429,23 @@ impl Registry {
                 }));
                 Event::Encoded { tenant, key, bytes }
             }
-            Done::StandIn(found) => {
+            JobOutcome::StandIn(found) => {
                 let is_found = found.is_some();
-                at_hand = found.map_or(AtHand::Nothing, AtHand::StandIn);
+                at_hand = found.map_or(EventData::Nothing, EventData::StandIn);
                 Event::StoodIn { tenant, is_found }
             }
-            Done::Release(release) => {
+            JobOutcome::Release(release) => {
                 let data = self.catalog.tenants.get(id);
                 let placed = data
                     .zip(release)
                     .and_then(|(data, release)| place(data, *release));
                 let is_found = placed.is_some();
-                at_hand =
-                    placed.map_or(AtHand::Nothing, |placed| AtHand::Release(Box::new(placed)));
+                at_hand = placed.map_or(EventData::Nothing, |placed| {
+                    EventData::Release(Box::new(placed))
+                });
                 Event::PinLoaded { tenant, is_found }
             }
-            Done::PinWritten(problem) => {
+            JobOutcome::PinWritten(problem) => {
                 let is_written = problem.is_none();
                 self.commands.set_problem(problem);
                 Event::PinWritten { tenant, is_written }
@@ -467,9 +469,9 @@ impl Registry {
         let has_unkept = tenant.is_some_and(|tenant| tenant.reading.mark.is_some());
         BuildResult::Pages {
             form: match (compiled.is_open(), compiled.is_uncoded()) {
-                (false, _) => Form::Complete,
-                (true, true) => Form::Unencoded,
-                (true, false) => Form::Evicted,
+                (false, _) => ServedForm::Complete,
+                (true, true) => ServedForm::Unencoded,
+                (true, false) => ServedForm::Evicted,
             },
             is_persisted: restored.is_some() && !has_unkept,
             has_errors: !report.is_servable(),
@@ -483,8 +485,8 @@ impl Registry {
     pub(crate) fn act(
         &mut self,
         actions: Vec<Action>,
-        at_hand: &mut AtHand,
-        surroundings: &mut dyn Surroundings,
+        at_hand: &mut EventData,
+        surroundings: &mut dyn Environment,
         now: Timestamp,
     ) -> Option<Snapshot> {
         let mut jobs = Vec::new();
@@ -502,7 +504,7 @@ impl Registry {
                     is_only,
                 } => jobs.push(self.read_job(tenant, number, is_only)),
                 Action::ReportUnresponsive { tenant, number } => {
-                    if let AtHand::Unresponsive(folder) = at_hand {
+                    if let EventData::Unresponsive(folder) = at_hand {
                         let (folder, secure) = (Arc::clone(folder), self.settings.is_secure());
                         jobs.push(read::report_unresponsive(tenant, number, folder, secure));
                     }
@@ -512,7 +514,7 @@ impl Registry {
                     self.workers.forget(&tenant);
                 }
                 Action::TakeContent(tenant) => {
-                    if let AtHand::Read(read) = std::mem::replace(at_hand, AtHand::Nothing) {
+                    if let EventData::Read(read) = std::mem::replace(at_hand, EventData::Nothing) {
                         let is_persisting = self.persisted.is_some();
                         self.catalog.now = now;
                         self.catalog
@@ -562,7 +564,7 @@ impl Registry {
         snapshot
     }
 
-    fn plan(&mut self, changes: &Changes, now: Timestamp) {
+    fn plan(&mut self, changes: &ChangeSet, now: Timestamp) {
         inject("addresses", "all");
         let begun = Instant::now();
         let plans = self.catalog.plan(changes, &self.settings, now);
@@ -570,9 +572,9 @@ impl Registry {
         self.handle(Event::Planned { plans, took }, now);
     }
 
-    fn read_job(&mut self, id: TenantId, number: u64, is_only: bool) -> Job<Done> {
+    fn read_job(&mut self, id: TenantId, number: u64, is_only: bool) -> Job<JobOutcome> {
         let is_new = !self.catalog.tenants.contains_key(&id);
-        let order = Order {
+        let order = ReadOptions {
             settings: &self.settings,
             store: self
                 .persisted
@@ -593,7 +595,7 @@ impl Registry {
         read::read(id, tenant, order)
     }
 
-    fn build_job(&mut self, id: &TenantId, key: BuildKey, opens: bool) -> Option<Job<Done>> {
+    fn build_job(&mut self, id: &TenantId, key: BuildKey, opens: bool) -> Option<Job<JobOutcome>> {
         let made_from = self.catalog.inputs(id, key, &self.settings)?;
         let store = self
             .persisted
@@ -613,8 +615,8 @@ impl Registry {
         Some(Job { again, ..job })
     }
 
-    fn report_build(&mut self, id: &TenantId, at_hand: &mut AtHand) {
-        if let AtHand::Built(built) = at_hand
+    fn report_build(&mut self, id: &TenantId, at_hand: &mut EventData) {
+        if let EventData::Built(built) = at_hand
             && let Some((report, took)) = built.outcome.take()
             && let Some(tenant) = self.catalog.tenants.get_mut(id)
         {
@@ -625,8 +627,8 @@ impl Registry {
         }
     }
 
-    fn serve(&mut self, id: &TenantId, at_hand: &AtHand, now: Timestamp) {
-        let AtHand::Built(built) = at_hand else {
+    fn serve(&mut self, id: &TenantId, at_hand: &EventData, now: Timestamp) {
+        let EventData::Built(built) = at_hand else {
             return;
         };
         let (secure, is_persisting) = (self.settings.is_secure(), self.persisted.is_some());
@@ -647,7 +649,7 @@ impl Registry {
             }
             None => tenant.recorded.is_due |= is_persisting && !built.is_encoding,
         }
-        tenant.served = Some(Served {
+        tenant.served = Some(ServedPages {
             made_from: built.made_from.clone(),
             compiled: Arc::clone(compiled),
         });
@@ -656,27 +658,27 @@ impl Registry {
         }
     }
 
-    fn serve_stand_in(&mut self, id: &TenantId, at_hand: &mut AtHand, now: Timestamp) {
-        if let AtHand::StandIn(found) = std::mem::replace(at_hand, AtHand::Nothing)
+    fn serve_stand_in(&mut self, id: &TenantId, at_hand: &mut EventData, now: Timestamp) {
+        if let EventData::StandIn(found) = std::mem::replace(at_hand, EventData::Nothing)
             && let Some(tenant) = self.catalog.tenants.get_mut(id)
         {
             let (compiled, made_from) = *found;
             tenant.replace_files(&compiled, ResourceTable::default(), now);
-            tenant.served = Some(Served {
+            tenant.served = Some(ServedPages {
                 made_from,
                 compiled: Arc::new(compiled),
             });
         }
     }
 
-    fn serve_pin(&mut self, id: &TenantId, is_pinned: bool, at_hand: &mut AtHand) {
+    fn serve_pin(&mut self, id: &TenantId, is_pinned: bool, at_hand: &mut EventData) {
         let Some(tenant) = self.catalog.tenants.get_mut(id) else {
             return;
         };
         let recorded = &mut tenant.recorded;
-        let at_hand = std::mem::replace(at_hand, AtHand::Nothing);
+        let at_hand = std::mem::replace(at_hand, EventData::Nothing);
         let release = match at_hand {
-            AtHand::Release(release) => Some(*release),
+            EventData::Release(release) => Some(*release),
             _ => recorded.staged.take(),
         };
         recorded.pinned = release.filter(|_| is_pinned);
@@ -695,9 +697,9 @@ impl Registry {
     }
 
     /// Has the pages of a tenant compressed, loaded or rendered when a request comes.
-    fn park(&mut self, id: &TenantId, at_hand: &AtHand) {
+    fn park(&mut self, id: &TenantId, at_hand: &EventData) {
         let waiting = match at_hand {
-            AtHand::Built(built) => built.waiting.clone(),
+            EventData::Built(built) => built.waiting.clone(),
             _ => Vec::new(),
         };
         let store = self.store().cloned();
@@ -709,7 +711,7 @@ impl Registry {
         else {
             return;
         };
-        let Served {
+        let ServedPages {
             made_from,
             compiled,
         } = served;
@@ -719,16 +721,16 @@ impl Registry {
                 let mut made_from = made_from;
                 made_from.inputs.progress = Arc::default();
                 let waiting = [vec![compiled], waiting].concat();
-                made_from.job(id, store.as_ref(), waiting, true, Compressed::WhenAsked)
+                made_from.job(id, store.as_ref(), waiting, true, CompressPages::WhenAsked)
             }
         };
         self.workers.sleep(job);
     }
 
     /// Takes the pages of a tenant out of memory.
-    fn evict(&mut self, id: &TenantId, at_hand: &AtHand) {
+    fn evict(&mut self, id: &TenantId, at_hand: &EventData) {
         let waiting = match at_hand {
-            AtHand::Built(built) => built.waiting.clone(),
+            EventData::Built(built) => built.waiting.clone(),
             _ => Vec::new(),
         };
         let store = self.store().cloned();
@@ -742,19 +744,19 @@ impl Registry {
         self.demands.evictions += 1;
         self.publisher.hosts.forget(&evicted.pictures);
         let waiting = [vec![evicted], waiting].concat();
-        let job = made_from.job(id, store.as_ref(), waiting, true, Compressed::WhenAsked);
+        let job = made_from.job(id, store.as_ref(), waiting, true, CompressPages::WhenAsked);
         self.workers.sleep(job);
     }
 
-    fn stand_in_job(&self, id: &TenantId, now: Timestamp) -> Option<Job<Done>> {
+    fn stand_in_job(&self, id: &TenantId, now: Timestamp) -> Option<Job<JobOutcome>> {
         let persisted = self.persisted.as_ref()?;
         let tenant = self.catalog.tenants.get(id)?;
         let site = Arc::clone(tenant.content.site.as_ref()?);
         let themes = &self.catalog.themes;
-        let fallback = Fallback {
+        let fallback = StandInBuild {
             packed: tenant.content.packed.clone(),
             addresses: Arc::clone(&tenant.addresses.0),
-            inputs: FallbackInputs {
+            inputs: StandInInputs {
                 // No build has it: its pages are replaced by any.
                 key: BuildKey::default(),
                 deployment: Arc::clone(self.catalog.deployment.as_ref()?),
@@ -771,17 +773,17 @@ impl Registry {
         Some(fallback.job(id))
     }
 
-    fn load_pin_job(&self, id: TenantId, number: u64) -> Option<Job<Done>> {
+    fn load_pin_job(&self, id: TenantId, number: u64) -> Option<Job<JobOutcome>> {
         let store = Arc::clone(self.store()?);
         let name = id.clone();
         let work = move |_| {
             let release = store.load(name.as_str(), number);
-            Step::Done(Done::Release(release.map(Box::new)))
+            JobStep::Done(JobOutcome::Release(release.map(Box::new)))
         };
         Some(store_job(id, Box::new(work)))
     }
 
-    fn write_pin_job(&self, id: TenantId, to: Option<u64>) -> Option<Job<Done>> {
+    fn write_pin_job(&self, id: TenantId, to: Option<u64>) -> Option<Job<JobOutcome>> {
         let store = Arc::clone(self.store()?);
         let name = id.clone();
         let work = move |_| {
@@ -790,7 +792,7 @@ impl Registry {
                 None => store.unpin(name.as_str()),
             };
             let problem = result.err().map(|error| error.to_string());
-            Step::Done(Done::PinWritten(problem))
+            JobStep::Done(JobOutcome::PinWritten(problem))
         };
         Some(store_job(id, Box::new(work)))
     }
@@ -798,13 +800,13 @@ impl Registry {
     /// Serves persisted tenants at a startup that cannot list folders. Returns whether there are any.
     pub(crate) fn restore(
         &mut self,
-        restored: BTreeMap<TenantId, Restored>,
+        restored: BTreeMap<TenantId, RestoredTenant>,
         now: Timestamp,
     ) -> bool {
         let drafts = self.settings.is_dev();
         let mut ids = Vec::new();
         for (id, restored) in restored {
-            let Restored {
+            let RestoredTenant {
                 site,
                 cache,
                 replaced,
@@ -827,10 +829,10 @@ impl Registry {
 }
 
 /// Returns a job that reads or writes a tenant's releases.
-fn store_job(id: TenantId, work: Work<Done>) -> Job<Done> {
+fn store_job(id: TenantId, work: JobWork<JobOutcome>) -> Job<JobOutcome> {
     Job {
         id,
-        kind: Kind::Release,
+        kind: JobKind::Release,
         is_background: false,
         weight: None,
         work,
@@ -840,8 +842,8 @@ fn store_job(id: TenantId, work: Work<Done>) -> Job<Done> {
 }
 
 /// Reads both clocks.
-pub(crate) fn clock() -> Now {
-    Now {
+pub(crate) fn clock() -> ClockTime {
+    ClockTime {
         instant: Instant::now(),
         time: SystemTime::now(),
     }
@@ -909,7 +911,7 @@ mod tests {
         let until = Instant::now() + Duration::from_secs(60);
         loop {
             let mut snapshot = None;
-            run(&mut || snapshot = registry.advance(&mut Nothing, now));
+            run(&mut || snapshot = registry.advance(&mut NoEnvironment, now));
             let Some(snapshot) = snapshot else {
                 assert!(Instant::now() < until, "no snapshot of the saved page");
                 thread::sleep(Duration::from_millis(1));

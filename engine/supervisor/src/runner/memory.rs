@@ -14,10 +14,10 @@ use release::snapshot::{Body, Pages, Resource};
 use render::{Compiled, PlacedMount};
 use server::admin::status::StoreStatus;
 
-use crate::model::event::{Event, Measured};
+use crate::model::event::{Event, MeasuredPages};
 use crate::runner::registry::Registry;
-use crate::runner::round::Round;
-use crate::state::releases::QUEUED;
+use crate::runner::round::FullPass;
+use crate::state::releases::MAX_QUEUED_RELEASES;
 
 /// The bytes of an evicted tenant beside its content: addresses, manifest, titles, diagnostics. Measured with 10,000 of them.
 const EVICTED_TENANT_BYTES: usize = 32 << 10;
@@ -69,14 +69,14 @@ pub(crate) fn measure(registry: &mut Registry, now: Timestamp) {
         if tenant.unfinished().is_some() {
             demands.incomplete.insert(id.clone());
         }
-        pages.push(Measured {
+        pages.push(MeasuredPages {
             tenant: id,
             bytes: bytes + images,
             is_requested,
             last_request: tenant.used_at(),
         });
     }
-    demands.measured = Round::since(begun);
+    demands.measured = FullPass::since(begun);
     let waiting = registry.workers.wanted();
     let measured = Event::Measured {
         limit,
@@ -89,7 +89,7 @@ pub(crate) fn measure(registry: &mut Registry, now: Timestamp) {
 
 /// Lets the background render more tenants, unless the disk falls behind: releases that wait to be recorded are in memory.
 pub(crate) fn admit_background(registry: &Registry) {
-    if registry.store().map_or(0, |store| store.queued()) < QUEUED {
+    if registry.store().map_or(0, |store| store.queued()) < MAX_QUEUED_RELEASES {
         registry.workers.allow(BACKGROUND_BATCH);
     }
 }

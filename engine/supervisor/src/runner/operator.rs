@@ -36,10 +36,10 @@ const MAX_QUEUED_COMMANDS: usize = 16;
 ///
 /// It is short: each caller waits for its command, and withdraws it after a time-out. The admin listener has one caller for changes of releases, and the console none while [`MAX_QUEUED_COMMANDS`] are queued.
 #[derive(Debug, Clone, Default)]
-pub struct Inbox(Arc<Mutex<Queue>>);
+pub struct Inbox(Arc<Mutex<CommandQueue>>);
 
 #[derive(Debug, Default)]
-struct Queue {
+struct CommandQueue {
     next_ticket: u64,
     commands: VecDeque<(u64, Command)>,
 }
@@ -98,7 +98,7 @@ impl Inbox {
         self.lock().commands.len()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Queue> {
+    fn lock(&self) -> MutexGuard<'_, CommandQueue> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

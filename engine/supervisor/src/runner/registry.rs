@@ -20,12 +20,12 @@ use render::{Compiled, Islands};
 use server::admin::status::{RenderTimes, Status, TenantStatus, by_id};
 use server::snapshot_store::Wanted;
 
-use crate::jobs::work::Done;
+use crate::jobs::work::JobOutcome;
 use crate::model::world::{Mode, World};
 use crate::places::Places;
 use crate::runner::catalog::Catalog;
 use crate::runner::commands::Commands;
-use crate::runner::demand::Demands;
+use crate::runner::demand::DemandQueues;
 use crate::runner::settings::Settings;
 use crate::runner::workers::Workers;
 use crate::snapshot::assembly::Publisher;
@@ -54,8 +54,8 @@ pub struct Registry {
     pub(crate) publisher: Publisher,
     pub(crate) persisted: Option<Persisted>,
     /// The pool where tenants are read, checked and built.
-    pub(crate) workers: Workers<Done>,
-    pub(crate) demands: Demands,
+    pub(crate) workers: Workers<JobOutcome>,
+    pub(crate) demands: DemandQueues,
     pub(crate) commands: Commands,
     /// Why the folders cannot be listed.
     pub(crate) alarm: Option<String>,
@@ -74,7 +74,7 @@ impl Registry {
             publisher: Publisher::default(),
             persisted: None,
             workers: Workers::new(),
-            demands: Demands::default(),
+            demands: DemandQueues::default(),
             commands: Commands::default(),
             alarm: None,
             is_polled: false,

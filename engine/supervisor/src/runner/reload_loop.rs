@@ -24,11 +24,11 @@ use server::connection::events::Events;
 use server::snapshot_store::SnapshotStore;
 
 use crate::model::agenda::{MIN_RETRY_DELAY, Reload, Scope};
-use crate::model::event::{Changes, Event};
+use crate::model::event::{ChangeSet, Event};
 use crate::places::Places;
 use crate::runner::background::BackgroundWorker;
 use crate::runner::commands::PinCommand;
-use crate::runner::driver::Surroundings;
+use crate::runner::driver::Environment;
 use crate::runner::operator::{Command, Inbox};
 use crate::runner::registry::Registry;
 use crate::runner::surveyor::Surveyor;
@@ -75,7 +75,7 @@ struct LoopState {
     looked: Timestamp,
 }
 
-impl Surroundings for LoopState {
+impl Environment for LoopState {
     fn watch(&mut self, reload: &Reload) {
         inject("loop", "reload");
         self.watch.refresh(&changes_of(&self.places, reload));
@@ -383,7 +383,7 @@ impl ReloadLoop {
         state.reloads.retain(|(other, _)| other != reload);
         // It stays until the next attempt succeeds, whatever comes in the meantime.
         self.registry.alarm = Some(problem.clone());
-        report(&self.registry, &self.board, &Changes::default());
+        report(&self.registry, &self.board, &ChangeSet::default());
         self.announce(Some(&problem));
         self.board.reloaded(took, Some(problem));
     }
@@ -400,7 +400,7 @@ impl ReloadLoop {
     fn report_watching(&mut self, state: &LoopState) {
         if self.registry.is_polled != state.watch.is_polling() {
             self.registry.is_polled = state.watch.is_polling();
-            report(&self.registry, &self.board, &Changes::default());
+            report(&self.registry, &self.board, &ChangeSet::default());
         }
     }
 
@@ -412,7 +412,7 @@ impl ReloadLoop {
 }
 
 /// Returns the parts of the content that some changes concern.
-fn scopes(places: &Places, changes: &watch::Changes) -> Vec<Scope> {
+fn scopes(places: &Places, changes: &watch::FolderChanges) -> Vec<Scope> {
     let roots: Vec<&Path> = std::iter::once(places.tenants.as_path())
         .chain(places.themes.as_deref())
         .collect();
@@ -430,7 +430,7 @@ fn scopes(places: &Places, changes: &watch::Changes) -> Vec<Scope> {
 }
 
 /// Returns the folders that a reload reads.
-fn changes_of(places: &Places, reload: &Reload) -> watch::Changes {
+fn changes_of(places: &Places, reload: &Reload) -> watch::FolderChanges {
     // As the watch has them.
     let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let folder = absolute(&places.tenants);
@@ -438,7 +438,7 @@ fn changes_of(places: &Places, reload: &Reload) -> watch::Changes {
     let tenants = tenants.map(|name| folder.join(name));
     let themes = places.themes.as_deref().filter(|_| reload.themes);
     let themes = themes.map(absolute);
-    watch::Changes {
+    watch::FolderChanges {
         paths: tenants.chain(themes).collect(),
         everything: reload.tenants.is_none(),
     }
@@ -452,11 +452,11 @@ fn until(due: Option<Timestamp>) -> Duration {
 
 /// Puts the state of all tenants on the board, and logs the changes.
 pub fn log_report(registry: &Registry, board: &StatusBoard) {
-    report(registry, board, &Changes::everything());
+    report(registry, board, &ChangeSet::everything());
 }
 
 /// Puts the state of the changed tenants on the board, and logs the changes.
-pub(crate) fn report(registry: &Registry, board: &StatusBoard, changes: &Changes) {
+pub(crate) fn report(registry: &Registry, board: &StatusBoard, changes: &ChangeSet) {
     let before = board.current();
     let mut tenants = before.tenants.clone();
     let mut ids: BTreeSet<&str> = changes.tenants.iter().map(TenantId::as_str).collect();

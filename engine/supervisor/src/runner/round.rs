@@ -5,19 +5,19 @@
 use std::time::{Duration, Instant};
 
 /// How often what is done in the background is put into a snapshot: visitors who wait for it have it already.
-const PACE: Duration = Duration::from_secs(1);
+const MIN_INTERVAL: Duration = Duration::from_secs(1);
 
 /// With many tenants, what is done again and again for all of them takes this part of the time, and no more.
-const PART: u32 = 20;
+const MIN_INTERVAL_RATIO: u32 = 20;
 
 /// When something was last done for all tenants, and how long it took.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Round {
+pub(crate) struct FullPass {
     begun: Instant,
     took: Duration,
 }
 
-impl Round {
+impl FullPass {
     /// Before the first.
     pub(crate) fn new() -> Self {
         Self {
@@ -39,6 +39,6 @@ impl Round {
 
     /// Whether the next is due.
     pub(crate) fn is_over(self) -> bool {
-        self.begun.elapsed() >= PACE.max(self.took * PART)
+        self.begun.elapsed() >= MIN_INTERVAL.max(self.took * MIN_INTERVAL_RATIO)
     }
 }

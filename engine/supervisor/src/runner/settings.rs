@@ -9,7 +9,7 @@ use release::store::Store;
 use render::Islands;
 use server::admin::status::RenderTimes;
 
-use crate::jobs::compile::Compressed;
+use crate::jobs::compile::CompressPages;
 use crate::model::world::Mode;
 use crate::places::Places;
 use crate::snapshot::replaced::{self, Retention};
@@ -44,7 +44,7 @@ impl Settings {
             islands,
             mode: Mode::Batch,
             memory: None,
-            keep_assets: replaced::A_DAY,
+            keep_assets: replaced::RETENTION_TIME,
             upload_pause: Duration::ZERO,
             compresses: true,
             shows_kinds: false,
@@ -68,12 +68,14 @@ impl Settings {
     }
 
     /// Returns when the pages of a build are compressed.
-    pub(crate) fn compression(&self, is_requested: bool) -> Compressed {
+    pub(crate) fn compression(&self, is_requested: bool) -> CompressPages {
         match () {
-            () if !self.compresses => Compressed::Never,
+            () if !self.compresses => CompressPages::Never,
             // Authors look at the pages that they save.
-            () if self.mode == Mode::Batch || self.is_dev() || is_requested => Compressed::AtOnce,
-            () => Compressed::WhenAsked,
+            () if self.mode == Mode::Batch || self.is_dev() || is_requested => {
+                CompressPages::AtOnce
+            }
+            () => CompressPages::WhenAsked,
         }
     }
 

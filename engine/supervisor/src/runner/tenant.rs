@@ -17,16 +17,16 @@ use release::store::Mark;
 use render::{Compiled, Inputs, PlacedMount};
 use server::admin::status::TenantStatus;
 
-use crate::jobs::packed::{Content, Packed};
-use crate::jobs::render_threads::{Lease, RENDER_THREADS};
-use crate::jobs::unchanged::Reading;
+use crate::jobs::packed::{FolderContent, PackedFolder};
+use crate::jobs::render_threads::{RENDER_THREADS, ThreadLease};
+use crate::jobs::unchanged::PersistedReading;
 use crate::model::tenant::BuildKey;
-use crate::model::tenant::Tenant as States;
-use crate::runner::demand::Demand;
+use crate::model::tenant::TenantState as States;
+use crate::runner::demand::TenantDemand;
 use crate::runner::workers::processors;
 use crate::snapshot::replaced::ReplacedFiles;
 use crate::state::persisted::PersistedCache;
-use crate::state::recorded::Recorded;
+use crate::state::recorded::ReleaseRecord;
 
 /// The data of a tenant. Its states are the world's ([`States`]).
 #[derive(Debug)]
@@ -37,17 +37,17 @@ pub(crate) struct TenantData {
     /// The addresses at which it is built, and their revision; 0 before they were assigned.
     pub(crate) addresses: (Arc<[Address]>, u64),
     /// The pages that are served, or the addresses at which requests wait.
-    pub(crate) served: Option<Served>,
+    pub(crate) served: Option<ServedPages>,
     /// The persisted results of costly work.
     pub(crate) persisted: PersistedCache,
     /// The requests of visitors.
-    pub(crate) demand: Demand,
+    pub(crate) demand: TenantDemand,
     /// The files that older pages may still request.
     pub(crate) replaced: ReplacedFiles,
     /// The time that the last build took.
     pub(crate) compiled_in: Duration,
     /// The releases.
-    pub(crate) recorded: Recorded,
+    pub(crate) recorded: ReleaseRecord,
 }
 
 /// The folder as it was last read.
@@ -81,9 +81,9 @@ pub(crate) struct ValidContent {
     /// The end of that time, as the catalog has it.
     pub(crate) noted_change: Option<Timestamp>,
     /// The folder, where `read` is an outline.
-    pub(crate) packed: Option<Arc<Packed>>,
+    pub(crate) packed: Option<Arc<PackedFolder>>,
     /// The folder, until it is persisted.
-    pub(crate) pending: Option<Content>,
+    pub(crate) pending: Option<FolderContent>,
 }
 
 /// The diagnostics of a tenant.
@@ -128,10 +128,10 @@ impl TenantData {
             addresses: (Arc::default(), 0),
             served: None,
             persisted,
-            demand: Demand::default(),
+            demand: TenantDemand::default(),
             replaced,
             compiled_in: Duration::ZERO,
-            recorded: Recorded::default(),
+            recorded: ReleaseRecord::default(),
         }
     }
 
@@ -222,8 +222,8 @@ impl TenantData {
     }
 
     /// Lets visitors wait for it at its addresses, which come back open.
-    pub(crate) fn wait(&mut self, made_from: &MadeFrom) -> Option<Arc<Compiled>> {
-        let MadeFrom {
+    pub(crate) fn wait(&mut self, made_from: &BuildInputs) -> Option<Arc<Compiled>> {
+        let BuildInputs {
             site,
             addresses,
             inputs,
@@ -233,7 +233,7 @@ impl TenantData {
         let waiting = || Compiled::pending(site, addresses, inputs, before);
         let waiting = guard("wait", site.id.as_str(), &site.label, waiting);
         let waiting = Arc::new(waiting.ok().flatten()?);
-        self.served = Some(Served {
+        self.served = Some(ServedPages {
             made_from: made_from.clone(),
             compiled: Arc::clone(&waiting),
         });
@@ -241,8 +241,8 @@ impl TenantData {
     }
 
     /// What was read of its folder, where that is packed.
-    pub(crate) fn packed_reading(&self) -> Option<Reading> {
-        Some(Reading {
+    pub(crate) fn packed_reading(&self) -> Option<PersistedReading> {
+        Some(PersistedReading {
             site: Arc::clone(self.content.read.as_ref()?),
             packed: Arc::clone(self.content.packed.as_ref()?),
             files: self.reading.files.clone()?,
@@ -251,7 +251,7 @@ impl TenantData {
     }
 
     /// Drops its pages from memory. Returns the inputs that they are made from again, and their addresses.
-    pub(crate) fn evict(&mut self) -> Option<(MadeFrom, Arc<Compiled>)> {
+    pub(crate) fn evict(&mut self) -> Option<(BuildInputs, Arc<Compiled>)> {
         let served = self.served.as_mut()?;
         let made_from = &mut served.made_from;
         made_from.inputs.cache = Arc::clone(&self.persisted.cache);
@@ -310,18 +310,18 @@ impl TenantData {
 
 /// The pages of a tenant with their inputs.
 #[derive(Debug, Clone)]
-pub(crate) struct Served {
-    pub(crate) made_from: MadeFrom,
+pub(crate) struct ServedPages {
+    pub(crate) made_from: BuildInputs,
     pub(crate) compiled: Arc<Compiled>,
 }
 
 /// Everything that a compiled tenant depends on.
 #[derive(Debug, Clone)]
-pub(crate) struct MadeFrom {
+pub(crate) struct BuildInputs {
     pub(crate) key: BuildKey,
     pub(crate) site: Arc<Site>,
     /// The folder, where `site` is an outline.
-    pub(crate) packed: Option<Arc<Packed>>,
+    pub(crate) packed: Option<Arc<PackedFolder>>,
     /// The hash of the folder, where that is known.
     pub(crate) folder: Option<[u8; 32]>,
     pub(crate) addresses: Arc<[Address]>,
@@ -339,7 +339,7 @@ pub(crate) fn hosts_of(addresses: &[Address]) -> Arc<[String]> {
 }
 
 /// Renders all pages at all addresses. `lease` holds the threads of a large tenant meanwhile.
-pub(crate) fn render(made_from: &MadeFrom, lease: &Lease) -> (Option<Compiled>, Report) {
+pub(crate) fn render(made_from: &BuildInputs, lease: &ThreadLease) -> (Option<Compiled>, Report) {
     let site = &made_from.site;
     let work = || {
         let opened = made_from

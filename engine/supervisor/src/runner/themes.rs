@@ -13,23 +13,23 @@ use render::Templates;
 
 use crate::runner::tenant::{failure, is_unread};
 use crate::source::theme_folders::ThemeFolders;
-use crate::state::persisted::{GoodFolder, kept_themes};
+use crate::state::persisted::{ValidThemeFolder, kept_themes};
 
 /// All themes, by the names of their folders.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Themes {
-    loaded: BTreeMap<String, Loaded>,
+    loaded: BTreeMap<String, LoadedTheme>,
     /// The folders as they were read; none for the themes within the program, which never break.
     folders: BTreeMap<String, Folder>,
     directory: PathBuf,
     /// What was good before the process began.
-    pub(crate) good: Arc<LastGood>,
+    pub(crate) good: Arc<LastValidThemes>,
     /// What could not be read.
     notes: Report,
 }
 
 #[derive(Debug, Clone)]
-struct Loaded {
+struct LoadedTheme {
     /// Of what it was made from; not known where the program failed.
     fingerprint: Option<[u8; 32]>,
     templates: Option<Arc<Templates>>,
@@ -38,7 +38,7 @@ struct Loaded {
 
 /// The themes as they were when they were last good, before the process began; each is made ready once somebody asks.
 #[derive(Debug, Default)]
-pub(crate) struct LastGood {
+pub(crate) struct LastValidThemes {
     store: Option<Arc<Store>>,
     directory: PathBuf,
     /// The folders as they are: what is not kept is taken from them.
@@ -46,7 +46,7 @@ pub(crate) struct LastGood {
     found: Mutex<BTreeMap<String, Option<Arc<Templates>>>>,
 }
 
-impl LastGood {
+impl LastValidThemes {
     fn found(&self) -> MutexGuard<'_, BTreeMap<String, Option<Arc<Templates>>>> {
         self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -100,7 +100,7 @@ impl Themes {
         self.loaded.retain(|name, _| folders.contains_key(name));
         if let Some(store) = store {
             let found = self.good.found().clone();
-            self.good = Arc::new(LastGood {
+            self.good = Arc::new(LastValidThemes {
                 store: Some(Arc::clone(store)),
                 directory: self.directory.clone(),
                 folders: self.folders.clone(),
@@ -117,7 +117,7 @@ impl Themes {
                 // Tried again with every change of a theme, since the program may have been at fault and not the theme.
                 Err(diagnostic) => {
                     let before = self.loaded.remove(name);
-                    let loaded = Loaded {
+                    let loaded = LoadedTheme {
                         fingerprint: None,
                         templates: before.and_then(|loaded| loaded.templates),
                         report: failure(diagnostic),
@@ -135,7 +135,7 @@ impl Themes {
     }
 
     /// A theme as it is now, ready to render; `None` when it is as it was.
-    fn renewed(&self, name: &str, folders: &BTreeMap<String, Folder>) -> Option<Loaded> {
+    fn renewed(&self, name: &str, folders: &BTreeMap<String, Folder>) -> Option<LoadedTheme> {
         let (theme, report) = theme::load(name, folders);
         // One that cannot be put together may miss any folder.
         let fingerprint = theme.as_ref().map(|theme| theme.fingerprint);
@@ -167,11 +167,11 @@ impl Themes {
     }
 
     /// The folders of the themes that could be loaded as they are.
-    pub(crate) fn good_folders(&self) -> impl Iterator<Item = GoodFolder<'_>> {
+    pub(crate) fn good_folders(&self) -> impl Iterator<Item = ValidThemeFolder<'_>> {
         self.folders.iter().filter_map(|(name, folder)| {
             let loaded = self.loaded.get(name)?;
             let is_good = loaded.report.is_servable() && loaded.templates.is_some();
-            Some(GoodFolder {
+            Some(ValidThemeFolder {
                 name,
                 folder,
                 fingerprint: loaded.fingerprint.filter(|_| is_good)?,
@@ -229,14 +229,14 @@ fn ready(
     mut report: Report,
     fingerprint: Option<[u8; 32]>,
     last_good: Option<Arc<Templates>>,
-) -> Loaded {
+) -> LoadedTheme {
     let templates = theme.and_then(|theme| {
         inject("templates", &theme.name);
         let (templates, problems) = Templates::load(theme);
         report.extend(problems);
         templates
     });
-    Loaded {
+    LoadedTheme {
         fingerprint,
         templates: templates.map(Arc::new).or(last_good),
         report,

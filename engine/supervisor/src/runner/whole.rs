@@ -11,16 +11,16 @@ use render::Cache;
 use render::Compiled;
 use render::Picture;
 
-use crate::jobs::render_threads::Lease;
+use crate::jobs::render_threads::ThreadLease;
 use crate::runner::registry::Registry;
 use crate::runner::tenant::{TenantData, render};
 
 /// So many tenants are whole at one time.
-const TOGETHER: usize = 16;
+const BATCH_SIZE: usize = 16;
 
 /// A tenant with its pages and pictures.
 #[derive(Debug)]
-pub struct Whole {
+pub struct CompleteTenant {
     /// Its pages, at every address.
     pub compiled: Compiled,
     /// Its pictures, by host and path.
@@ -34,22 +34,22 @@ pub struct Whole {
 pub(crate) fn each<E>(
     registry: &Registry,
     compressed: bool,
-    mut take: impl FnMut(&Whole) -> Result<(), E>,
+    mut take: impl FnMut(&CompleteTenant) -> Result<(), E>,
 ) -> Result<(), E> {
     let secure = registry.settings.is_secure();
     let tenants = registry.catalog.tenants.values();
     let tenants: Vec<&TenantData> = tenants.map(AsRef::as_ref).collect();
-    for some in tenants.chunks(TOGETHER) {
+    for some in tenants.chunks(BATCH_SIZE) {
         let whole = some
             .par_iter()
             .map(|tenant| whole(tenant, compressed, secure));
-        let whole: Vec<Option<Whole>> = whole.collect();
+        let whole: Vec<Option<CompleteTenant>> = whole.collect();
         whole.iter().flatten().try_for_each(&mut take)?;
     }
     Ok(())
 }
 
-fn whole(data: &TenantData, compressed: bool, secure: bool) -> Option<Whole> {
+fn whole(data: &TenantData, compressed: bool, secure: bool) -> Option<CompleteTenant> {
     let known = data.compiled()?;
     let mut compiled = match known.is_open() && !known.is_uncoded() {
         true => rendered_again(data)?,
@@ -79,7 +79,7 @@ fn whole(data: &TenantData, compressed: bool, secure: bool) -> Option<Whole> {
     // What was worked out for it is not needed a second time.
     compiled.cache.begin();
     compiled.cache.used();
-    Some(Whole { compiled, pictures })
+    Some(CompleteTenant { compiled, pictures })
 }
 
 /// What it serves, made once more without leaving anything in memory.
@@ -87,5 +87,5 @@ fn rendered_again(data: &TenantData) -> Option<Compiled> {
     let mut made_from = data.served.as_ref()?.made_from.clone();
     made_from.inputs.cache = Arc::new(Cache::default());
     made_from.inputs.progress = Arc::default();
-    render(&made_from, &Lease::default()).0
+    render(&made_from, &ThreadLease::default()).0
 }

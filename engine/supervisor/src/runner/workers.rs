@@ -21,17 +21,19 @@ use std::time::{Duration, Instant};
 
 use tracing::error;
 
-pub(crate) use self::queue::{Again, EXPECTED_TIME, Job, Kind, Step, Weight, Work, processors};
-use self::queue::{BACKGROUND, HURRIED, Lane, MANY, Queue, Running};
+use self::queue::{BACKGROUND, JobQueue, LONG_QUEUE, Lane, REQUESTED, RunningJob};
+pub(crate) use self::queue::{
+    EXPECTED_TIME, Job, JobCopy, JobKind, JobStep, JobWeight, JobWork, processors,
+};
 use crate::source::watch::{Notice, NoticeSender};
 use content::name::TenantId;
 
 /// Threads beyond the number of processors, at most: so many tenants may take long side by side.
-const ASIDE: usize = 16;
+const MAX_EXTRA_THREADS: usize = 16;
 
 /// The threads, for as long as this lives.
 pub(crate) struct Workers<T> {
-    shared: Arc<Shared<T>>,
+    shared: Arc<PoolState<T>>,
     done: Receiver<(TenantId, T)>,
 }
 
@@ -41,8 +43,8 @@ impl<T> fmt::Debug for Workers<T> {
     }
 }
 
-struct Shared<T> {
-    queue: Mutex<Queue<T>>,
+struct PoolState<T> {
+    queue: Mutex<JobQueue<T>>,
     changed: Condvar,
     /// The number of results that nobody has taken yet.
     untaken: AtomicUsize,
@@ -52,8 +54,8 @@ impl<T: Send + 'static> Workers<T> {
     pub(crate) fn new() -> Self {
         // Holds one result a job that was handed over. Whoever hands jobs over takes their results, so that no result is older than the jobs of one turn.
         let (finish, done) = channel();
-        let shared = Arc::new(Shared {
-            queue: Mutex::new(Queue::new(finish)),
+        let shared = Arc::new(PoolState {
+            queue: Mutex::new(JobQueue::new(finish)),
             changed: Condvar::new(),
             untaken: AtomicUsize::new(0),
         });
@@ -90,7 +92,7 @@ impl<T: Send + 'static> Workers<T> {
         let mut queue = self.shared.lock();
         let is_wanted = queue.wanted.remove(job.id.as_str());
         if is_wanted {
-            queue.insert(HURRIED, job);
+            queue.insert(REQUESTED, job);
             self.shared.staff(&mut queue);
             self.shared.changed.notify_all();
         } else {
@@ -121,7 +123,7 @@ impl<T: Send + 'static> Workers<T> {
             let Some(id) = known.or_else(|| Some(asleep.as_ref()?.id.clone())) else {
                 queue.wanted.insert(id.to_owned());
                 if let Some(job) = queue.again(id) {
-                    queue.insert(HURRIED, job);
+                    queue.insert(REQUESTED, job);
                     shared.staff(&mut queue);
                     shared.changed.notify_all();
                 } else if !queue.is_under_way(id)
@@ -134,7 +136,7 @@ impl<T: Send + 'static> Workers<T> {
             };
             let waiting = queue.unhurried(&id);
             for job in asleep.into_iter().chain(waiting) {
-                queue.insert(HURRIED, job);
+                queue.insert(REQUESTED, job);
             }
             shared.staff(&mut queue);
             shared.changed.notify_all();
@@ -195,7 +197,7 @@ impl<T: Send + 'static> Workers<T> {
 
     /// Returns whether readings are queued or in flight that are likely to end within `expected` of their start; without a limit, whether any are.
     pub(crate) fn has_readings(&self, expected: Option<Duration>) -> bool {
-        let is_reading = |kind: Kind| matches!(kind, Kind::Read | Kind::Report);
+        let is_reading = |kind: JobKind| matches!(kind, JobKind::Read | JobKind::Report);
         self.shared.lock().has_younger(expected, is_reading)
     }
 
@@ -243,15 +245,15 @@ impl<T> Drop for Workers<T> {
     }
 }
 
-impl<T> Shared<T> {
-    fn lock(&self) -> MutexGuard<'_, Queue<T>> {
+impl<T> PoolState<T> {
+    fn lock(&self) -> MutexGuard<'_, JobQueue<T>> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<T: Send + 'static> Shared<T> {
+impl<T: Send + 'static> PoolState<T> {
     /// Starts threads for what waits, unless enough of them are at work on what has just begun.
-    fn staff(self: &Arc<Self>, queue: &mut Queue<T>) {
+    fn staff(self: &Arc<Self>, queue: &mut JobQueue<T>) {
         for lane in Lane::BOTH {
             loop {
                 let most = queue.most(lane);
@@ -259,12 +261,12 @@ impl<T: Send + 'static> Shared<T> {
                 let waiting = queue.waiting.range(lane.turns()).take(most).count();
                 let wanted = most.min(waiting + queue.in_lane(lane).count() - old);
                 if threads - old >= wanted
-                    || threads >= most + ASIDE + queue.stalled_or_given_up(lane)
+                    || threads >= most + MAX_EXTRA_THREADS + queue.stalled_or_given_up(lane)
                 {
                     break;
                 }
                 let shared = Arc::clone(self);
-                let steps_back = lane == Lane::Back && queue.waiting.len() > MANY;
+                let steps_back = lane == Lane::Back && queue.waiting.len() > LONG_QUEUE;
                 let started = thread::Builder::new()
                     .name("tenants".to_owned())
                     .spawn(move || {
@@ -298,7 +300,7 @@ impl<T: Send + 'static> Shared<T> {
                 continue;
             };
             let (number, weight) = (queue.number(), job.bytes());
-            let running = Running {
+            let running = RunningJob {
                 id: job.id.clone(),
                 kind: job.kind,
                 lane,
@@ -315,25 +317,25 @@ impl<T: Send + 'static> Shared<T> {
             let memory = queue.memory;
             drop(queue);
             let mut step = match job.weight.take() {
-                Some(weight) if weight.bytes > memory => Step::Done((weight.refuse)(memory)),
-                _ => (job.work)(turn.0 == HURRIED),
+                Some(weight) if weight.bytes > memory => JobStep::Done((weight.refuse)(memory)),
+                _ => (job.work)(turn.0 == REQUESTED),
             };
             queue = self.lock();
             let done = loop {
                 match step {
-                    Step::Done(done) => break Some(done),
-                    Step::Weighed(weight, work) if queue.may_go_on(turn, weight.bytes) => {
+                    JobStep::Done(done) => break Some(done),
+                    JobStep::Weighed(weight, work) if queue.may_go_on(turn, weight.bytes) => {
                         if let Some(running) = queue.running.get_mut(&number) {
                             running.weight = weight.bytes;
                         }
                         drop(queue);
                         step = match weight.bytes > memory {
-                            true => Step::Done((weight.refuse)(memory)),
-                            false => work(turn.0 == HURRIED),
+                            true => JobStep::Done((weight.refuse)(memory)),
+                            false => work(turn.0 == REQUESTED),
                         };
                         queue = self.lock();
                     }
-                    Step::Weighed(weight, work) => {
+                    JobStep::Weighed(weight, work) => {
                         queue.postpone(turn, number, (job.id.clone(), job.kind), weight, work);
                         break None;
                     }

@@ -3,11 +3,11 @@
 pub(super) const TENANTS: [&str; 3] = ["corner", "harbour", "mill"];
 
 /// The events of one history.
-const LENGTH: usize = 200;
+const STEPS: usize = 200;
 
 /// One thing that happens to the server.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Step {
+pub(super) enum HistoryStep {
     /// An author saves a page.
     Save { tenant: usize, is_valid: bool },
     /// A folder is removed, or comes back.
@@ -55,43 +55,43 @@ impl Random {
         usize::try_from(self.0 >> 33).unwrap_or_default() % limit
     }
 
-    fn step(&mut self) -> Step {
+    fn step(&mut self) -> HistoryStep {
         let tenant = self.below(TENANTS.len());
         match self.below(40) {
-            0..=4 => Step::Save {
+            0..=4 => HistoryStep::Save {
                 tenant,
                 is_valid: self.below(4) > 0,
             },
-            5 => Step::Remove(tenant),
-            6 => Step::Lock(tenant),
-            7 => Step::Theme(self.below(3) > 0),
-            8 => Step::Deployment,
-            9..=19 => Step::Finish(self.below(8)),
-            20 => Step::Fail(self.below(8)),
-            21 => Step::Repeat(self.below(8)),
-            22 => Step::Stall(self.below(8)),
-            23 => Step::Panic(self.below(8)),
-            24..=29 => Step::Wait([1, 20, 100, 400, 3_000][self.below(5)]),
-            30..=32 => Step::Request(tenant),
-            33..=34 => Step::Measure(self.below(4)),
-            35 => Step::RollBack {
+            5 => HistoryStep::Remove(tenant),
+            6 => HistoryStep::Lock(tenant),
+            7 => HistoryStep::Theme(self.below(3) > 0),
+            8 => HistoryStep::Deployment,
+            9..=19 => HistoryStep::Finish(self.below(8)),
+            20 => HistoryStep::Fail(self.below(8)),
+            21 => HistoryStep::Repeat(self.below(8)),
+            22 => HistoryStep::Stall(self.below(8)),
+            23 => HistoryStep::Panic(self.below(8)),
+            24..=29 => HistoryStep::Wait([1, 20, 100, 400, 3_000][self.below(5)]),
+            30..=32 => HistoryStep::Request(tenant),
+            33..=34 => HistoryStep::Measure(self.below(4)),
+            35 => HistoryStep::RollBack {
                 tenant,
                 release: 1 + self.below(3) as u64,
             },
-            36 => Step::Resume(tenant),
-            37 => Step::Disk(self.below(3) > 0),
-            38 if self.below(3) == 0 => Step::Restart,
-            _ => Step::Finish(0),
+            36 => HistoryStep::Resume(tenant),
+            37 => HistoryStep::Disk(self.below(3) > 0),
+            38 if self.below(3) == 0 => HistoryStep::Restart,
+            _ => HistoryStep::Finish(0),
         }
     }
 }
 
 /// Returns the history of a seed.
-pub(super) fn history(seed: u64) -> Vec<Step> {
+pub(super) fn history(seed: u64) -> Vec<HistoryStep> {
     // Neighbouring seeds give unrelated histories.
     let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
     for _ in 0..8 {
         random.below(2);
     }
-    (0..LENGTH).map(|_| random.step()).collect()
+    (0..STEPS).map(|_| random.step()).collect()
 }

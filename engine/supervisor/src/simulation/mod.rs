@@ -13,12 +13,15 @@ use std::time::Instant;
 
 use content::name::TenantId;
 
-use self::history::{Step, history};
-use self::server::{Server, Shown};
+use self::history::{HistoryStep, history};
+use self::server::{ServedPage, SimulatedServer};
 
 /// Runs a history. Returns the first broken invariant with the number of the step that broke it, or the last snapshot.
-fn run(steps: &[Step], begin: Instant) -> Result<BTreeMap<TenantId, Shown>, (usize, String)> {
-    let mut server = Server::new(begin);
+fn run(
+    steps: &[HistoryStep],
+    begin: Instant,
+) -> Result<BTreeMap<TenantId, ServedPage>, (usize, String)> {
+    let mut server = SimulatedServer::new(begin);
     for (number, step) in steps.iter().enumerate() {
         server.perform(*step);
         if let Some(broken) = server.broken {
@@ -33,7 +36,7 @@ fn run(steps: &[Step], begin: Instant) -> Result<BTreeMap<TenantId, Shown>, (usi
 }
 
 /// Leaves out steps for as long as the rest still breaks an invariant.
-fn shorten(mut steps: Vec<Step>, begin: Instant) -> Vec<Step> {
+fn shorten(mut steps: Vec<HistoryStep>, begin: Instant) -> Vec<HistoryStep> {
     let mut size = steps.len() / 2;
     while size > 0 {
         let mut from = 0;

@@ -7,22 +7,22 @@ use content::name::TenantId;
 
 use crate::model::agenda::Scope;
 use crate::model::event::{
-    Action, BuildResult, Changes, Event, Facts, Form, Measured, Now, Plan, Reading, Reply,
-    StoreState,
+    Action, BuildPlan, BuildResult, ChangeSet, ClockTime, Event, MeasuredPages, OutsideFacts,
+    ReadingOutcome, Reply, ServedForm, StoreState,
 };
-use crate::model::tenant::{BuildKey, Pin, Serving, Tenant as States};
+use crate::model::tenant::{BuildKey, Pin, Serving, TenantState as States};
 use crate::model::world::{Mode, World};
-use crate::simulation::history::{Step, TENANTS};
+use crate::simulation::history::{HistoryStep, TENANTS};
 
 /// The bytes of a tenant's pages.
-const PAGES: usize = 100;
+const MAX_PAGE_BYTES: usize = 100;
 
 /// A number of turns after which a world that still wants to do something never settles.
 const MAX_TURNS: usize = 100;
 
 /// A tenant's folder on the simulated disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Folder {
+struct SimulatedFolder {
     version: u64,
     is_valid: bool,
     is_locked: bool,
@@ -30,7 +30,7 @@ struct Folder {
 
 /// A job in flight.
 #[derive(Debug, Clone)]
-enum Job {
+enum SimulatedJob {
     Survey(Option<BTreeSet<String>>),
     Read {
         tenant: TenantId,
@@ -55,7 +55,7 @@ enum Job {
 
 /// The pages of a tenant in a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shown {
+pub(super) enum ServedPage {
     Waiting,
     Pages(BuildKey),
     StandIn,
@@ -64,11 +64,11 @@ pub(super) enum Shown {
 
 /// The data of a tenant that the runner holds.
 #[derive(Debug, Clone, Default)]
-struct Data {
+struct SimulatedData {
     /// The folder as it was last read.
-    read: Option<Folder>,
+    read: Option<SimulatedFolder>,
     /// The result of the reading at hand.
-    arrived: Option<Folder>,
+    arrived: Option<SimulatedFolder>,
     /// The last valid content.
     content: Option<u64>,
     /// The inputs of the newest build that was ordered.
@@ -84,8 +84,8 @@ struct Data {
 
 /// The parts of the server that survive a restart.
 #[derive(Debug, Clone, Default)]
-struct Disk {
-    folders: BTreeMap<TenantId, Folder>,
+struct SimulatedDisk {
+    folders: BTreeMap<TenantId, SimulatedFolder>,
     pins: BTreeMap<TenantId, u64>,
     persisted: BTreeSet<TenantId>,
     has_theme: bool,
@@ -96,13 +96,13 @@ struct Disk {
 }
 
 /// The simulated server.
-pub(super) struct Server {
+pub(super) struct SimulatedServer {
     world: World,
-    now: Now,
-    disk: Disk,
-    jobs: VecDeque<Job>,
-    data: BTreeMap<TenantId, Data>,
-    pub(super) snapshot: BTreeMap<TenantId, Shown>,
+    now: ClockTime,
+    disk: SimulatedDisk,
+    jobs: VecDeque<SimulatedJob>,
+    data: BTreeMap<TenantId, SimulatedData>,
+    pub(super) snapshot: BTreeMap<TenantId, ServedPage>,
     waiting: BTreeSet<TenantId>,
     /// The command in flight for each tenant, by its ticket.
     commands: BTreeMap<u64, TenantId>,
@@ -116,23 +116,23 @@ fn id(tenant: usize) -> TenantId {
     TenantId::new(TENANTS[tenant]).expect("a valid id")
 }
 
-impl Server {
+impl SimulatedServer {
     pub(super) fn new(begin: Instant) -> Self {
-        let folder = Folder {
+        let folder = SimulatedFolder {
             version: 1,
             is_valid: true,
             is_locked: false,
         };
-        let disk = Disk {
+        let disk = SimulatedDisk {
             folders: (0..TENANTS.len()).map(|one| (id(one), folder)).collect(),
             has_theme: true,
             is_writable: true,
             theme: 1,
             deployment: 1,
             version: 1,
-            ..Disk::default()
+            ..SimulatedDisk::default()
         };
-        let now = Now {
+        let now = ClockTime {
             instant: begin + Duration::from_secs(3_600),
             time: SystemTime::UNIX_EPOCH,
         };
@@ -171,35 +171,37 @@ impl Server {
         self.check(false, || "the world never settles".to_owned());
     }
 
-    fn facts(&self) -> Facts {
-        let has = |is: fn(&Job) -> bool| self.jobs.iter().any(is);
+    fn facts(&self) -> OutsideFacts {
+        let has = |is: fn(&SimulatedJob) -> bool| self.jobs.iter().any(is);
         let is_awaited = |id: &TenantId| {
             let is_live = |tenant| matches!(tenant, Some(Serving::Live(_)));
-            self.snapshot.get(id) == Some(&Shown::Waiting)
+            self.snapshot.get(id) == Some(&ServedPage::Waiting)
                 && is_live(self.world.tenant(id.as_str()).map(States::serving))
         };
-        Facts {
-            has_readings: has(|job| matches!(job, Job::Read { .. } | Job::Report { .. })),
+        OutsideFacts {
+            has_readings: has(|job| {
+                matches!(job, SimulatedJob::Read { .. } | SimulatedJob::Report { .. })
+            }),
             has_builds: has(|job| {
                 matches!(
                     job,
-                    Job::Build {
+                    SimulatedJob::Build {
                         is_background: false,
                         ..
-                    } | Job::StandIn(_)
+                    } | SimulatedJob::StandIn(_)
                 )
             }),
             has_background: has(|job| {
                 matches!(
                     job,
-                    Job::Build {
+                    SimulatedJob::Build {
                         is_background: true,
                         ..
                     }
                 )
             }),
             is_awaited: self.waiting.iter().any(is_awaited),
-            can_survey: !has(|job| matches!(job, Job::Survey(_))),
+            can_survey: !has(|job| matches!(job, SimulatedJob::Survey(_))),
             store: match self.disk.is_writable {
                 true => StoreState::Ready(64),
                 false => StoreState::ReadOnly,
@@ -219,13 +221,13 @@ impl Server {
     fn act(&mut self, action: Action) {
         match action {
             Action::Watch(_) | Action::ReportBuild(_) => {}
-            Action::Survey(reload) => self.jobs.push_back(Job::Survey(reload.tenants)),
+            Action::Survey(reload) => self.jobs.push_back(SimulatedJob::Survey(reload.tenants)),
             Action::Read { tenant, number, .. } => {
                 self.data.entry(tenant.clone()).or_default();
-                self.jobs.push_back(Job::Read { tenant, number });
+                self.jobs.push_back(SimulatedJob::Read { tenant, number });
             }
             Action::ReportUnresponsive { tenant, number } => {
-                self.jobs.push_back(Job::Report { tenant, number });
+                self.jobs.push_back(SimulatedJob::Report { tenant, number });
             }
             Action::Forget(tenant) => {
                 self.data.remove(&tenant);
@@ -252,7 +254,7 @@ impl Server {
                 let data = self.data.entry(tenant.clone()).or_default();
                 let is_new = data.ordered.replace(key) != Some(key);
                 self.check(is_new, || format!("{tenant} is built twice from {key:?}"));
-                self.jobs.push_back(Job::Build {
+                self.jobs.push_back(SimulatedJob::Build {
                     tenant,
                     key,
                     is_background: opens,
@@ -264,11 +266,13 @@ impl Server {
                 data.is_standing_in = true;
             }
             Action::Close(_) => {}
-            Action::StandIn(tenant) => self.jobs.push_back(Job::StandIn(tenant)),
+            Action::StandIn(tenant) => self.jobs.push_back(SimulatedJob::StandIn(tenant)),
             Action::Park { tenant, key } => self.park(tenant, key),
             Action::Evict { tenant, key } => self.evict(&tenant, key),
-            Action::LoadPin { tenant, .. } => self.jobs.push_back(Job::LoadPin(tenant)),
-            Action::WritePin { tenant, to } => self.jobs.push_back(Job::WritePin { tenant, to }),
+            Action::LoadPin { tenant, .. } => self.jobs.push_back(SimulatedJob::LoadPin(tenant)),
+            Action::WritePin { tenant, to } => {
+                self.jobs.push_back(SimulatedJob::WritePin { tenant, to })
+            }
             Action::ServePin { tenant, is_pinned } => {
                 let on_disk = self.disk.pins.get(&tenant).copied();
                 let data = self.data.entry(tenant.clone()).or_default();
@@ -356,9 +360,9 @@ impl Server {
     }
 
     /// Derives the inputs of all tenants, as the runner does.
-    fn plans(&self) -> Vec<Plan> {
-        let plan = |(tenant, data): (&TenantId, &Data)| {
-            Some(Plan {
+    fn plans(&self) -> Vec<BuildPlan> {
+        let plan = |(tenant, data): (&TenantId, &SimulatedData)| {
+            Some(BuildPlan {
                 tenant: tenant.clone(),
                 key: self.key(data.content?),
                 has_conflicts: false,
@@ -377,20 +381,20 @@ impl Server {
     }
 
     /// Returns what a snapshot has of a tenant.
-    fn shown(&self, tenant: &TenantId) -> Option<Shown> {
+    fn shown(&self, tenant: &TenantId) -> Option<ServedPage> {
         let states = self.world.tenant(tenant.as_str())?;
         let data = self.data.get(tenant).cloned().unwrap_or_default();
         match (states.is_published(), states.pinned(), data.served) {
             (false, ..) => None,
-            (true, Some(number), _) => Some(Shown::Release(data.pinned.unwrap_or(number))),
-            (true, None, Some((key, _))) => Some(Shown::Pages(key)),
-            (true, None, None) if data.is_standing_in => Some(Shown::StandIn),
-            (true, None, None) => Some(Shown::Waiting),
+            (true, Some(number), _) => Some(ServedPage::Release(data.pinned.unwrap_or(number))),
+            (true, None, Some((key, _))) => Some(ServedPage::Pages(key)),
+            (true, None, None) if data.is_standing_in => Some(ServedPage::StandIn),
+            (true, None, None) => Some(ServedPage::Waiting),
         }
     }
 
     /// Publishes a snapshot of the tenants that have changed, and checks that no other has.
-    fn publish(&mut self, changes: &Changes) {
+    fn publish(&mut self, changes: &ChangeSet) {
         for tenant in (0..TENANTS.len()).map(id) {
             let shown = self.shown(&tenant);
             let before = self.snapshot.get(&tenant).copied();
@@ -399,8 +403,8 @@ impl Server {
                 format!("{tenant} is not among the changes: {before:?}, then {shown:?}")
             });
             let is_there = self.world.tenant(tenant.as_str()).is_some();
-            let had_pages = before.is_some_and(|before| before != Shown::Waiting);
-            let has_pages = shown.is_some_and(|shown| shown != Shown::Waiting);
+            let had_pages = before.is_some_and(|before| before != ServedPage::Waiting);
+            let has_pages = shown.is_some_and(|shown| shown != ServedPage::Waiting);
             self.check(!is_there || !had_pages || has_pages, || {
                 format!("{tenant} showed {before:?}, and shows {shown:?}")
             });
@@ -410,8 +414,7 @@ impl Server {
             }
         }
         let snapshot = &self.snapshot;
-        let is_served =
-            |id: &TenantId| matches!(snapshot.get(id), Some(shown) if *shown != Shown::Waiting);
+        let is_served = |id: &TenantId| matches!(snapshot.get(id), Some(shown) if *shown != ServedPage::Waiting);
         let data = &self.data;
         let in_memory = |id: &TenantId| {
             data.get(id).is_some_and(|data| {
@@ -424,9 +427,9 @@ impl Server {
     }
 
     /// Lets a job end. `has_result`: not in vain.
-    fn finish(&mut self, job: Job, has_result: bool) {
+    fn finish(&mut self, job: SimulatedJob, has_result: bool) {
         match job {
-            Job::Survey(only) => {
+            SimulatedJob::Survey(only) => {
                 if has_result {
                     let tenants = self.disk.folders.keys().cloned().collect();
                     self.tell(Event::Listed { tenants, only });
@@ -435,18 +438,18 @@ impl Server {
                     is_applied: has_result,
                 });
             }
-            Job::Read { tenant, number } => {
+            SimulatedJob::Read { tenant, number } => {
                 let folder = self.disk.folders.get(&tenant).copied();
                 let data = self.data.get_mut(&tenant);
                 let reading = match (folder, data) {
-                    (None, _) | (_, None) => Reading::Gone,
+                    (None, _) | (_, None) => ReadingOutcome::Gone,
                     (Some(folder), Some(data)) if data.read == Some(folder) && has_result => {
-                        Reading::Unchanged
+                        ReadingOutcome::Unchanged
                     }
                     (Some(mut folder), Some(data)) => {
                         folder.is_valid &= has_result;
                         data.arrived = Some(folder);
-                        Reading::Changed {
+                        ReadingOutcome::Changed {
                             has_errors: !folder.is_valid || folder.is_locked,
                             is_unreadable: folder.is_locked || !has_result,
                         }
@@ -458,9 +461,9 @@ impl Server {
                     reading,
                 });
             }
-            Job::Report { tenant, number } => {
+            SimulatedJob::Report { tenant, number } => {
                 if let Some(data) = self.data.get_mut(&tenant) {
-                    data.arrived = Some(Folder {
+                    data.arrived = Some(SimulatedFolder {
                         version: 0,
                         is_valid: false,
                         is_locked: true,
@@ -469,13 +472,13 @@ impl Server {
                 self.tell(Event::Read {
                     tenant,
                     number,
-                    reading: Reading::Changed {
+                    reading: ReadingOutcome::Changed {
                         has_errors: true,
                         is_unreadable: true,
                     },
                 });
             }
-            Job::Build { tenant, key, .. } => {
+            SimulatedJob::Build { tenant, key, .. } => {
                 let is_requested = self.waiting.contains(&tenant);
                 if let Some(data) = self.data.get_mut(&tenant)
                     && !has_result
@@ -486,12 +489,12 @@ impl Server {
                     false => BuildResult::Failed,
                     true => BuildResult::Pages {
                         form: match is_requested {
-                            true => Form::Complete,
-                            false => Form::Unencoded,
+                            true => ServedForm::Complete,
+                            false => ServedForm::Unencoded,
                         },
                         is_persisted: false,
                         has_errors: false,
-                        bytes: PAGES,
+                        bytes: MAX_PAGE_BYTES,
                         is_requested,
                         is_urgent: is_requested,
                     },
@@ -502,15 +505,15 @@ impl Server {
                     result,
                 });
             }
-            Job::StandIn(tenant) => {
+            SimulatedJob::StandIn(tenant) => {
                 let is_found = has_result && self.disk.persisted.contains(&tenant);
                 self.tell(Event::StoodIn { tenant, is_found });
             }
-            Job::LoadPin(tenant) => self.tell(Event::PinLoaded {
+            SimulatedJob::LoadPin(tenant) => self.tell(Event::PinLoaded {
                 tenant,
                 is_found: has_result,
             }),
-            Job::WritePin { tenant, to } => {
+            SimulatedJob::WritePin { tenant, to } => {
                 let is_written = has_result && self.disk.is_writable;
                 if is_written {
                     match to {
@@ -523,7 +526,7 @@ impl Server {
         }
     }
 
-    fn take_job(&mut self, number: usize) -> Option<Job> {
+    fn take_job(&mut self, number: usize) -> Option<SimulatedJob> {
         let place = number.checked_rem(self.jobs.len())?;
         self.jobs.remove(place)
     }
@@ -536,9 +539,9 @@ impl Server {
         self.tell(Event::Turn(facts));
     }
 
-    pub(super) fn perform(&mut self, step: Step) {
+    pub(super) fn perform(&mut self, step: HistoryStep) {
         match step {
-            Step::Save { tenant, is_valid } => {
+            HistoryStep::Save { tenant, is_valid } => {
                 self.disk.version += 1;
                 let version = self.disk.version;
                 if let Some(folder) = self.disk.folders.get_mut(&id(tenant)) {
@@ -546,9 +549,9 @@ impl Server {
                     self.tell(Event::Changed(Scope::Tenant(TENANTS[tenant].to_owned())));
                 }
             }
-            Step::Remove(tenant) => {
+            HistoryStep::Remove(tenant) => {
                 self.disk.version += 1;
-                let folder = Folder {
+                let folder = SimulatedFolder {
                     version: self.disk.version,
                     is_valid: true,
                     is_locked: false,
@@ -558,65 +561,70 @@ impl Server {
                 }
                 self.tell(Event::Changed(Scope::Tenant(TENANTS[tenant].to_owned())));
             }
-            Step::Lock(tenant) => {
+            HistoryStep::Lock(tenant) => {
                 if let Some(folder) = self.disk.folders.get_mut(&id(tenant)) {
                     folder.is_locked = !folder.is_locked;
                     self.tell(Event::Changed(Scope::Tenant(TENANTS[tenant].to_owned())));
                 }
             }
-            Step::Theme(is_there) => {
+            HistoryStep::Theme(is_there) => {
                 self.disk.theme += 1;
                 self.disk.has_theme = is_there;
                 self.tell(Event::Changed(Scope::Themes));
             }
-            Step::Deployment => {
+            HistoryStep::Deployment => {
                 self.disk.deployment += 1;
                 self.tell(Event::Changed(Scope::List));
             }
-            Step::Finish(number) => {
+            HistoryStep::Finish(number) => {
                 if let Some(job) = self.take_job(number) {
                     self.finish(job, true);
                 }
             }
-            Step::Fail(number) => {
+            HistoryStep::Fail(number) => {
                 if let Some(job) = self.take_job(number) {
                     self.finish(job, false);
                 }
             }
-            Step::Repeat(number) => {
+            HistoryStep::Repeat(number) => {
                 if let Some(job) = self.take_job(number) {
                     self.finish(job.clone(), true);
-                    if !matches!(job, Job::Survey(_) | Job::StandIn(_)) {
+                    if !matches!(job, SimulatedJob::Survey(_) | SimulatedJob::StandIn(_)) {
                         self.finish(job, true);
                     }
                 }
             }
-            Step::Stall(number) => match self.take_job(number) {
-                Some(Job::Read { tenant, number }) => self.tell(Event::Read {
+            HistoryStep::Stall(number) => match self.take_job(number) {
+                Some(SimulatedJob::Read { tenant, number }) => self.tell(Event::Read {
                     tenant,
                     number,
-                    reading: Reading::Unresponsive,
+                    reading: ReadingOutcome::Unresponsive,
                 }),
                 Some(job) => self.jobs.push_back(job),
                 None => {}
             },
-            Step::Panic(lost) => {
+            HistoryStep::Panic(lost) => {
                 self.take_job(lost);
                 self.jobs.retain(|job| {
-                    !matches!(job, Job::Survey(_) | Job::LoadPin(_) | Job::WritePin { .. })
+                    !matches!(
+                        job,
+                        SimulatedJob::Survey(_)
+                            | SimulatedJob::LoadPin(_)
+                            | SimulatedJob::WritePin { .. }
+                    )
                 });
                 for data in self.data.values_mut() {
                     data.ordered = None;
                 }
                 self.tell(Event::Recovered);
             }
-            Step::Wait(milliseconds) => self.pass(milliseconds),
-            Step::Request(tenant) => self.request(&id(tenant)),
-            Step::Measure(tenants) => self.measure(tenants * PAGES),
-            Step::RollBack { tenant, release } => self.command(tenant, Some(release)),
-            Step::Resume(tenant) => self.command(tenant, None),
-            Step::Disk(is_writable) => self.disk.is_writable = is_writable,
-            Step::Restart => self.restart(),
+            HistoryStep::Wait(milliseconds) => self.pass(milliseconds),
+            HistoryStep::Request(tenant) => self.request(&id(tenant)),
+            HistoryStep::Measure(tenants) => self.measure(tenants * MAX_PAGE_BYTES),
+            HistoryStep::RollBack { tenant, release } => self.command(tenant, Some(release)),
+            HistoryStep::Resume(tenant) => self.command(tenant, None),
+            HistoryStep::Disk(is_writable) => self.disk.is_writable = is_writable,
+            HistoryStep::Restart => self.restart(),
         }
     }
 
@@ -631,7 +639,7 @@ impl Server {
         }
         self.waiting.insert(tenant.clone());
         if let Some(key) = data.parked.take() {
-            self.jobs.push_front(Job::Build {
+            self.jobs.push_front(SimulatedJob::Build {
                 tenant: tenant.clone(),
                 key,
                 is_background: false,
@@ -641,16 +649,16 @@ impl Server {
 
     fn measure(&mut self, limit: usize) {
         self.limit = limit;
-        let in_memory = |(tenant, data): (&TenantId, &Data)| {
+        let in_memory = |(tenant, data): (&TenantId, &SimulatedData)| {
             let (_, in_memory) = data.served?;
-            in_memory.then(|| Measured {
+            in_memory.then(|| MeasuredPages {
                 tenant: tenant.clone(),
-                bytes: PAGES,
+                bytes: MAX_PAGE_BYTES,
                 is_requested: false,
                 last_request: self.now.instant,
             })
         };
-        let pages: Vec<Measured> = self.data.iter().filter_map(in_memory).collect();
+        let pages: Vec<MeasuredPages> = self.data.iter().filter_map(in_memory).collect();
         self.tell(Event::Measured {
             limit,
             pages: pages.clone(),
@@ -659,16 +667,16 @@ impl Server {
         if !self.disk.is_writable {
             return;
         }
-        let still_here = |measured: &&Measured| {
+        let still_here = |measured: &&MeasuredPages| {
             let data = self.data.get(&measured.tenant);
             data.is_some_and(|data| data.served.is_some_and(|(_, in_memory)| in_memory))
         };
-        let needless = |measured: &&Measured| {
+        let needless = |measured: &&MeasuredPages| {
             let states = self.world.tenant(measured.tenant.as_str());
             !self.waiting.contains(&measured.tenant) && states.is_some_and(States::can_be_evicted)
         };
-        let left: Vec<&Measured> = pages.iter().filter(still_here).collect();
-        let is_kept_in_vain = left.len() * PAGES > limit && left.iter().any(needless);
+        let left: Vec<&MeasuredPages> = pages.iter().filter(still_here).collect();
+        let is_kept_in_vain = left.len() * MAX_PAGE_BYTES > limit && left.iter().any(needless);
         self.check(!is_kept_in_vain || self.world.has_unpersisted(), || {
             format!("{left:?} stay beyond the limit of {limit}")
         });
@@ -728,11 +736,11 @@ impl Server {
             let unreadable = states.map(|states| states.pin);
             match (pin, newest) {
                 (Some(number), _) if shown.is_some() => self.check(
-                    shown == Some(Shown::Release(number))
+                    shown == Some(ServedPage::Release(number))
                         || unreadable == Some(Pin::Unreadable(number)),
                     || format!("{tenant} is pinned to {number}, and shows {shown:?}"),
                 ),
-                (None, Some(key)) => self.check(shown == Some(Shown::Pages(key)), || {
+                (None, Some(key)) => self.check(shown == Some(ServedPage::Pages(key)), || {
                     format!("{tenant} has {key:?}, and shows {shown:?}")
                 }),
                 _ => {}

@@ -10,22 +10,22 @@ use release::snapshot::{Resource, Snapshot};
 use release::store::Store;
 use render::Templates;
 
-use crate::model::event::Changes;
-use crate::model::tenant::Tenant as States;
+use crate::model::event::ChangeSet;
+use crate::model::tenant::TenantState as States;
 use crate::model::world::World;
 use crate::runner::catalog::Catalog;
 use crate::runner::settings::Settings;
 use crate::snapshot::dev;
-use crate::snapshot::hosts::{Hosts, Part};
+use crate::snapshot::hosts::{HostedTenant, Hosts};
 use crate::snapshot::replaced::{self, ReplacedFiles, Retention};
-use crate::snapshot::shared::Shared;
+use crate::snapshot::shared::SharedFiles;
 
 /// Assembles snapshots, and holds what the next one shares with the last.
 ///
 /// A snapshot costs what has changed since the last one: tenants that have not changed are not looked at.
 #[derive(Debug, Default)]
 pub(crate) struct Publisher {
-    pub(crate) shared: Shared,
+    pub(crate) shared: SharedFiles,
     pub(crate) hosts: Hosts,
     /// The theme that the pages of each known tenant are rendered with.
     themes: BTreeMap<TenantId, Option<Arc<Templates>>>,
@@ -38,7 +38,7 @@ pub(crate) struct Publisher {
     /// Whether the last snapshot was not completed: no addresses were assigned yet, or the program failed.
     is_behind: bool,
     /// The changes that the last snapshot contains.
-    pub(crate) changes: Changes,
+    pub(crate) changes: ChangeSet,
     /// The time that the last snapshot took to be assembled.
     pub(crate) took: Duration,
 }
@@ -70,7 +70,7 @@ impl Publisher {
     /// Returns a snapshot of everything that is built, and the tenants of which replaced files came or went. `changes`: since the last snapshot.
     pub(crate) fn publish(
         &mut self,
-        changes: Changes,
+        changes: ChangeSet,
         catalog: &mut Catalog,
         world: &World,
         settings: &Settings,
@@ -92,7 +92,7 @@ impl Publisher {
         tenants.extend(replaced.iter().cloned());
         let snapshot = self.assemble(&tenants, everything, catalog, world, settings);
         self.is_behind = catalog.deployment.is_none();
-        self.changes = Changes {
+        self.changes = ChangeSet {
             everything,
             ..changes
         };
@@ -234,11 +234,11 @@ impl Publisher {
 }
 
 /// Returns what a tenant gives to its hosts, if it is served.
-fn part(id: &TenantId, catalog: &Catalog, world: &World) -> Option<Part> {
+fn part(id: &TenantId, catalog: &Catalog, world: &World) -> Option<HostedTenant> {
     let tenant = catalog.tenants.get(id)?;
     let is_published = world.tenant(id.as_str()).is_some_and(States::is_published);
     let compiled = tenant.compiled().filter(|_| is_published)?;
-    Some(Part {
+    Some(HostedTenant {
         compiled: Arc::clone(compiled),
         replaced: Arc::clone(tenant.replaced.table()),
     })

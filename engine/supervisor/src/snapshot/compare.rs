@@ -24,13 +24,13 @@ use server::admin::control::{Change, PageChange};
 /// Lines of a page's difference; the rest is counted.
 const MAX_LINES: usize = 200;
 /// Characters of a line; the rest is cut off.
-const LONGEST_LINE: usize = 400;
+const MAX_LINE_BYTES: usize = 400;
 /// Bytes of differences of all pages together; after that, pages are only named.
-const MAX_TEXT: usize = 2 * 1024 * 1024;
+const MAX_DIFF_BYTES: usize = 2 * 1024 * 1024;
 /// Bytes of a text that is compared line by line; of larger ones, the sizes are said.
-const LARGEST_TEXT: usize = 512 * 1024;
+const MAX_COMPARED_BYTES: usize = 512 * 1024;
 /// Unchanged lines that are shown before a change and after it.
-const CONTEXT: usize = 1;
+const CONTEXT_LINES: usize = 1;
 
 /// What changed from one release to a later one, sorted by path. Error pages are named only where both have them.
 #[must_use]
@@ -41,7 +41,7 @@ pub fn compare(from: &Release, to: &Release) -> Vec<PageChange> {
         .flatten()
         .flat_map(|placed| placed.pages.resources.paths())
         .collect();
-    let mut changes = Changes::default();
+    let mut changes = PageChanges::default();
     for path in paths {
         let resource = |placed: Option<&'_ PlacedPages>| {
             placed.and_then(|placed| placed.pages.resources.get(path).cloned())
@@ -87,24 +87,24 @@ fn common_place<'p>(
 
 /// The changes so far.
 #[derive(Debug, Default)]
-struct Changes {
+struct PageChanges {
     list: Vec<PageChange>,
     /// Bytes of their texts.
     text: usize,
 }
 
-impl Changes {
+impl PageChanges {
     fn add(&mut self, path: String, change: Change, text: String) {
         self.text += text.len();
         self.list.push(PageChange { path, change, text });
     }
 
     fn compare(&mut self, path: String, old: &Resource, new: &Resource) {
-        let (old, new) = (Content::of(old), Content::of(new));
+        let (old, new) = (ComparedResource::of(old), ComparedResource::of(new));
         if old.is_same(&new) {
             return;
         }
-        let text = if self.text < MAX_TEXT {
+        let text = if self.text < MAX_DIFF_BYTES {
             difference(&old, &new)
         } else {
             "(not shown: there are too many changes)\n".to_owned()
@@ -115,7 +115,7 @@ impl Changes {
 
 /// What one path answers, as far as it is compared.
 #[derive(Debug)]
-enum Content<'r> {
+enum ComparedResource<'r> {
     Redirect(&'r [u8]),
     Body {
         status: u16,
@@ -124,7 +124,7 @@ enum Content<'r> {
     },
 }
 
-impl<'r> Content<'r> {
+impl<'r> ComparedResource<'r> {
     fn of(resource: &'r Resource) -> Self {
         match resource {
             Resource::Redirect(location) => Self::Redirect(location.as_bytes()),
@@ -181,7 +181,7 @@ impl<'r> Content<'r> {
             return None;
         };
         let bytes = bytes.in_memory()?;
-        if bytes.len() > LARGEST_TEXT || !is_text(media_type) {
+        if bytes.len() > MAX_COMPARED_BYTES || !is_text(media_type) {
             return None;
         }
         let text = std::str::from_utf8(bytes).ok()?;
@@ -219,7 +219,7 @@ fn is_text(media_type: &str) -> bool {
 }
 
 /// The difference of two contents that are not the same: lines with one line around each, or both in a few words.
-fn difference(old: &Content<'_>, new: &Content<'_>) -> String {
+fn difference(old: &ComparedResource<'_>, new: &ComparedResource<'_>) -> String {
     if let (Some(old), Some(new)) = (old.lines(), new.lines()) {
         // Only white space has changed where there is no line.
         let lines = changed_lines(&old, &new);
@@ -236,20 +236,20 @@ fn changed_lines(old: &[&str], new: &[&str]) -> String {
     input.update_after(new.iter().copied());
     let mut diff = Diff::compute(Algorithm::Histogram, &input);
     diff.postprocess_no_heuristic(&input);
-    let mut shown = Shown::default();
+    let mut shown = DiffText::default();
     // The first of the old lines that was not shown or passed over.
     let mut next = 0;
     for hunk in diff.hunks() {
         let range = |range: Range<u32>| range.start as usize..range.end as usize;
         let (removed, added) = (range(hunk.before), range(hunk.after));
-        let context = removed.start.saturating_sub(CONTEXT).max(next);
+        let context = removed.start.saturating_sub(CONTEXT_LINES).max(next);
         if next > 0 && next < context {
             shown.gap();
         }
         shown.lines(' ', &old[context..removed.start]);
         shown.lines('-', &old[removed.clone()]);
         shown.lines('+', &new[added]);
-        next = old.len().min(removed.end + CONTEXT);
+        next = old.len().min(removed.end + CONTEXT_LINES);
         shown.lines(' ', &old[removed.end..next]);
     }
     shown.text()
@@ -257,12 +257,12 @@ fn changed_lines(old: &[&str], new: &[&str]) -> String {
 
 /// The lines of a difference, as far as people read.
 #[derive(Default)]
-struct Shown {
+struct DiffText {
     text: String,
     count: usize,
 }
 
-impl Shown {
+impl DiffText {
     fn lines(&mut self, sign: char, lines: &[&str]) {
         for line in lines {
             self.count += 1;
@@ -291,7 +291,7 @@ impl Shown {
 
 /// Adds a line, or so much of it as people read.
 fn push_line(text: &mut String, line: &str) {
-    match line.char_indices().nth(LONGEST_LINE) {
+    match line.char_indices().nth(MAX_LINE_BYTES) {
         None => text.push_str(line),
         Some((end, _)) => {
             text.push_str(&line[..end]);

@@ -14,14 +14,14 @@ use render::dev;
 
 /// What an open page is told after each change. What it makes of it is the script's business (`ui/runtime/dev`).
 #[derive(Debug, Serialize)]
-struct State<'a> {
-    everyone: Vec<Problem<'a>>,
+struct DevState<'a> {
+    everyone: Vec<DevProblem<'a>>,
     tenants: BTreeMap<&'a str, Vec<Diagnostic>>,
 }
 
 /// Why nothing at all was taken.
 #[derive(Debug, Serialize)]
-struct Problem<'a> {
+struct DevProblem<'a> {
     file: String,
     message: &'a str,
 }
@@ -29,9 +29,9 @@ struct Problem<'a> {
 /// Returns all errors as JSON. `problem`: why the folders cannot be read.
 pub(crate) fn diagnostics(catalog: &Catalog, settings: &Settings, problem: Option<&str>) -> String {
     let folder = settings.places.tenants.display().to_string();
-    let state = State {
+    let state = DevState {
         everyone: problem
-            .map(|message| Problem {
+            .map(|message| DevProblem {
                 file: folder,
                 message,
             })

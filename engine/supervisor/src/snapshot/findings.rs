@@ -9,7 +9,7 @@ use crate::snapshot::cross_tenant::cross_tenant;
 use content::report::{Diagnostic, Report};
 
 /// Up to so many tenants, what can only be said of all together is said, too.
-const TOGETHER: usize = 500;
+const BATCH_SIZE: usize = 500;
 
 /// What there is to say of some tenants.
 #[derive(Debug, Clone, Default)]
@@ -17,14 +17,14 @@ pub struct Findings {
     /// What is in no tenant's folder: themes, `deployment.yaml`, the folder of tenants itself.
     pub elsewhere: Vec<Diagnostic>,
     /// Of each of them.
-    pub tenants: BTreeMap<String, Found>,
+    pub tenants: BTreeMap<String, TenantFindings>,
     /// Whether links between tenants are among it; of very many `rowhouse check` alone says that.
     pub with_neighbours: bool,
 }
 
 /// What there is to say of one tenant.
 #[derive(Debug, Clone, Default)]
-pub struct Found {
+pub struct TenantFindings {
     /// Errors first, then by file and line.
     pub diagnostics: Vec<Diagnostic>,
     /// The address that search engines are told, without scheme.
@@ -34,7 +34,7 @@ pub struct Found {
 /// Returns the diagnostics of these tenants, and of files that belong to none.
 pub(crate) fn findings(registry: &Registry, ids: &[String]) -> Findings {
     let catalog = &registry.catalog;
-    let with_neighbours = catalog.tenants.len() <= TOGETHER;
+    let with_neighbours = catalog.tenants.len() <= BATCH_SIZE;
     let root = &registry.settings.places.tenants;
     let mut tenants: BTreeMap<String, Report> = BTreeMap::new();
     let mut elsewhere = Report::default();
@@ -71,7 +71,7 @@ pub(crate) fn findings(registry: &Registry, ids: &[String]) -> Findings {
             .get(id.as_str())
             .and_then(|tenant| canonical(tenant));
         let diagnostics = worst_first(report);
-        let found = Found {
+        let found = TenantFindings {
             diagnostics,
             canonical,
         };

@@ -22,7 +22,7 @@ use render::{PendingPictures, Picture, Undrawn};
 #[derive(Debug, Default)]
 pub(crate) struct Hosts {
     /// The tenants that are served.
-    parts: BTreeMap<Arc<str>, Part>,
+    parts: BTreeMap<Arc<str>, HostedTenant>,
     /// The tenants with a mount at each address, whoever owns it.
     claims: BTreeMap<String, BTreeSet<Arc<str>>>,
     /// The pages that the sitemap of each host lists, by tenant.
@@ -40,13 +40,13 @@ pub(crate) struct Hosts {
 
 /// What a tenant gives to its hosts.
 #[derive(Debug, Clone)]
-pub(crate) struct Part {
+pub(crate) struct HostedTenant {
     pub(crate) compiled: Arc<Compiled>,
     /// Files that older pages may still ask for.
     pub(crate) replaced: Arc<ResourceTable>,
 }
 
-impl Part {
+impl HostedTenant {
     /// Returns whether it has the same addresses, and says the same for sitemaps.
     fn is_listed_as(&self, other: &Self) -> bool {
         self.compiled.listing == other.compiled.listing && self.addresses().eq(other.addresses())
@@ -74,7 +74,7 @@ impl Hosts {
     /// Returns the hosts: those that serve tenants, the domain, and the names that only lead to it.
     pub(crate) fn update(
         &mut self,
-        changes: BTreeMap<Arc<str>, Option<Part>>,
+        changes: BTreeMap<Arc<str>, Option<HostedTenant>>,
         everything: bool,
         deployment: &Arc<Deployment>,
         owners: &Owners,
@@ -100,7 +100,7 @@ impl Hosts {
         if is_new || everything {
             listed.insert(domain.to_owned());
             let parts = self.parts.values();
-            listed.extend(parts.flat_map(Part::hosts).cloned());
+            listed.extend(parts.flat_map(HostedTenant::hosts).cloned());
         }
         for tenant in &tenants {
             self.add_mounts(tenant, owners, &mut listed);
@@ -109,7 +109,7 @@ impl Hosts {
             self.add_files(tenant);
         }
         let touched = tenants.iter().filter_map(|tenant| self.parts.get(tenant));
-        let touched: BTreeSet<String> = touched.flat_map(Part::hosts).cloned().collect();
+        let touched: BTreeSet<String> = touched.flat_map(HostedTenant::hosts).cloned().collect();
         for host in listed.iter().chain(&touched) {
             self.remove_empty(host, domain);
         }
@@ -141,11 +141,11 @@ impl Hosts {
     }
 
     /// Returns the changed tenants, and those that have a mount at an address of theirs.
-    fn concerned(&self, changes: &BTreeMap<Arc<str>, Option<Part>>) -> BTreeSet<Arc<str>> {
+    fn concerned(&self, changes: &BTreeMap<Arc<str>, Option<HostedTenant>>) -> BTreeSet<Arc<str>> {
         let mut tenants: BTreeSet<Arc<str>> = changes.keys().cloned().collect();
         for (tenant, part) in changes {
             let parts = self.parts.get(tenant).into_iter().chain(part);
-            for address in parts.flat_map(Part::addresses) {
+            for address in parts.flat_map(HostedTenant::addresses) {
                 tenants.extend(self.claims.get(&address).into_iter().flatten().cloned());
             }
         }
@@ -177,7 +177,12 @@ impl Hosts {
     }
 
     /// Replaces what is known of a tenant. Adds the hosts to `listed` whose files may say something else now.
-    fn exchange(&mut self, tenant: Arc<str>, part: Option<Part>, listed: &mut BTreeSet<String>) {
+    fn exchange(
+        &mut self,
+        tenant: Arc<str>,
+        part: Option<HostedTenant>,
+        listed: &mut BTreeSet<String>,
+    ) {
         let before = match &part {
             Some(part) => self.parts.insert(Arc::clone(&tenant), part.clone()),
             None => self.parts.remove(&tenant),

@@ -16,19 +16,19 @@ use render::ASSETS;
 use render::Whose;
 
 /// How long a replaced file stays where nothing else is said: as long as a page that names it may be open, or lie in a cache.
-pub(crate) const A_DAY: SignedDuration = SignedDuration::from_hours(24);
+pub(crate) const RETENTION_TIME: SignedDuration = SignedDuration::from_hours(24);
 /// The most bytes of replaced files of one tenant, or of what all share, with their encodings. The oldest go first.
-pub const OF_ONE: u64 = 32 << 20;
+pub const MAX_BYTES_PER_TENANT: u64 = 32 << 20;
 /// The same for all tenants together.
-pub const OF_ALL: u64 = 96 << 20;
+pub const MAX_BYTES: u64 = 96 << 20;
 /// The most replaced files of one tenant, or of what all share: each takes a kilobyte of memory, however small it is.
-pub const MAX_FILES_OF_ONE: u64 = 2_000;
+pub const MAX_FILES_PER_TENANT: u64 = 2_000;
 /// The same for all tenants together.
-pub const MAX_FILES_OF_ALL: u64 = 20_000;
+pub const MAX_FILES: u64 = 20_000;
 /// The most bytes of files that are too large for memory, of one tenant.
-pub const LARGE_OF_ONE: u64 = 1 << 30;
+pub const MAX_LARGE_BYTES_PER_TENANT: u64 = 1 << 30;
 /// The same for all tenants together.
-pub const LARGE_OF_ALL: u64 = 4 << 30;
+pub const MAX_LARGE_BYTES: u64 = 4 << 30;
 
 /// How long replaced files stay, and how much room those on the disk have.
 #[derive(Debug, Clone, Copy)]
@@ -173,7 +173,7 @@ impl ReplacedFiles {
         replaced
     }
 
-    fn bytes(&self, size: Size) -> u64 {
+    fn bytes(&self, size: FileSize) -> u64 {
         self.files.values().map(|file| size(&file.resource)).sum()
     }
 
@@ -187,9 +187,13 @@ impl ReplacedFiles {
         self.files
             .retain(|_, file| now.duration_since(file.at).abs() < kept_for);
         self.settle(self.files.len() != length);
-        make_room(&mut [self], OF_ONE, in_memory);
-        make_room(&mut [self], LARGE_OF_ONE.min(large_bytes), on_disk);
-        make_room(&mut [self], MAX_FILES_OF_ONE, |_| 1);
+        make_room(&mut [self], MAX_BYTES_PER_TENANT, in_memory);
+        make_room(
+            &mut [self],
+            MAX_LARGE_BYTES_PER_TENANT.min(large_bytes),
+            on_disk,
+        );
+        make_room(&mut [self], MAX_FILES_PER_TENANT, |_| 1);
     }
 }
 
@@ -205,16 +209,20 @@ pub(crate) fn prune_all<'a>(
     for replaced in &mut some {
         replaced.prune(now, retention);
     }
-    make_room(&mut some, OF_ALL, in_memory);
-    make_room(&mut some, LARGE_OF_ALL.min(retention.large_bytes), on_disk);
-    make_room(&mut some, MAX_FILES_OF_ALL, |_| 1);
+    make_room(&mut some, MAX_BYTES, in_memory);
+    make_room(
+        &mut some,
+        MAX_LARGE_BYTES.min(retention.large_bytes),
+        on_disk,
+    );
+    make_room(&mut some, MAX_FILES, |_| 1);
 }
 
 /// How much of the room a file takes: its bytes that count, or one.
-type Size = fn(&Resource) -> u64;
+type FileSize = fn(&Resource) -> u64;
 
 /// Forgets the oldest files until the others fit the room.
-fn make_room(all: &mut [&mut ReplacedFiles], most: u64, size: Size) {
+fn make_room(all: &mut [&mut ReplacedFiles], most: u64, size: FileSize) {
     let mut bytes: u64 = all.iter().map(|replaced| replaced.bytes(size)).sum();
     if bytes <= most {
         return;
@@ -273,7 +281,7 @@ mod tests {
     use super::*;
 
     const FOR_A_DAY: Retention = Retention {
-        kept_for: A_DAY,
+        kept_for: RETENTION_TIME,
         large_bytes: u64::MAX,
     };
 
@@ -349,7 +357,10 @@ mod tests {
         );
         prune_all(many.iter_mut(), hour(10), FOR_A_DAY);
         let bytes: u64 = many.iter().map(|replaced| replaced.bytes(in_memory)).sum();
-        assert!(bytes <= OF_ALL && bytes > OF_ALL - LARGE as u64, "{bytes}");
+        assert!(
+            bytes <= MAX_BYTES && bytes > MAX_BYTES - LARGE as u64,
+            "{bytes}"
+        );
         assert!(
             many.iter()
                 .all(|replaced| paths(replaced).contains(&"/assets/4.bin"))
@@ -364,13 +375,14 @@ mod tests {
     fn number_of_replaced_files_is_limited() {
         let mut replaced = ReplacedFiles::default();
         for round in 0..3 {
-            let names = (0..2 * MAX_FILES_OF_ONE).map(|file| format!("/assets/{round}-{file}.txt"));
+            let names =
+                (0..2 * MAX_FILES_PER_TENANT).map(|file| format!("/assets/{round}-{file}.txt"));
             let names: Vec<String> = names.collect();
             let files: Vec<(&str, usize)> = names.iter().map(|name| (name.as_str(), 6)).collect();
             replaced.turn(Some(&table(&files)), &ResourceTable::new(), hour(round));
             replaced.prune(hour(round), FOR_A_DAY);
             let paths = paths(&replaced);
-            assert_eq!(paths.len() as u64, MAX_FILES_OF_ONE);
+            assert_eq!(paths.len() as u64, MAX_FILES_PER_TENANT);
             let newest = format!("/assets/{round}-");
             assert!(
                 paths.iter().all(|path| path.starts_with(&newest)),

@@ -15,7 +15,7 @@ use crate::state::persisted::PersistedCache;
 
 /// The shared files as their owner keeps them.
 #[derive(Debug, Default)]
-pub(crate) struct Shared {
+pub(crate) struct SharedFiles {
     /// Those of now, and the themes that they were made from.
     pub(crate) files: Arc<ResourceTable>,
     themes: Vec<Arc<Templates>>,
@@ -31,7 +31,7 @@ pub(crate) struct Shared {
     pub(crate) failed: Option<Diagnostic>,
 }
 
-impl Shared {
+impl SharedFiles {
     /// The files as they are served.
     pub(crate) const fn served(&self) -> &Arc<ResourceTable> {
         &self.served

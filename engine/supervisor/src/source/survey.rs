@@ -52,7 +52,7 @@ pub(crate) struct RestoreRequest {
 
 /// A tenant whose persisted content is served in place of its folder.
 #[derive(Debug)]
-pub(crate) struct Restored {
+pub(crate) struct RestoredTenant {
     pub(crate) site: Site,
     pub(crate) cache: PersistedCache,
     pub(crate) replaced: ReplacedFiles,
@@ -68,7 +68,7 @@ pub(crate) struct Survey {
     /// The themes, where they were to be read from a folder.
     pub(crate) themes: Option<Result<Themes, SourceError>>,
     /// The persisted tenants, where the folder of tenants cannot be listed at startup.
-    pub(crate) restored: BTreeMap<TenantId, Restored>,
+    pub(crate) restored: BTreeMap<TenantId, RestoredTenant>,
 }
 
 impl SurveyRequest {
@@ -110,7 +110,7 @@ impl ThemesRequest {
 }
 
 impl RestoreRequest {
-    fn run(&self, folder: &Path) -> BTreeMap<TenantId, Restored> {
+    fn run(&self, folder: &Path) -> BTreeMap<TenantId, RestoredTenant> {
         let restored = self.tenants.iter().filter_map(|name| {
             let id = TenantId::new(name).ok()?;
             let label = folder.join(name).display().to_string();
@@ -118,7 +118,7 @@ impl RestoreRequest {
             let site = guard("kept", name, &label, find).ok().flatten()?;
             let replaced = kept_replaced(&self.store, &id, false, self.secure);
             let cache = PersistedCache::of_tenant(&self.store, &id);
-            let restored = Restored {
+            let restored = RestoredTenant {
                 site,
                 cache,
                 replaced,

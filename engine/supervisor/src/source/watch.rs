@@ -22,20 +22,20 @@ use notify::{Config, ErrorKind, Event, EventKind, RecommendedWatcher, RecursiveM
 use rayon::prelude::*;
 use tracing::warn;
 
-use self::folders::{Folders, Place};
+use self::folders::{WatchedFolders, WatchedPath};
 pub(crate) use self::notice::Mailbox;
-use self::notice::Pending;
+use self::notice::PendingNotices;
 pub use self::notice::{Notice, NoticeSender, WatchDropped};
-pub use self::poll::POLL;
-use self::probe::Probe;
+pub use self::poll::POLL_INTERVAL;
+use self::probe::PathProbe;
 use content::source::{self, Identity};
 
 /// How changes are noticed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Method {
+pub enum DetectionMethod {
     /// By the system's notifications; by polling where these cannot be had.
     Notifications,
-    /// By looking at every file once in [`POLL`]: for network file systems.
+    /// By looking at every file once in [`POLL_INTERVAL`]: for network file systems.
     Polling,
     /// Not at all: only a signal reloads.
     Off,
@@ -50,11 +50,11 @@ const RESPONSE_TIME: Duration = Duration::from_millis(250);
 /// The same where all folders are listed.
 const STARTUP_RESPONSE_TIME: Duration = Duration::from_secs(5);
 /// How often a folder that grows is looked at again before it is left to the next notification.
-const ROUNDS: usize = 16;
+const MAX_ROUNDS: usize = 16;
 
 /// What was noticed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Changes {
+pub struct FolderChanges {
     /// Paths below the watched folders.
     pub paths: BTreeSet<PathBuf>,
     /// Anything may have changed: notifications were lost, or somebody asked.
@@ -65,12 +65,12 @@ pub struct Changes {
 #[derive(Debug)]
 pub struct Watch {
     /// How it is to watch, and from when on nobody has: until it has begun.
-    since: Option<(Method, SystemTime)>,
+    since: Option<(DetectionMethod, SystemTime)>,
     watcher: Option<RecommendedWatcher>,
     roots: Vec<PathBuf>,
     /// Which folders, and which versions of files, the roots were when they were last looked at.
     identities: Vec<Option<RootIdentity>>,
-    folders: Folders,
+    folders: WatchedFolders,
     /// Directories of tenants or themes that cannot be watched, and are polled.
     polled: Arc<Mutex<BTreeSet<PathBuf>>>,
     /// The directories of tenants or themes that are polled since the system's limit of watches was reached.
@@ -80,13 +80,13 @@ pub struct Watch {
     mailbox: Mailbox,
     /// When the roots were last looked at.
     looked: Instant,
-    probe: Probe,
+    probe: PathProbe,
 }
 
 impl Watch {
     /// A watch over folders with everything below them, and single files. What changes from now on is told once it has [begun](Self::begin).
     #[must_use]
-    pub fn new(method: Method, roots: Vec<PathBuf>) -> Self {
+    pub fn new(method: DetectionMethod, roots: Vec<PathBuf>) -> Self {
         // Notifications tell absolute paths.
         let absolute = |root: PathBuf| std::path::absolute(&root).unwrap_or(root);
         let roots: Vec<PathBuf> = roots.into_iter().map(absolute).collect();
@@ -95,13 +95,13 @@ impl Watch {
             watcher: None,
             identities: identities(&roots),
             roots,
-            folders: Folders::default(),
+            folders: WatchedFolders::default(),
             polled: Arc::default(),
             beyond_limit: BTreeSet::new(),
             fell_back: false,
             mailbox: Mailbox::default(),
             looked: Instant::now(),
-            probe: Probe::default(),
+            probe: PathProbe::default(),
         }
     }
 
@@ -111,14 +111,14 @@ impl Watch {
             return;
         };
         match method {
-            Method::Off => {}
-            Method::Polling => self.poll_all(),
-            Method::Notifications => {
+            DetectionMethod::Off => {}
+            DetectionMethod::Polling => self.poll_all(),
+            DetectionMethod::Notifications => {
                 self.listen();
                 self.poll_some();
             }
         }
-        if method != Method::Off {
+        if method != DetectionMethod::Off {
             self.catch_up(since);
         }
         self.since = None;
@@ -171,7 +171,7 @@ impl Watch {
         warn!(%reason, "no notifications from the system: polling instead, which takes up to a second longer");
         self.watcher = None;
         self.fell_back = true;
-        self.folders = Folders::default();
+        self.folders = WatchedFolders::default();
         self.beyond_limit.clear();
         self.lock_polled().clear();
         self.poll_all();
@@ -184,7 +184,7 @@ impl Watch {
     }
 
     /// Waits for changes, for `timeout` at most. Returns those of a few milliseconds, settled or not; `None` where there are none, or other work is [ready](Notice::Ready).
-    pub fn next(&mut self, timeout: Duration) -> Option<Changes> {
+    pub fn next(&mut self, timeout: Duration) -> Option<FolderChanges> {
         self.mailbox.wait(timeout);
         if self.mailbox.has_changes() {
             // One copy changes many files. Other work does not wait.
@@ -197,7 +197,7 @@ impl Watch {
                 // What is pending is a part of everything.
                 let pending = self.mailbox.take();
                 self.changes(pending);
-                return Some(Changes::all());
+                return Some(FolderChanges::all());
             }
         }
         let has_changes = self.mailbox.has_changes();
@@ -208,15 +208,15 @@ impl Watch {
     }
 
     /// Watches the folders of what has changed, as they are now. To be called before these are read, so that later changes are noticed.
-    pub fn refresh(&mut self, changes: &Changes) {
+    pub fn refresh(&mut self, changes: &FolderChanges) {
         self.watch_changed(changes);
     }
 
     /// Returns what changed, by the paths of tenants and themes.
-    fn changes(&mut self, pending: Pending) -> Changes {
-        let mut changes = Changes {
+    fn changes(&mut self, pending: PendingNotices) -> FolderChanges {
+        let mut changes = FolderChanges {
             everything: pending.everything,
-            ..Changes::default()
+            ..FolderChanges::default()
         };
         for path in pending.paths {
             changes.paths.extend(self.folders.shown(path));
@@ -230,7 +230,7 @@ impl Watch {
     }
 
     fn listen(&mut self) {
-        self.folders = Folders::default();
+        self.folders = WatchedFolders::default();
         // Each folder is watched by itself: the library would end at the first that cannot be, and knows no limits.
         let config = Config::default().with_follow_symlinks(false);
         let listened = RecommendedWatcher::new(self.handler(), config).and_then(|mut watcher| {
@@ -243,11 +243,11 @@ impl Watch {
             Ok(watcher) => self.watcher = Some(watcher),
             Err(error) => self.fall_back(&error),
         }
-        self.watch_changed(&Changes::all());
+        self.watch_changed(&FolderChanges::all());
     }
 
     /// Watches the folders of everything that changed, as they are now.
-    fn watch_changed(&mut self, changes: &Changes) {
+    fn watch_changed(&mut self, changes: &FolderChanges) {
         let directories = self.directories(changes);
         let was_within_limit = self.beyond_limit.is_empty();
         for directory in &directories {
@@ -263,7 +263,7 @@ impl Watch {
     }
 
     fn watch_directories(&mut self, mut directories: Vec<PathBuf>, everything: bool) {
-        for round in 0..ROUNDS {
+        for round in 0..MAX_ROUNDS {
             if self.watcher.is_none() || directories.is_empty() {
                 return;
             }
@@ -316,7 +316,7 @@ impl Watch {
     }
 
     /// The directories of tenants and themes in which something changed.
-    fn directories(&self, changes: &Changes) -> Vec<PathBuf> {
+    fn directories(&self, changes: &FolderChanges) -> Vec<PathBuf> {
         let mut directories = BTreeSet::new();
         for root in &self.roots {
             let names = match changes.everything {
@@ -338,7 +338,7 @@ impl Watch {
     }
 
     /// Takes that a folder cannot be watched: only its own tenant or theme is polled.
-    fn unwatchable(&mut self, place: &Place, error: &notify::Error) {
+    fn unwatchable(&mut self, place: &WatchedPath, error: &notify::Error) {
         // It has gone since it was found, which is told by the folder above it.
         if matches!(error.kind, ErrorKind::PathNotFound) {
             return;
@@ -363,7 +363,7 @@ impl Watch {
     }
 
     fn poll_all(&self) {
-        let (roots, probe) = (self.roots.clone(), Probe::default());
+        let (roots, probe) = (self.roots.clone(), PathProbe::default());
         let before = poll::below(&roots, &probe);
         // The thread ends with this watch.
         drop(poll::poll(self.sender(), poll::known(before), move || {
@@ -374,7 +374,7 @@ impl Watch {
     /// Polls what cannot be watched.
     fn poll_some(&self) {
         let polled = Arc::clone(&self.polled);
-        let probe = Probe::default();
+        let probe = PathProbe::default();
         let look = move || {
             let polled = polled.lock().unwrap_or_else(PoisonError::into_inner);
             let directories = polled.clone();
@@ -402,7 +402,7 @@ impl Watch {
     }
 }
 
-impl Changes {
+impl FolderChanges {
     fn all() -> Self {
         Self {
             everything: true,
@@ -413,7 +413,7 @@ impl Changes {
     /// The names directly below `root` that changed; `None` when the root itself did.
     #[must_use]
     pub fn below(&self, root: &Path) -> Option<BTreeSet<String>> {
-        let root = Root::new(root);
+        let root = WatchedRoot::new(root);
         let within = self.paths.iter().filter_map(|path| root.inner(path));
         within
             .map(|inner| {
@@ -426,20 +426,20 @@ impl Changes {
     /// Whether anything below none of `roots` changed: a place that a link leads to.
     #[must_use]
     pub fn elsewhere(&self, roots: &[&Path]) -> bool {
-        let roots: Vec<Root<'_>> = roots.iter().map(|root| Root::new(root)).collect();
+        let roots: Vec<WatchedRoot<'_>> = roots.iter().map(|root| WatchedRoot::new(root)).collect();
         let is_within = |path: &PathBuf| roots.iter().any(|root| root.inner(path).is_some());
         !self.paths.iter().all(is_within)
     }
 }
 
 /// A watched folder by the name it was given and by its own: notifications may use either.
-struct Root<'a> {
+struct WatchedRoot<'a> {
     given: &'a Path,
     resolved: Option<PathBuf>,
     absolute: Option<PathBuf>,
 }
 
-impl<'a> Root<'a> {
+impl<'a> WatchedRoot<'a> {
     fn new(given: &'a Path) -> Self {
         Self {
             given,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use content::name::TenantId;
 use content::report::{Code, Severity};
 
-use crate::model::tenant::Tenant as States;
+use crate::model::tenant::TenantState as States;
 use crate::runner::registry::Registry;
 use crate::runner::tenant::TenantData;
 use crate::state::persisted::Persisted;

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `good.tenant.<id>` | a tenant's folder when it was last without an error |
 //! | `good.theme.<name>` | a theme's folder when every page could last be rendered with it |
-//! | `read.tenant.<id>` | what was read of a tenant's folder ([`Reading`]), marked with what tells the folder without reading it |
+//! | `read.tenant.<id>` | what was read of a tenant's folder ([`PersistedReading`]), marked with what tells the folder without reading it |
 //! | `made.tenant.<id>` | a tenant's [`Cache`] |
 //! | `rendered.tenant.<id>` | what its newest release was made from, and what is known of it beside its pages |
 //! | `addresses` | who has which address, so that nobody takes one over a restart |
@@ -22,8 +22,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
-use crate::jobs::packed::{Content, folder_of, rows_of};
-use crate::jobs::unchanged::Reading;
+use crate::jobs::packed::{FolderContent, folder_of, rows_of};
+use crate::jobs::unchanged::PersistedReading;
 use crate::places::Places;
 use crate::snapshot::replaced::ReplacedFiles;
 use content::address::{Assignment, Owners};
@@ -36,18 +36,18 @@ use release::store::{Keep, Mark, Rows, Store, rows_in_memory};
 use render::Whose;
 use render::{Cache, Key};
 
-const GOOD_TENANT: &str = "good.tenant.";
-const GOOD_THEME: &str = "good.theme.";
+const VALID_TENANT: &str = "good.tenant.";
+const VALID_THEME: &str = "good.theme.";
 const READ_TENANT: &str = "read.tenant.";
-const MADE_TENANT: &str = "made.tenant.";
+const TENANT_CACHE: &str = "made.tenant.";
 const RENDERED_TENANT: &str = "rendered.tenant.";
-const MADE_THEMES: &str = "made.themes";
+const SHARED_CACHE: &str = "made.themes";
 const ADDRESSES: &str = "addresses";
-const GOOD_DEPLOYMENT: &str = "good.deployment";
-const OLD_TENANT: &str = "old.tenant.";
-const OLD_SHARED: &str = "old.shared";
+const VALID_DEPLOYMENT: &str = "good.deployment";
+const REPLACED_TENANT: &str = "old.tenant.";
+const REPLACED_SHARED: &str = "old.shared";
 /// The key of the one value of a table.
-const ONLY: &str = "";
+const ONLY_KEY: &str = "";
 
 /// The state of one deployment, as its owner uses it.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ pub struct Persisted {
 }
 
 /// The folder of a theme without errors.
-pub(crate) struct GoodFolder<'t> {
+pub(crate) struct ValidThemeFolder<'t> {
     pub(crate) name: &'t str,
     pub(crate) folder: &'t Folder,
     /// Of what the theme was made from.
@@ -94,7 +94,7 @@ impl PersistedCache {
 
     /// What was worked out for a tenant, read when it is needed.
     pub(crate) fn of_tenant(store: &Arc<Store>, id: &TenantId) -> Self {
-        Self::of(store, format!("{MADE_TENANT}{id}"))
+        Self::of(store, format!("{TENANT_CACHE}{id}"))
     }
 
     /// Forgets what is in memory. What is on disk is read again when it is needed.
@@ -140,7 +140,7 @@ impl Persisted {
     pub fn open(directory: &Path, places: &Places, keep: Keep) -> Self {
         let store = Store::of_deployment(directory, &Self::name(places), keep);
         Self {
-            tenants: store.tables(GOOD_TENANT).into_iter().collect(),
+            tenants: store.tables(VALID_TENANT).into_iter().collect(),
             themes: BTreeMap::new(),
             addresses: None,
             store: Arc::new(store),
@@ -170,7 +170,7 @@ impl Persisted {
 
     /// What was worked out for the files that all tenants share.
     pub(crate) fn shared_cache(&self) -> PersistedCache {
-        PersistedCache::of(&self.store, MADE_THEMES.to_owned())
+        PersistedCache::of(&self.store, SHARED_CACHE.to_owned())
     }
 
     /// Where it all lies.
@@ -180,7 +180,7 @@ impl Persisted {
 
     /// The shared files that pages of before may still ask for.
     pub(crate) fn shared_replaced(&self, secure: bool) -> ReplacedFiles {
-        let rows = self.store.table(OLD_SHARED).unwrap_or_default();
+        let rows = self.store.table(REPLACED_SHARED).unwrap_or_default();
         ReplacedFiles::of_rows(rows, Whose::Shared, secure)
     }
 
@@ -196,11 +196,11 @@ impl Persisted {
         self.tenants.retain(|name| {
             let is_present = present.contains_key(name.as_str());
             if !is_present {
-                store.remove_table(format!("{GOOD_TENANT}{name}"));
+                store.remove_table(format!("{VALID_TENANT}{name}"));
                 store.remove_table(format!("{READ_TENANT}{name}"));
-                store.remove_table(format!("{MADE_TENANT}{name}"));
+                store.remove_table(format!("{TENANT_CACHE}{name}"));
                 store.remove_table(format!("{RENDERED_TENANT}{name}"));
-                store.remove_table(format!("{OLD_TENANT}{name}"));
+                store.remove_table(format!("{REPLACED_TENANT}{name}"));
             }
             is_present
         });
@@ -219,7 +219,7 @@ impl Persisted {
 
     /// What `deployment.yaml` last said.
     pub(crate) fn deployment(&self) -> Option<String> {
-        let rows = in_memory(&self.store, GOOD_DEPLOYMENT)?;
+        let rows = in_memory(&self.store, VALID_DEPLOYMENT)?;
         let (_, text) = rows.into_iter().next()?;
         String::from_utf8(text.to_vec()).ok()
     }
@@ -249,11 +249,11 @@ impl Persisted {
         });
         match deployment.map(ToOwned::to_owned) {
             Some(text) => {
-                let rows = move || vec![(ONLY.into(), text.into())];
+                let rows = move || vec![(ONLY_KEY.into(), text.into())];
                 self.store
-                    .write_table(GOOD_DEPLOYMENT.to_owned(), None, rows);
+                    .write_table(VALID_DEPLOYMENT.to_owned(), None, rows);
             }
-            None => self.store.remove_table(GOOD_DEPLOYMENT.to_owned()),
+            None => self.store.remove_table(VALID_DEPLOYMENT.to_owned()),
         }
     }
 
@@ -263,20 +263,25 @@ impl Persisted {
         id: &TenantId,
         cache: &mut PersistedCache,
         has_grown: bool,
-        good: Option<(Content, Option<[u8; 32]>)>,
+        good: Option<(FolderContent, Option<[u8; 32]>)>,
     ) {
         if let Some((content, fingerprint)) = good
             && (!self.tenants.contains(id.as_str()) || !cache.is_good)
         {
             cache.is_good = true;
             self.tenants.insert(id.to_string());
-            self.keep_folder(format!("{GOOD_TENANT}{id}"), content, fingerprint);
+            self.keep_folder(format!("{VALID_TENANT}{id}"), content, fingerprint);
         }
-        cache.keep(&self.store, &format!("{MADE_TENANT}{id}"), has_grown);
+        cache.keep(&self.store, &format!("{TENANT_CACHE}{id}"), has_grown);
     }
 
     /// Keeps what was read of the folder of a tenant that has a good copy. Whether it has one.
-    pub(crate) fn keep_reading(&self, id: &TenantId, mark: Mark, reading: Reading) -> bool {
+    pub(crate) fn keep_reading(
+        &self,
+        id: &TenantId,
+        mark: Mark,
+        reading: PersistedReading,
+    ) -> bool {
         let is_known = self.tenants.contains(id.as_str());
         if is_known {
             write_reading(&self.store, id, mark, reading);
@@ -285,19 +290,19 @@ impl Persisted {
     }
 
     /// Keeps a theme's folder, with which every page could be rendered.
-    pub(crate) fn keep_theme(&mut self, theme: &GoodFolder<'_>) {
+    pub(crate) fn keep_theme(&mut self, theme: &ValidThemeFolder<'_>) {
         if !self.has_theme(theme) {
             let name = theme.name.to_owned();
-            let table = format!("{GOOD_THEME}{name}");
+            let table = format!("{VALID_THEME}{name}");
             self.themes.insert(name, theme.fingerprint);
             let fingerprint = theme.folder.fingerprint();
-            let content = Content::Open(theme.folder.clone());
+            let content = FolderContent::Open(theme.folder.clone());
             self.keep_folder(table, content, Some(fingerprint));
         }
     }
 
     /// Returns whether this process wrote the copy of a theme.
-    pub(crate) fn has_theme(&self, theme: &GoodFolder<'_>) -> bool {
+    pub(crate) fn has_theme(&self, theme: &ValidThemeFolder<'_>) -> bool {
         self.themes.get(theme.name) == Some(&theme.fingerprint)
     }
 
@@ -305,7 +310,7 @@ impl Persisted {
     pub(crate) fn keep_replaced(&self, id: &TenantId, replaced: &ReplacedFiles) {
         let rows = replaced.rows(&ResourceTable::default());
         self.store
-            .write_table(format!("{OLD_TENANT}{id}"), None, move || rows);
+            .write_table(format!("{REPLACED_TENANT}{id}"), None, move || rows);
     }
 
     /// Keeps what was worked out for the files that all share and, if they are new, those of now and of before.
@@ -315,16 +320,16 @@ impl Persisted {
         new: Option<(&ReplacedFiles, &ResourceTable)>,
     ) {
         let has_grown = cache.cache.has_grown();
-        cache.keep(&self.store, MADE_THEMES, has_grown);
+        cache.keep(&self.store, SHARED_CACHE, has_grown);
         if let Some((replaced, files)) = new {
             let rows = replaced.rows(files);
             self.store
-                .write_table(OLD_SHARED.to_owned(), None, move || rows);
+                .write_table(REPLACED_SHARED.to_owned(), None, move || rows);
         }
     }
 
     /// Keeps a folder, marked with its fingerprint where that is known.
-    fn keep_folder(&self, name: String, content: Content, fingerprint: Option<[u8; 32]>) {
+    fn keep_folder(&self, name: String, content: FolderContent, fingerprint: Option<[u8; 32]>) {
         self.store.write_table(name, fingerprint, move || {
             let folder = content.folder().unwrap_or_default();
             rows_of(&folder)
@@ -339,11 +344,11 @@ fn in_memory(store: &Store, name: &str) -> Option<Vec<(Bytes, Bytes)>> {
 
 /// Whether the good copy of a tenant is the folder with this fingerprint.
 pub(crate) fn is_kept(store: &Store, id: &TenantId, fingerprint: &[u8; 32]) -> bool {
-    store.mark(&format!("{GOOD_TENANT}{id}")).as_ref() == Some(fingerprint)
+    store.mark(&format!("{VALID_TENANT}{id}")).as_ref() == Some(fingerprint)
 }
 
 /// Writes what was read of a tenant's folder that has this mark.
-pub(crate) fn write_reading(store: &Store, id: &TenantId, mark: Mark, reading: Reading) {
+pub(crate) fn write_reading(store: &Store, id: &TenantId, mark: Mark, reading: PersistedReading) {
     let rows = move || reading.rows().unwrap_or_default();
     store.write_table(format!("{READ_TENANT}{id}"), Some(mark), rows);
 }
@@ -355,13 +360,13 @@ pub(crate) fn kept_reading(store: &Store, id: &TenantId, mark: &Mark) -> Option<
 
 /// The last good content of a tenant, if one was kept.
 pub(crate) fn kept_site(store: &Store, id: &TenantId, label: &str) -> Option<Site> {
-    let folder = kept_folder(store, &format!("{GOOD_TENANT}{id}"), label)?;
+    let folder = kept_folder(store, &format!("{VALID_TENANT}{id}"), label)?;
     tenant::read(id, &folder).0
 }
 
 /// What is kept of a tenant's newest release beside its pages.
 #[derive(Debug)]
-pub(crate) struct KeptRelease {
+pub(crate) struct PersistedRelease {
     /// A digest of what it was made from.
     pub(crate) key: Key,
     /// A digest of what it answers, which is the key of the release in the store.
@@ -370,7 +375,7 @@ pub(crate) struct KeptRelease {
     pub(crate) outcome: [Bytes; 2],
 }
 
-impl KeptRelease {
+impl PersistedRelease {
     /// Keeps it; `make` is called on the thread that writes.
     pub(crate) fn write(
         store: &Store,
@@ -409,9 +414,10 @@ pub(crate) fn kept_replaced(
     is_same: bool,
     secure: bool,
 ) -> ReplacedFiles {
-    let rows = store.table(&format!("{OLD_TENANT}{id}"));
+    let rows = store.table(&format!("{REPLACED_TENANT}{id}"));
     let mut replaced = ReplacedFiles::of_rows(rows.unwrap_or_default(), Whose::Tenant, secure);
-    if !is_same && let Some(good) = kept_folder(store, &format!("{GOOD_TENANT}{id}"), id.as_str()) {
+    if !is_same && let Some(good) = kept_folder(store, &format!("{VALID_TENANT}{id}"), id.as_str())
+    {
         replaced.follow(render::replaced_files(&good, secure));
     }
     replaced
@@ -419,11 +425,11 @@ pub(crate) fn kept_replaced(
 
 /// The last good copies of themes, by their names.
 pub(crate) fn kept_themes(store: &Store, directory: &Path) -> BTreeMap<String, Folder> {
-    let names = store.tables(GOOD_THEME).into_iter();
+    let names = store.tables(VALID_THEME).into_iter();
     names
         .filter_map(|name| {
             let label = directory.join(&name).display().to_string();
-            let folder = kept_folder(store, &format!("{GOOD_THEME}{name}"), &label)?;
+            let folder = kept_folder(store, &format!("{VALID_THEME}{name}"), &label)?;
             Some((name, folder))
         })
         .collect()

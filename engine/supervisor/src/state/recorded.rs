@@ -13,7 +13,7 @@ use render::{Compiled, Inputs};
 
 /// What is known of the releases of a tenant.
 #[derive(Debug, Default)]
-pub(crate) struct Recorded {
+pub(crate) struct ReleaseRecord {
     /// What the last one was made from, other than the folder, and the key of what it answers.
     pub(crate) last: Option<(Arc<Templates>, Arc<Deployment>, [u8; 32])>,
     /// The files that changed since.
@@ -21,9 +21,9 @@ pub(crate) struct Recorded {
     /// Whether something was rendered that is not recorded.
     pub(crate) is_due: bool,
     /// The release that is served, whatever the folder says.
-    pub(crate) pinned: Option<Pinned>,
+    pub(crate) pinned: Option<PinnedRelease>,
     /// The release that is served once the disk is told of its pin.
-    pub(crate) staged: Option<Pinned>,
+    pub(crate) staged: Option<PinnedRelease>,
 }
 
 /// The current release of a tenant, as far as it is known without the disk.
@@ -57,7 +57,7 @@ impl CurrentRelease {
     }
 }
 
-impl Recorded {
+impl ReleaseRecord {
     /// Returns the current release.
     pub(crate) fn current(&self) -> CurrentRelease {
         CurrentRelease {
@@ -76,7 +76,7 @@ impl Recorded {
 
 /// A release that is served in the place of what the folder says.
 #[derive(Debug)]
-pub(crate) struct Pinned {
+pub(crate) struct PinnedRelease {
     pub(crate) number: u64,
     pub(crate) compiled: Arc<Compiled>,
     /// The files that all tenants shared at the time.

@@ -15,12 +15,12 @@ use release::store::{New, PlacedPages, Release, Store};
 use render::ASSETS;
 use render::{Compiled, Encoder, PlacedMount};
 
-use crate::runner::tenant::{MadeFrom, TenantData};
-use crate::state::recorded::Pinned;
+use crate::runner::tenant::{BuildInputs, TenantData};
+use crate::state::recorded::PinnedRelease;
 use crate::state::release_key::key_of;
 
 /// So many releases may wait to be written: each has its pages in memory.
-pub(crate) const QUEUED: usize = 64;
+pub(crate) const MAX_QUEUED_RELEASES: usize = 64;
 
 /// Records the current output as a release, where it was rendered since the last one.
 pub(crate) fn record(data: &mut TenantData, id: &TenantId, store: &Store, shared: &ResourceTable) {
@@ -56,7 +56,7 @@ pub(crate) fn record(data: &mut TenantData, id: &TenantId, store: &Store, shared
 }
 
 /// Why it answers something else than what was recorded last; `None` where it does not.
-fn cause(data: &mut TenantData, made_from: &MadeFrom, key: [u8; 32]) -> Option<Vec<String>> {
+fn cause(data: &mut TenantData, made_from: &BuildInputs, key: [u8; 32]) -> Option<Vec<String>> {
     let inputs = &made_from.inputs;
     let changed = std::mem::take(&mut data.recorded.changed);
     let last = data.recorded.last.take();
@@ -76,7 +76,7 @@ fn cause(data: &mut TenantData, made_from: &MadeFrom, key: [u8; 32]) -> Option<V
 }
 
 /// Places a release at those of its addresses that the tenant still has. Returns `None` where the tenant has none of them.
-pub(crate) fn place(data: &TenantData, release: Release) -> Option<Pinned> {
+pub(crate) fn place(data: &TenantData, release: Release) -> Option<PinnedRelease> {
     let served = data.served.as_ref()?;
     let mut encoder = Encoder::new(&served.compiled.cache);
     let mut shared = Arc::default();
@@ -109,7 +109,7 @@ pub(crate) fn place(data: &TenantData, release: Release) -> Option<Pinned> {
         pages: release.entry.pages,
         ..Compiled::clone(&served.compiled)
     });
-    Some(Pinned {
+    Some(PinnedRelease {
         number: release.entry.number,
         compiled,
         shared,

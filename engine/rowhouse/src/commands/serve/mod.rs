@@ -42,7 +42,7 @@ use server::listen::Listeners;
 use server::listen::descriptors::connections_that_fit;
 use server::settings::{Limits, ServeSettings};
 use server::snapshot_store::SnapshotStore;
-use supervisor::source::watch::{Method, Notice, NoticeSender, Watch};
+use supervisor::source::watch::{DetectionMethod, Notice, NoticeSender, Watch};
 use supervisor::{Inbox, Operator, ReloadLoop, log_report};
 
 /// How long a person at a terminal waits for tenants to be rendered before the program serves.
@@ -157,11 +157,11 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     runtime.block_on(running.serve(arguments))
 }
 
-const fn watch_method(method: WatchMethod) -> Method {
+const fn watch_method(method: WatchMethod) -> DetectionMethod {
     match method {
-        WatchMethod::Auto => Method::Notifications,
-        WatchMethod::Poll => Method::Polling,
-        WatchMethod::Off => Method::Off,
+        WatchMethod::Auto => DetectionMethod::Notifications,
+        WatchMethod::Poll => DetectionMethod::Polling,
+        WatchMethod::Off => DetectionMethod::Off,
     }
 }
 

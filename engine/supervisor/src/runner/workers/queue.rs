@@ -15,14 +15,14 @@ use content::name::TenantId;
 /// How long a job may take to be waited for, once visitors are served.
 pub(crate) const EXPECTED_TIME: Duration = Duration::from_millis(300);
 /// How often a tenant may be worked on at once: what never ends must not keep its own correction waiting.
-const OF_ONE_TENANT: usize = 2;
+const MAX_JOBS_PER_TENANT: usize = 2;
 
 /// The limit on threads that readings of one tenant's folder may hold that were given up: on a mount that does not respond, each of them stays until it does.
-const MAX_STALLED: usize = 8;
+const MAX_STALLED_READINGS: usize = 8;
 
 /// What is done for a tenant. Of one kind, only what was handed over last is begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Kind {
+pub(crate) enum JobKind {
     /// Its folder is read and checked.
     Read,
     /// It is compiled.
@@ -34,18 +34,18 @@ pub(crate) enum Kind {
 }
 
 /// Work, which is told whether a request waits for it, and does not panic.
-pub(crate) type Work<T> = Box<dyn FnOnce(bool) -> Step<T> + Send>;
+pub(crate) type JobWork<T> = Box<dyn FnOnce(bool) -> JobStep<T> + Send>;
 
 /// What work comes to.
-pub(crate) enum Step<T> {
+pub(crate) enum JobStep<T> {
     /// Its result.
     Done(T),
     /// More work, which takes memory.
-    Weighed(Weight<T>, Work<T>),
+    Weighed(JobWeight<T>, JobWork<T>),
 }
 
 #[cfg(test)]
-impl<T> Step<T> {
+impl<T> JobStep<T> {
     /// Does all of it, whatever memory it takes.
     pub(crate) fn finish(self) -> T {
         match self {
@@ -56,7 +56,7 @@ impl<T> Step<T> {
 }
 
 /// The memory that work takes.
-pub(crate) struct Weight<T> {
+pub(crate) struct JobWeight<T> {
     pub(crate) bytes: u64,
     /// Makes the result of work that takes more than the limit, which it is told.
     pub(crate) refuse: Box<dyn FnOnce(u64) -> T + Send>,
@@ -65,15 +65,15 @@ pub(crate) struct Weight<T> {
 /// Work for one tenant.
 pub(crate) struct Job<T> {
     pub(crate) id: TenantId,
-    pub(crate) kind: Kind,
+    pub(crate) kind: JobKind,
     /// Whether nobody waits for it.
     pub(crate) is_background: bool,
     /// The memory that `work` takes, where that is known before it begins.
-    pub(crate) weight: Option<Weight<T>>,
-    pub(crate) work: Work<T>,
+    pub(crate) weight: Option<JobWeight<T>>,
+    pub(crate) work: JobWork<T>,
     pub(crate) watchdog: Option<Watchdog<T>>,
     /// The same job once more, for who cannot wait for the background: the first of the two that ends counts.
-    pub(crate) again: Option<Again<T>>,
+    pub(crate) again: Option<JobCopy<T>>,
 }
 
 impl<T> Job<T> {
@@ -84,23 +84,23 @@ impl<T> Job<T> {
 }
 
 /// Makes a job once more.
-pub(crate) type Again<T> = Box<dyn FnOnce() -> Job<T> + Send>;
+pub(crate) type JobCopy<T> = Box<dyn FnOnce() -> Job<T> + Send>;
 
 /// Asked now and then while a job is in flight. What it returns is the result of a job that is given up.
 pub(crate) type Watchdog<T> = Box<dyn FnMut() -> Option<T> + Send>;
 
 /// All jobs, and what is known of their threads.
-pub(super) struct Queue<T> {
+pub(super) struct JobQueue<T> {
     /// By the number of jobs that came together, [`BACKGROUND`] for what nobody waits for, then in their order.
-    pub(super) waiting: BTreeMap<Turn, Job<T>>,
+    pub(super) waiting: BTreeMap<QueuePosition, Job<T>>,
     /// What is begun only when somebody asks.
     pub(super) asleep: BTreeMap<TenantId, Job<T>>,
     /// The tenants that somebody requested while nothing of theirs could be brought to the front.
     pub(super) wanted: BTreeSet<String>,
     /// When each of those that wait has its turn.
-    pub(super) turns: BTreeMap<TenantId, Vec<(Kind, Turn)>>,
+    pub(super) turns: BTreeMap<TenantId, Vec<(JobKind, QueuePosition)>>,
     /// What is in flight, by its number.
-    pub(super) running: BTreeMap<u64, Running<T>>,
+    pub(super) running: BTreeMap<u64, RunningJob<T>>,
     /// How many jobs of the background may still be begun.
     pub(super) allowed: usize,
     /// The limit on the memory of all work in progress, in bytes.
@@ -115,10 +115,10 @@ pub(super) struct Queue<T> {
 }
 
 /// When a job has its turn: the least comes first.
-pub(super) type Turn = (usize, u64);
+pub(super) type QueuePosition = (usize, u64);
 
 /// The turns of what a request waits for.
-pub(super) const HURRIED: usize = 0;
+pub(super) const REQUESTED: usize = 0;
 
 /// The turns of what nobody waits for.
 pub(super) const BACKGROUND: usize = usize::MAX;
@@ -136,7 +136,7 @@ impl Lane {
     pub(super) const BOTH: [Self; 2] = [Self::Front, Self::Back];
 
     /// The turns of its jobs.
-    pub(super) const fn turns(self) -> (Bound<Turn>, Bound<Turn>) {
+    pub(super) const fn turns(self) -> (Bound<QueuePosition>, Bound<QueuePosition>) {
         let first = (BACKGROUND, 0);
         match self {
             Self::Front => (Bound::Unbounded, Bound::Excluded(first)),
@@ -146,19 +146,19 @@ impl Lane {
 }
 
 /// With more jobs than this in the background, their threads leave the processors to everything else; and with more folders than this to be read, more of them are read at once than there are processors.
-pub(super) const MANY: usize = 64;
+pub(super) const LONG_QUEUE: usize = 64;
 /// So many folders for each processor: those who read wait for the disk most of the time, until the system has it all in memory.
-const READERS: usize = 4;
+const READERS_PER_PROCESSOR: usize = 4;
 
 /// A job that is in flight.
-pub(super) struct Running<T> {
+pub(super) struct RunningJob<T> {
     pub(super) id: TenantId,
-    pub(super) kind: Kind,
+    pub(super) kind: JobKind,
     pub(super) lane: Lane,
     pub(super) is_background: bool,
     pub(super) begin: Instant,
     pub(super) watchdog: Option<Watchdog<T>>,
-    pub(super) again: Option<Again<T>>,
+    pub(super) again: Option<JobCopy<T>>,
     pub(super) is_given_up: bool,
     /// The memory that it holds a share of, in bytes.
     pub(super) weight: u64,
@@ -168,12 +168,12 @@ pub(super) struct Running<T> {
 const MAX_SLOW_READERS: usize = 128;
 
 /// Work that takes no more than this is begun whatever else is in progress: a saved page never waits for a large tenant.
-const LIGHT: u64 = 8 << 20;
+const MAX_LIGHT_BYTES: u64 = 8 << 20;
 
 /// The background steps back for everything else. A job that has been in flight there for so long may go on for many times as long, on a busy machine.
-const SLOW: Duration = Duration::from_millis(100);
+const SLOW_TIME: Duration = Duration::from_millis(100);
 
-impl<T> Queue<T> {
+impl<T> JobQueue<T> {
     /// Nothing to do yet; `finish` gets what is done.
     pub(super) fn new(finish: Sender<(TenantId, T)>) -> Self {
         Self {
@@ -200,15 +200,15 @@ impl<T> Queue<T> {
     /// How many threads work side by side.
     pub(super) fn most(&self, lane: Lane) -> usize {
         let next = self.waiting.first_key_value();
-        let is_reading = next.is_some_and(|(_, job)| job.kind == Kind::Read);
-        match lane == Lane::Front && is_reading && self.waiting.len() > MANY {
-            true => processors() * READERS,
+        let is_reading = next.is_some_and(|(_, job)| job.kind == JobKind::Read);
+        match lane == Lane::Front && is_reading && self.waiting.len() > LONG_QUEUE {
+            true => processors() * READERS_PER_PROCESSOR,
             false => processors(),
         }
     }
 
     /// What is in flight on threads of a kind.
-    pub(super) fn in_lane(&self, lane: Lane) -> impl Iterator<Item = &Running<T>> {
+    pub(super) fn in_lane(&self, lane: Lane) -> impl Iterator<Item = &RunningJob<T>> {
         let running = self.running.values();
         running.filter(move |running| running.lane == lane)
     }
@@ -233,7 +233,7 @@ impl<T> Queue<T> {
     pub(super) fn remove(
         &mut self,
         id: &TenantId,
-        is_meant: impl Fn((Kind, Turn)) -> bool,
+        is_meant: impl Fn((JobKind, QueuePosition)) -> bool,
     ) -> Vec<Job<T>> {
         let Some(turns) = self.turns.get_mut(id) else {
             return Vec::new();
@@ -250,14 +250,14 @@ impl<T> Queue<T> {
 
     /// Takes those jobs of a tenant out that are not at the front. Whoever asks again does not lose the place of what is.
     pub(super) fn unhurried(&mut self, id: &TenantId) -> Vec<Job<T>> {
-        self.remove(id, |(_, (first, _))| first != HURRIED)
+        self.remove(id, |(_, (first, _))| first != REQUESTED)
     }
 
     /// What the background is slow with for a tenant, to be done by somebody else.
     pub(super) fn again(&mut self, id: &str) -> Option<Job<T>> {
         let running = self.running.values_mut();
         let mut slow = running.filter(|running| {
-            let is_slow = running.lane == Lane::Back && running.begin.elapsed() >= SLOW;
+            let is_slow = running.lane == Lane::Back && running.begin.elapsed() >= SLOW_TIME;
             is_slow && !running.is_given_up && running.id.as_str() == id
         });
         let again = slow.find_map(|running| running.again.take())?;
@@ -271,7 +271,7 @@ impl<T> Queue<T> {
     }
 
     /// What is in flight and not given up.
-    pub(super) fn not_given_up(&self) -> impl Iterator<Item = &Running<T>> {
+    pub(super) fn not_given_up(&self) -> impl Iterator<Item = &RunningJob<T>> {
         let running = self.running.values();
         running.filter(|running| !running.is_given_up)
     }
@@ -282,7 +282,9 @@ impl<T> Queue<T> {
         let (lost, reading) = running
             .filter(|running| running.is_given_up || running.begin.elapsed() > EXPECTED_TIME)
             .partition::<Vec<_>, _>(|running| running.is_given_up);
-        let reading = reading.iter().filter(|running| running.kind == Kind::Read);
+        let reading = reading
+            .iter()
+            .filter(|running| running.kind == JobKind::Read);
         lost.len() + reading.count().min(MAX_SLOW_READERS)
     }
 
@@ -301,7 +303,7 @@ impl<T> Queue<T> {
     pub(super) fn has_younger(
         &self,
         expected: Option<Duration>,
-        is_meant: impl Fn(Kind) -> bool,
+        is_meant: impl Fn(JobKind) -> bool,
     ) -> bool {
         let mut waiting = self.waiting.range(Lane::Front.turns());
         let Some(expected) = expected else {
@@ -324,11 +326,14 @@ impl<T> Queue<T> {
             let running = self.running.values();
             running.filter(|running| running.id == job.id)
         };
-        let is_stalled = |running: &&Running<T>| running.is_given_up && running.kind == Kind::Read;
-        let has_thread = job.kind != Kind::Read || own().filter(is_stalled).count() < MAX_STALLED;
-        let is_short = job.kind == Kind::Release;
+        let is_stalled =
+            |running: &&RunningJob<T>| running.is_given_up && running.kind == JobKind::Read;
+        let has_thread =
+            job.kind != JobKind::Read || own().filter(is_stalled).count() < MAX_STALLED_READINGS;
+        let is_short = job.kind == JobKind::Release;
         is_short
-            || has_thread && own().filter(|running| !running.is_given_up).count() < OF_ONE_TENANT
+            || has_thread
+                && own().filter(|running| !running.is_given_up).count() < MAX_JOBS_PER_TENANT
     }
 
     /// Whether work that takes `bytes` may hold its share of the memory from now on. Work that can never fit may begin, to be refused.
@@ -336,23 +341,24 @@ impl<T> Queue<T> {
     /// A job takes its share before it begins, and never a second one: nothing in progress waits for memory, so that nothing waits for ever.
     fn has_memory(&self, bytes: u64) -> bool {
         let held: u64 = self.not_given_up().map(|running| running.weight).sum();
-        bytes <= LIGHT || held == 0 || bytes > self.memory || held + bytes <= self.memory
+        bytes <= MAX_LIGHT_BYTES || held == 0 || bytes > self.memory || held + bytes <= self.memory
     }
 
     /// Whether work that was just weighed may go on. Heavy work with an earlier turn goes first, so that it is not passed by for ever.
-    pub(super) fn may_go_on(&self, turn: Turn, bytes: u64) -> bool {
+    pub(super) fn may_go_on(&self, turn: QueuePosition, bytes: u64) -> bool {
         let mut earlier = self.waiting.range(..turn);
-        bytes <= LIGHT || (self.has_memory(bytes) && !earlier.any(|(_, job)| job.bytes() > LIGHT))
+        bytes <= MAX_LIGHT_BYTES
+            || (self.has_memory(bytes) && !earlier.any(|(_, job)| job.bytes() > MAX_LIGHT_BYTES))
     }
 
     /// Puts work back into the queue, at its turn, until there is memory for it.
     pub(super) fn postpone(
         &mut self,
-        turn: Turn,
+        turn: QueuePosition,
         number: u64,
-        (id, kind): (TenantId, Kind),
-        weight: Weight<T>,
-        work: Work<T>,
+        (id, kind): (TenantId, JobKind),
+        weight: JobWeight<T>,
+        work: JobWork<T>,
     ) {
         let Some(running) = self.running.remove(&number) else {
             return;
@@ -375,7 +381,7 @@ impl<T> Queue<T> {
         self.waiting.insert(turn, job);
     }
 
-    pub(super) fn take(&mut self, lane: Lane) -> Option<(Turn, Job<T>)> {
+    pub(super) fn take(&mut self, lane: Lane) -> Option<(QueuePosition, Job<T>)> {
         if lane == Lane::Back && self.allowed == 0 {
             return None;
         }
@@ -383,7 +389,7 @@ impl<T> Queue<T> {
         let mut is_first_heavy = true;
         let mut waiting = self.waiting.range(lane.turns());
         let turn = waiting.find_map(|(turn, job)| {
-            let is_heavy = job.bytes() > LIGHT;
+            let is_heavy = job.bytes() > MAX_LIGHT_BYTES;
             let has_memory = !is_heavy || (is_first_heavy && self.has_memory(job.bytes()));
             is_first_heavy &= !is_heavy;
             (has_memory && self.may_begin(job)).then_some(*turn)

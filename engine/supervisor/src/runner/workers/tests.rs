@@ -6,10 +6,10 @@ use crate::source::watch::Mailbox;
 fn job(name: &str, work: impl FnOnce() -> usize + Send + 'static) -> Job<usize> {
     Job {
         id: TenantId::new(name).expect("an id"),
-        kind: Kind::Compile,
+        kind: JobKind::Compile,
         is_background: false,
         weight: None,
-        work: Box::new(|_| Step::Done(work())),
+        work: Box::new(|_| JobStep::Done(work())),
         watchdog: None,
         again: None,
     }
@@ -217,7 +217,7 @@ fn who_asks_while_a_job_is_under_way_has_what_follows_done_at_once() {
 fn a_job_is_told_whether_somebody_waits_for_it() {
     let workers = Workers::new();
     let told = |name: &str| Job {
-        work: Box::new(|is_wanted| Step::Done(usize::from(is_wanted))),
+        work: Box::new(|is_wanted| JobStep::Done(usize::from(is_wanted))),
         ..job(name, || 0)
     };
     workers.allow(0);
@@ -291,14 +291,14 @@ fn an_owner_that_listens_late_hears_of_what_was_begun_before() {
 
 #[test]
 fn who_asks_again_and_again_does_not_lose_its_place_at_the_front() {
-    let mut queue = Queue::new(channel().0);
+    let mut queue = JobQueue::new(channel().0);
     queue.insert(BACKGROUND, job("last", || 3));
-    queue.insert(HURRIED, job("first", || 1));
-    queue.insert(HURRIED, job("second", || 2));
+    queue.insert(REQUESTED, job("first", || 1));
+    queue.insert(REQUESTED, job("second", || 2));
     for id in ["first", "last", "last", "first"] {
         let id = TenantId::new(id).expect("an id");
         for job in queue.unhurried(&id) {
-            queue.insert(HURRIED, job);
+            queue.insert(REQUESTED, job);
         }
     }
     let taken = || queue.take(Lane::Front).map(|(_, job)| job.id.to_string());
@@ -322,13 +322,13 @@ fn who_waits_for_what_is_there_is_told_of_once() {
 
 /// A job that takes so many bytes, and waits at a gate.
 fn weighed(name: &str, bytes: u64, work: impl FnOnce() -> usize + Send + 'static) -> Job<usize> {
-    let weight = Weight {
+    let weight = JobWeight {
         bytes,
         refuse: Box::new(|limit| usize::try_from(limit).expect("a small limit")),
     };
-    let work = move |_| Step::Done(work());
+    let work = move |_| JobStep::Done(work());
     Job {
-        work: Box::new(move |_| Step::Weighed(weight, Box::new(work))),
+        work: Box::new(move |_| JobStep::Weighed(weight, Box::new(work))),
         ..job(name, || 0)
     }
 }

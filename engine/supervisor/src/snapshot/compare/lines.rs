@@ -6,7 +6,7 @@
 const LONG_LINE: usize = 200;
 
 /// Elements that stand within a sentence.
-const INLINE: [&str; 22] = [
+const INLINE_ELEMENTS: [&str; 22] = [
     "a", "abbr", "b", "bdi", "br", "cite", "code", "del", "em", "i", "ins", "kbd", "mark", "q",
     "s", "small", "span", "strong", "sub", "sup", "time", "u",
 ];
@@ -31,12 +31,12 @@ pub(super) fn html_lines(html: &str) -> Vec<&str> {
     let mut start = 0;
     let mut at = 0;
     while let Some(open) = html[at..].find('<').map(|found| at + found) {
-        let Some(tag) = Tag::at(html, open) else {
+        let Some(tag) = HtmlTag::at(html, open) else {
             at = open + 1;
             continue;
         };
         at = tag.end;
-        if INLINE.iter().any(|name| is_named(tag.name, name)) {
+        if INLINE_ELEMENTS.iter().any(|name| is_named(tag.name, name)) {
             continue;
         }
         if tag.is_end {
@@ -80,7 +80,7 @@ fn end_of_raw(text: &str, name: &str) -> usize {
 
 /// A tag in HTML.
 #[derive(Debug)]
-struct Tag<'h> {
+struct HtmlTag<'h> {
     /// As it is written; empty for comments and declarations.
     name: &'h str,
     is_end: bool,
@@ -88,7 +88,7 @@ struct Tag<'h> {
     end: usize,
 }
 
-impl<'h> Tag<'h> {
+impl<'h> HtmlTag<'h> {
     /// The tag that begins with the `<` at `open`, if it is one. Values in quotes may hold `>`. What does not end goes to the end of the text, as in browsers.
     fn at(html: &'h str, open: usize) -> Option<Self> {
         let rest = &html[open + 1..];

@@ -12,7 +12,7 @@ use content::source::{self, Activity, FolderLimits, Identity};
 
 /// A folder that is to be watched.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct WatchedPath {
     /// Where it is watched.
     pub(super) at: PathBuf,
     /// The path by which it belongs to a tenant.
@@ -21,10 +21,10 @@ pub(super) struct Place {
 
 /// The folders of all tenants and themes.
 #[derive(Debug, Default)]
-pub(super) struct Folders {
+pub(super) struct WatchedFolders {
     /// By the directory of the tenant or theme.
-    of: HashMap<PathBuf, Vec<(Identity, Place)>>,
-    places: HashMap<Identity, BTreeSet<Place>>,
+    of: HashMap<PathBuf, Vec<(Identity, WatchedPath)>>,
+    places: HashMap<Identity, BTreeSet<WatchedPath>>,
     watched: HashMap<Identity, PathBuf>,
     /// In the order of paths, so that those in a folder follow it.
     at: BTreeMap<PathBuf, Identity>,
@@ -32,19 +32,19 @@ pub(super) struct Folders {
 
 /// What is to be done to watch as things are now: first all of the one, then all of the other.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Steps {
+pub(super) struct WatchSteps {
     /// What needs no watch any longer.
     pub(super) gone: Vec<PathBuf>,
     /// What is to be watched. A watch that is there already may have been lost with a folder that was moved or replaced, and setting it again costs nothing.
-    pub(super) wanted: Vec<Place>,
+    pub(super) wanted: Vec<WatchedPath>,
 }
 
-impl Folders {
+impl WatchedFolders {
     /// Takes what the folders of a directory are now; whether they were others before.
     pub(super) fn replace(
         &mut self,
         directory: PathBuf,
-        now: Vec<(Identity, Place)>,
+        now: Vec<(Identity, WatchedPath)>,
         touched: &mut BTreeSet<Identity>,
     ) -> bool {
         let before = self.of.remove(&directory).unwrap_or_default();
@@ -69,8 +69,8 @@ impl Folders {
     }
 
     /// What follows for the watches of folders that were touched.
-    pub(super) fn steps(&mut self, touched: BTreeSet<Identity>) -> Steps {
-        let mut steps = Steps::default();
+    pub(super) fn steps(&mut self, touched: BTreeSet<Identity>) -> WatchSteps {
+        let mut steps = WatchSteps::default();
         let mut wanted = Vec::new();
         for identity in touched {
             let places = self.places.get(&identity);
@@ -138,7 +138,7 @@ impl Folders {
 }
 
 /// The folders of a directory that are to be watched. `None` when it cannot be opened or is over a limit, so that it has to be polled.
-pub(super) fn find(directory: &Path) -> Option<Vec<(Identity, Place)>> {
+pub(super) fn find(directory: &Path) -> Option<Vec<(Identity, WatchedPath)>> {
     if !source::is_folder(directory) {
         return Some(Vec::new());
     }
@@ -148,13 +148,13 @@ pub(super) fn find(directory: &Path) -> Option<Vec<(Identity, Place)>> {
     }
     let own = |(path, identity): &(String, Identity)| {
         let path = directory.join(path);
-        let place = Place {
+        let place = WatchedPath {
             at: path.clone(),
             shown: path,
         };
         (*identity, place)
     };
-    let mut found: Vec<(Identity, Place)> = tree.folders.iter().map(own).collect();
+    let mut found: Vec<(Identity, WatchedPath)> = tree.folders.iter().map(own).collect();
     // What a linked file says is changed in the folder that it leads to, and that one may be hidden.
     if let (false, Ok(root)) = (tree.linked.is_empty(), directory.canonicalize()) {
         for path in &tree.linked {
@@ -168,7 +168,7 @@ pub(super) fn find(directory: &Path) -> Option<Vec<(Identity, Place)>> {
                 let identity = (metadata.dev(), metadata.ino());
                 let (at, shown) = (at.to_owned(), shown.to_owned());
                 if !found.iter().any(|(other, _)| *other == identity) {
-                    found.push((identity, Place { at, shown }));
+                    found.push((identity, WatchedPath { at, shown }));
                 }
             }
         }
@@ -180,22 +180,26 @@ pub(super) fn find(directory: &Path) -> Option<Vec<(Identity, Place)>> {
 mod tests {
     use super::*;
 
-    fn place(number: u64, path: &str) -> (Identity, Place) {
+    fn place(number: u64, path: &str) -> (Identity, WatchedPath) {
         let path = PathBuf::from(path);
-        let place = Place {
+        let place = WatchedPath {
             at: path.clone(),
             shown: path,
         };
         ((1, number), place)
     }
 
-    fn take(folders: &mut Folders, directory: &str, now: &[(Identity, Place)]) -> Steps {
+    fn take(
+        folders: &mut WatchedFolders,
+        directory: &str,
+        now: &[(Identity, WatchedPath)],
+    ) -> WatchSteps {
         let mut touched = BTreeSet::new();
         folders.replace(directory.into(), now.to_vec(), &mut touched);
         folders.steps(touched)
     }
 
-    fn wanted(steps: &Steps) -> Vec<&str> {
+    fn wanted(steps: &WatchSteps) -> Vec<&str> {
         let paths = steps.wanted.iter();
         paths
             .map(|place| place.at.to_str().expect("UTF-8"))
@@ -204,7 +208,7 @@ mod tests {
 
     #[test]
     fn a_folder_with_two_links_has_one_watch_and_two_names() {
-        let mut folders = Folders::default();
+        let mut folders = WatchedFolders::default();
         let steps = take(&mut folders, "/t/a", &[place(1, "/t/a")]);
         assert_eq!((wanted(&steps), steps.gone.len()), (vec!["/t/a"], 0));
         let steps = take(&mut folders, "/t/b", &[place(1, "/t/b")]);
@@ -219,7 +223,7 @@ mod tests {
 
     #[test]
     fn another_folder_at_the_same_path_is_watched_anew() {
-        let mut folders = Folders::default();
+        let mut folders = WatchedFolders::default();
         take(&mut folders, "/t/a", &[place(1, "/t/a")]);
         let steps = take(&mut folders, "/t/a", &[place(2, "/t/a")]);
         assert_eq!(steps.gone, [Path::new("/t/a")]);

@@ -1,6 +1,6 @@
 //! Notices, and the mailbox in which they wait for the [`Watch`](super::Watch).
 //!
-//! Senders never block, since the system's notifications come on a thread that must not wait, and the mailbox never grows beyond a limit: [`Pending`] keeps what has changed instead of every notice of it.
+//! Senders never block, since the system's notifications come on a thread that must not wait, and the mailbox never grows beyond a limit: [`PendingNotices`] keeps what has changed instead of every notice of it.
 //! Senders do not keep a mailbox alive. Once its watch is dropped, a send fails and the sender's thread ends.
 
 use std::collections::BTreeSet;
@@ -24,7 +24,7 @@ pub enum Notice {
 
 /// What was noticed since the mailbox was last emptied.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Pending {
+pub(super) struct PendingNotices {
     /// Paths that changed.
     pub(super) paths: BTreeSet<PathBuf>,
     /// Folders in which so much changed that only they are named.
@@ -35,7 +35,7 @@ pub(super) struct Pending {
     pub(super) is_ready: bool,
 }
 
-impl Pending {
+impl PendingNotices {
     /// Adds a notice. With more than [`MAX_PATHS`] paths, folders stand for the deepest of them.
     pub(super) fn add(&mut self, notice: Notice) {
         self.add_within(notice, MAX_PATHS);
@@ -109,16 +109,16 @@ fn is_below(path: &Path, folders: &BTreeSet<PathBuf>) -> bool {
 
 /// Where notices wait.
 #[derive(Debug, Default)]
-pub(crate) struct Mailbox(Arc<Shared>);
+pub(crate) struct Mailbox(Arc<MailboxState>);
 
 #[derive(Debug, Default)]
-struct Shared {
-    state: Mutex<Pending>,
+struct MailboxState {
+    state: Mutex<PendingNotices>,
     arrived: Condvar,
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Pending> {
+impl MailboxState {
+    fn lock(&self) -> MutexGuard<'_, PendingNotices> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -139,7 +139,7 @@ impl Mailbox {
         self.wait_while(timeout, |state| !state.is_ready);
     }
 
-    fn wait_while(&self, timeout: Duration, is_waiting: impl Fn(&Pending) -> bool) {
+    fn wait_while(&self, timeout: Duration, is_waiting: impl Fn(&PendingNotices) -> bool) {
         let deadline = Instant::now() + timeout;
         let mut state = self.0.lock();
         while is_waiting(&state) {
@@ -163,7 +163,7 @@ impl Mailbox {
     }
 
     /// Empties the mailbox.
-    pub(super) fn take(&self) -> Pending {
+    pub(super) fn take(&self) -> PendingNotices {
         std::mem::take(&mut *self.0.lock())
     }
 
@@ -177,7 +177,7 @@ impl Mailbox {
 
 /// Sends notices for as long as the watch lives.
 #[derive(Debug, Clone, Default)]
-pub struct NoticeSender(Weak<Shared>);
+pub struct NoticeSender(Weak<MailboxState>);
 
 /// The watch was dropped: no notice is looked at any longer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -223,7 +223,7 @@ mod tests {
             max_paths in 1_usize..20,
             everything in prop::option::of(0_usize..200),
         ) {
-            let mut pending = Pending::default();
+            let mut pending = PendingNotices::default();
             for (number, path) in paths.iter().enumerate() {
                 if Some(number) == everything {
                     pending.add(Notice::Everything);
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn many_changes_of_one_tenant_leave_the_names_of_others() {
-        let mut pending = Pending::default();
+        let mut pending = PendingNotices::default();
         pending.add(Notice::Path("/tenants/quiet/tenant.yaml".into()));
         for number in 0..100_000 {
             let path = format!("/tenants/loud/assets/{}/{number}.png", number % 100);
@@ -265,15 +265,15 @@ mod tests {
 
     #[test]
     fn other_work_and_lost_watches_survive_a_notice_of_everything() {
-        let mut pending = Pending::default();
+        let mut pending = PendingNotices::default();
         pending.add(Notice::Ready);
         assert!(!pending.has_changes());
         pending.add(Notice::Path("/tenants/app".into()));
         pending.add(Notice::Everything);
-        let all = Pending {
+        let all = PendingNotices {
             everything: true,
             is_ready: true,
-            ..Pending::default()
+            ..PendingNotices::default()
         };
         assert_eq!(pending, all);
     }

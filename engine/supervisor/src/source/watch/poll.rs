@@ -11,22 +11,22 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::notice::{Notice, NoticeSender};
-use super::probe::Probe;
+use super::probe::PathProbe;
 use content::source::{self, Activity, FolderLimits};
 
 /// How often polling looks.
-pub const POLL: Duration = Duration::from_secs(1);
+pub const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// How much longer than one look the pause after it is at least: looking takes no more than a fifth of one processor.
-const PAUSE: u32 = 4;
+const MIN_PAUSE_RATIO: u32 = 4;
 
 /// How far the times of files may be behind: a step of Linux's clock for them.
-const TICK: Duration = Duration::from_millis(10);
+const CLOCK_STEP: Duration = Duration::from_millis(10);
 
 /// A digest of what can be seen of each directory without reading its files.
 pub(super) type Stamps = BTreeMap<PathBuf, u64>;
 
 /// The same of one look, in which some directories may not have responded.
-pub(super) type Looked = BTreeMap<PathBuf, Option<u64>>;
+pub(super) type PolledStamps = BTreeMap<PathBuf, Option<u64>>;
 
 /// The time within which the files of a directory can be looked at.
 const RESPONSE_TIME: Duration = Duration::from_secs(10);
@@ -37,10 +37,10 @@ const RESPONSE_TIME: Duration = Duration::from_secs(10);
 pub(super) fn poll(
     sender: NoticeSender,
     mut before: Stamps,
-    look: impl Fn() -> Looked + Send + 'static,
+    look: impl Fn() -> PolledStamps + Send + 'static,
 ) -> JoinHandle<()> {
     thread::spawn(move || {
-        let mut pause = POLL;
+        let mut pause = POLL_INTERVAL;
         loop {
             thread::sleep(pause);
             if !sender.is_open() {
@@ -65,23 +65,26 @@ pub(super) fn poll(
                 }
             }
             before = now;
-            pause = POLL.max(begin.elapsed() * PAUSE);
+            pause = POLL_INTERVAL.max(begin.elapsed() * MIN_PAUSE_RATIO);
         }
     })
 }
 
 /// The stamps of everything directly below the roots, with all that is in it.
-pub(super) fn below(roots: &[PathBuf], probe: &Probe) -> Looked {
+pub(super) fn below(roots: &[PathBuf], probe: &PathProbe) -> PolledStamps {
     stamps(entries(roots), probe)
 }
 
 /// The stamps of directories, each with all that is in it.
-pub(super) fn stamps(directories: impl IntoIterator<Item = PathBuf>, probe: &Probe) -> Looked {
+pub(super) fn stamps(
+    directories: impl IntoIterator<Item = PathBuf>,
+    probe: &PathProbe,
+) -> PolledStamps {
     probe.each(directories, RESPONSE_TIME, stamp)
 }
 
 /// The stamps of those directories that responded.
-pub(super) fn known(looked: Looked) -> Stamps {
+pub(super) fn known(looked: PolledStamps) -> Stamps {
     let looked = looked.into_iter();
     looked
         .filter_map(|(path, stamp)| Some((path, stamp?)))
@@ -135,7 +138,7 @@ fn is_later(metadata: &Metadata, since: SystemTime) -> bool {
         nanoseconds => u32::try_from(nanoseconds).unwrap_or(0),
     };
     let seconds = u64::try_from(metadata.ctime()).unwrap_or(0);
-    UNIX_EPOCH + Duration::new(seconds, nanoseconds) + TICK > since
+    UNIX_EPOCH + Duration::new(seconds, nanoseconds) + CLOCK_STEP > since
 }
 
 /// Shows a path with all that is read of it, and what the system says of each.

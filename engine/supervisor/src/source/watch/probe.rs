@@ -17,17 +17,17 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The paths that are being looked at, with when that began. A clone is the same.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Probe(Arc<Mutex<BTreeMap<PathBuf, Instant>>>);
+pub(super) struct PathProbe(Arc<Mutex<BTreeMap<PathBuf, Instant>>>);
 
-/// The work of one call of [`Probe::each`].
-struct Work<T, F> {
-    probe: Probe,
+/// The work of one call of [`PathProbe::each`].
+struct ProbeWork<T, F> {
+    probe: PathProbe,
     waiting: Mutex<VecDeque<PathBuf>>,
     results: SyncSender<(PathBuf, T)>,
     look: F,
 }
 
-impl Probe {
+impl PathProbe {
     /// Applies `look` to each of the paths on other threads. A path has no result where a call has been in flight for longer than `limit`, now or since an earlier look.
     pub(super) fn each<T, F>(
         &self,
@@ -47,7 +47,7 @@ impl Probe {
             paths.cloned().collect()
         };
         let (results, received) = sync_channel(missing.len().max(1));
-        let work = Arc::new(Work {
+        let work = Arc::new(ProbeWork {
             probe: self.clone(),
             waiting: Mutex::new(missing.iter().cloned().collect()),
             results,
@@ -93,7 +93,7 @@ impl Probe {
     }
 }
 
-impl<T, F> Work<T, F>
+impl<T, F> ProbeWork<T, F>
 where
     T: Send + 'static,
     F: Fn(&Path) -> T + Send + Sync + 'static,
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn path_that_hangs_delays_no_other_and_is_not_looked_at_twice() {
-        let probe = Probe::default();
+        let probe = PathProbe::default();
         let (end, ends) = channel::<()>();
         let ends = Arc::new(Mutex::new(ends));
         let names: Vec<PathBuf> = (0..40).map(|number| number.to_string().into()).collect();

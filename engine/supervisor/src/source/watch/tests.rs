@@ -12,7 +12,7 @@ fn settle() {
 }
 
 /// The next changes, whose folders are watched as they are now.
-fn next(watch: &mut Watch, timeout: Duration) -> Option<Changes> {
+fn next(watch: &mut Watch, timeout: Duration) -> Option<FolderChanges> {
     let changes = watch.next(timeout)?;
     watch.refresh(&changes);
     Some(changes)
@@ -20,7 +20,7 @@ fn next(watch: &mut Watch, timeout: Duration) -> Option<Changes> {
 
 /// A watch that has begun.
 fn begun(roots: Vec<PathBuf>) -> Watch {
-    let mut watch = Watch::new(Method::Notifications, roots);
+    let mut watch = Watch::new(DetectionMethod::Notifications, roots);
     watch.begin();
     watch
 }
@@ -60,8 +60,8 @@ fn noticed(watch: &mut Watch, tenants: &Path, wanted: &[&str]) {
     }
 }
 
-fn changes(paths: &[&str]) -> Changes {
-    Changes {
+fn changes(paths: &[&str]) -> FolderChanges {
+    FolderChanges {
         paths: paths.iter().map(PathBuf::from).collect(),
         everything: false,
     }
@@ -97,7 +97,7 @@ fn only_tenants_beyond_the_limit_of_watches_are_polled() {
     // As if the system had refused it.
     let watcher = watch.watcher.as_mut().expect("notifications");
     watcher.unwatch(&at).expect("a watch");
-    let place = Place {
+    let place = WatchedPath {
         at: at.clone(),
         shown: at,
     };
@@ -142,7 +142,7 @@ fn links_in_circles_and_out_of_the_tenant_cost_no_watch() {
     assert_eq!(polled, [tenants.join("root"), tenants.join("self")].into());
     write(&tenants, "good/pages/index.md", "second");
     noticed(&mut watch, &tenants, &["good"]);
-    assert_eq!(poll::below(&[tenants], &Probe::default()).len(), 4);
+    assert_eq!(poll::below(&[tenants], &PathProbe::default()).len(), 4);
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn a_folder_that_cannot_be_watched_costs_only_its_own_tenant_the_notifications()
     let watcher = watch.watcher.as_mut().expect("notifications");
     watcher.unwatch(&at).expect("a watch");
     let error = io::Error::from(io::ErrorKind::PermissionDenied);
-    let place = Place {
+    let place = WatchedPath {
         at: at.clone(),
         shown: at,
     };
@@ -235,7 +235,7 @@ fn a_linked_file_is_watched_where_it_lies() {
 
 #[test]
 fn what_changes_before_it_has_begun_is_told_and_nothing_else() {
-    for method in [Method::Notifications, Method::Polling] {
+    for method in [DetectionMethod::Notifications, DetectionMethod::Polling] {
         let place = TempDir::new().expect("a folder");
         let tenants = place.path().canonicalize().expect("a path").join("tenants");
         for name in ["a", "b", "c", "d"] {
@@ -268,7 +268,7 @@ fn a_folder_that_goes_or_comes_before_it_has_begun_is_told() {
     let tenants = place.path().canonicalize().expect("a path").join("tenants");
     write(&tenants, "a/pages/index.md", "first");
     settle();
-    let mut watch = Watch::new(Method::Notifications, vec![tenants.clone()]);
+    let mut watch = Watch::new(DetectionMethod::Notifications, vec![tenants.clone()]);
     settle();
     std::fs::remove_dir_all(tenants.join("a")).expect("a folder");
     watch.begin();
@@ -278,8 +278,8 @@ fn a_folder_that_goes_or_comes_before_it_has_begun_is_told() {
 
 #[test]
 fn poll_thread_ends_with_its_watch() {
-    let watch = Watch::new(Method::Off, Vec::new());
-    let thread = poll::poll(watch.sender(), poll::Stamps::new(), poll::Looked::new);
+    let watch = Watch::new(DetectionMethod::Off, Vec::new());
+    let thread = poll::poll(watch.sender(), poll::Stamps::new(), poll::PolledStamps::new);
     assert!(!thread.is_finished());
     drop(watch);
     thread.join().expect("a thread that ends");
