@@ -16,15 +16,15 @@ use render::Deployment;
 use render::Templates;
 use render::{Compiled, Inputs, Islands, Progress};
 
-use crate::jobs::packed::PackedFolder;
-use crate::jobs::recalled::RestoredBuild;
+use crate::jobs::outcome::{BuildAttempt, JobOutcome, too_heavy};
+use crate::jobs::packed_folder::PackedFolder;
 use crate::jobs::render_threads::{RENDER_THREADS, ThreadLease};
-use crate::jobs::work::{BuildAttempt, JobOutcome, too_heavy};
+use crate::jobs::restored_build::RestoredBuild;
 use crate::model::tenant::BuildKey;
-use crate::runner::tenant::{BuildInputs, failure, hosts_of, render};
-use crate::runner::themes::LastValidThemes;
+use crate::runner::catalog::tenant::{BuildInputs, failure, hosts_of, render};
+use crate::runner::catalog::themes::LastValidThemes;
 use crate::runner::workers::{Job, JobCopy, JobKind, JobStep, JobWeight};
-use crate::state::persisted::kept_site;
+use crate::state::tables::kept_site;
 
 /// How long one page may take to be rendered. Themes are trusted, and the slowest page takes a fraction of a second.
 const PAGE_TIMEOUT: Duration = Duration::from_secs(10);

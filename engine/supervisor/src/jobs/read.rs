@@ -8,9 +8,9 @@ use content::name::TenantId;
 use content::source::Activity;
 use release::store::Store;
 
-use crate::jobs::work::{JobOutcome, ReadRequest};
+use crate::jobs::outcome::{JobOutcome, ReadRequest};
+use crate::runner::catalog::tenant::TenantData;
 use crate::runner::settings::Settings;
-use crate::runner::tenant::TenantData;
 use crate::runner::workers::{Job, JobKind, JobStep};
 
 /// The time within which each call to the file system has to return.

@@ -2,6 +2,8 @@
 //!
 //! No such job can be stopped. One that takes long goes on, with a line in the log, and the others no longer wait for it.
 
+pub(crate) mod order;
+
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::thread;

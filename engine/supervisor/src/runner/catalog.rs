@@ -2,6 +2,12 @@
 //!
 //! Each input has a revision: a number that is new whenever the input is. A [`BuildKey`] of revisions stands for all of them.
 
+pub(crate) mod addresses;
+pub(crate) mod cards;
+pub(crate) mod complete_tenant;
+pub(crate) mod tenant;
+pub(crate) mod themes;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,15 +25,15 @@ use render::Deployment;
 use render::Inputs;
 use render::Templates;
 
-use crate::jobs::packed::FolderContent;
-use crate::jobs::work::FolderReading;
+use crate::jobs::outcome::FolderReading;
+use crate::jobs::packed_folder::FolderContent;
 use crate::model::event::{BuildPlan, ChangeSet};
 use crate::model::tenant::BuildKey;
-use crate::runner::addresses::Addresses;
-use crate::runner::cards::SiteCards;
+use crate::runner::catalog::addresses::Addresses;
+use crate::runner::catalog::cards::SiteCards;
+use crate::runner::catalog::tenant::{BuildInputs, TenantData, hosts_of};
+use crate::runner::catalog::themes::Themes;
 use crate::runner::settings::Settings;
-use crate::runner::tenant::{BuildInputs, TenantData, hosts_of};
-use crate::runner::themes::Themes;
 
 /// The number of tenants beyond which the content of idle ones stays packed.
 const MAX_OPEN_TENANTS: usize = 256;

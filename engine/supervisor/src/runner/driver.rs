@@ -19,8 +19,8 @@ use render::Compiled;
 use server::admin::status::{StatusBoard, StoreStatus};
 
 use crate::jobs::compile::{CompressPages, StandInBuild, StandInInputs};
+use crate::jobs::outcome::{BuildAttempt, FolderReading, JobOutcome, ReadRequest};
 use crate::jobs::read::{self, ReadOptions};
-use crate::jobs::work::{BuildAttempt, FolderReading, JobOutcome, ReadRequest};
 use crate::model::agenda::{Reload, Scope};
 use crate::model::event::{
     Action, BuildResult, ChangeSet, ClockTime, Event, OutsideFacts, ReadingOutcome, ServedForm,
@@ -28,18 +28,19 @@ use crate::model::event::{
 };
 use crate::model::tenant::{BuildKey, Pin};
 use crate::model::world::Mode;
+use crate::runner::background::order;
+use crate::runner::catalog::complete_tenant::{self, CompleteTenant};
+use crate::runner::catalog::tenant::{BuildInputs, ServedPages, TenantData, is_unread};
+use crate::runner::memory;
 use crate::runner::memory::bytes_of;
 use crate::runner::registry::{Registry, ReloadError};
-use crate::runner::tenant::{BuildInputs, ServedPages, TenantData, is_unread};
-use crate::runner::whole::{self, CompleteTenant};
 use crate::runner::workers::{EXPECTED_TIME, Job, JobKind, JobStep, JobWork};
-use crate::runner::{completion, memory};
 use crate::snapshot::replaced::ReplacedFiles;
 use crate::source::survey::{RestoredTenant, Survey, SurveyRequest};
-use crate::state::persist::{self, persist_tenant};
-use crate::state::persisted::{Persisted, PersistedCache};
-use crate::state::recorded::PinnedRelease;
+use crate::state::release_record::PinnedRelease;
 use crate::state::releases::{MAX_QUEUED_RELEASES, place};
+use crate::state::tables::{Persisted, PersistedCache};
+use crate::state::write::{self, persist_tenant};
 
 /// The time that a tenant may take at startup before the first snapshot is published without its newest pages.
 const STARTUP_TIME: Duration = Duration::from_secs(10);
@@ -312,7 +313,7 @@ impl Registry {
             if self.advance(&mut NoEnvironment, now).is_some() {
                 self.report_published(Duration::ZERO, now);
             }
-            persist::persist_shared(self);
+            write::persist_shared(self);
             if !self.world.has_persistable() || self.store_state() == StoreState::ReadOnly {
                 return;
             }
@@ -329,14 +330,14 @@ impl Registry {
 
     /// Draws all images into the last snapshot.
     pub fn draw(&mut self) {
-        completion::draw(self);
+        order::draw(self);
         let drawn = self.catalog.tenants.keys().cloned().collect();
         self.handle(Event::Grown(drawn), self.catalog.now);
     }
 
     /// Compresses all pages of the last snapshot as well as possible.
     pub fn improve(&self) {
-        completion::improve(self);
+        order::improve(self);
     }
 
     /// Returns the use of memory and disk.
@@ -354,7 +355,7 @@ impl Registry {
         compressed: bool,
         take: impl FnMut(&CompleteTenant) -> Result<(), E>,
     ) -> Result<(), E> {
-        whole::each(self, compressed, take)
+        complete_tenant::each(self, compressed, take)
     }
 
     /// Handles a result of the pool.
@@ -920,9 +921,9 @@ mod tests {
             run(&mut || {
                 report(&registry, &board, &registry.publisher.changes);
                 registry.report_published(Duration::ZERO, now);
-                persist::persist_shared(&mut registry);
+                write::persist_shared(&mut registry);
                 memory::measure(&mut registry, now);
-                drop(completion::order(&mut registry));
+                drop(order::order(&mut registry));
             });
             assert_eq!(board.current().tenants.len(), count);
             assert_eq!(snapshot.traffic.len(), count);

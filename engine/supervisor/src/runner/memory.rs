@@ -2,6 +2,9 @@
 //!
 //! Pages of a tenant with errors stay: nothing could render them again.
 
+pub(crate) mod demand;
+pub(crate) mod full_pass;
+
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,8 +18,8 @@ use render::{Compiled, PlacedMount};
 use server::admin::status::StoreStatus;
 
 use crate::model::event::{Event, MeasuredPages};
+use crate::runner::memory::full_pass::FullPass;
 use crate::runner::registry::Registry;
-use crate::runner::round::FullPass;
 use crate::state::releases::MAX_QUEUED_RELEASES;
 
 /// The bytes of an evicted tenant beside its content: addresses, manifest, titles, diagnostics. Measured with 10,000 of them.

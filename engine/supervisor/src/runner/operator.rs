@@ -4,6 +4,8 @@
 //!
 //! **Invariant:** a command that its caller no longer waits for is never begun.
 
+pub(crate) mod commands;
+
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -18,7 +20,7 @@ use server::admin::status::StatusBoard;
 use crate::snapshot::compare::compare;
 use crate::snapshot::findings::Findings;
 use crate::source::watch::{Notice, NoticeSender};
-use crate::state::recorded::CurrentRelease;
+use crate::state::release_record::CurrentRelease;
 
 /// The time until a command that was not begun is withdrawn. The admin listener waits a little longer.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(20);

@@ -20,19 +20,19 @@ use render::{Compiled, Islands};
 use server::admin::status::{RenderTimes, Status, TenantStatus, by_id};
 use server::snapshot_store::Wanted;
 
-use crate::jobs::work::JobOutcome;
+use crate::jobs::outcome::JobOutcome;
 use crate::model::world::{Mode, World};
 use crate::places::Places;
 use crate::runner::catalog::Catalog;
-use crate::runner::commands::Commands;
-use crate::runner::demand::DemandQueues;
+use crate::runner::memory::demand::DemandQueues;
+use crate::runner::operator::commands::Commands;
 use crate::runner::settings::Settings;
 use crate::runner::workers::Workers;
 use crate::snapshot::assembly::Publisher;
 use crate::snapshot::cross_tenant::cross_tenant;
 use crate::snapshot::dev;
 use crate::source::survey::{RestoreRequest, SurveyRequest, ThemesRequest};
-use crate::state::persisted::Persisted;
+use crate::state::tables::Persisted;
 
 /// Why there is nothing to serve.
 #[derive(Debug, Error)]

@@ -27,18 +27,19 @@ use crate::model::agenda::{MIN_RETRY_DELAY, Reload, Scope};
 use crate::model::event::{ChangeSet, Event};
 use crate::places::Places;
 use crate::runner::background::BackgroundWorker;
-use crate::runner::commands::PinCommand;
+use crate::runner::background::order;
 use crate::runner::driver::Environment;
+use crate::runner::memory;
+use crate::runner::operator::commands::PinCommand;
 use crate::runner::operator::{Command, Inbox};
 use crate::runner::registry::Registry;
 use crate::runner::surveyor::Surveyor;
-use crate::runner::{completion, memory};
 use crate::snapshot::findings::findings;
 use crate::source::survey::SurveyRequest;
 use crate::source::watch::{self, NoticeSender, Watch};
-use crate::state::persist::persist_shared;
-use crate::state::recorded::CurrentRelease;
+use crate::state::release_record::CurrentRelease;
 use crate::state::releases::place;
+use crate::state::write::persist_shared;
 
 /// The limit on the time without a look at everything: clocks are set, machines sleep, and folders are mounted where no notification tells of it.
 const MAX_WAIT: Duration = Duration::from_secs(1);
@@ -212,7 +213,7 @@ impl ReloadLoop {
             demands.changed.extend(grown.iter().cloned());
             self.registry.handle(Event::Grown(grown), Timestamp::now());
         }
-        background.order(completion::order(&mut self.registry));
+        background.order(order::order(&mut self.registry));
     }
 
     /// Takes the survey that has ended, if any.

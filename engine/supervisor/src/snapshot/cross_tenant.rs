@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use crate::runner::catalog::Catalog;
+use crate::runner::catalog::tenant::failure;
 use crate::runner::settings::Settings;
-use crate::runner::tenant::failure;
 use content::name::TenantId;
 use content::report::guard::guard;
 use content::report::{Code, Diagnostic, Report, hint_for};

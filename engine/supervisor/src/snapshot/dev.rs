@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::runner::catalog::Catalog;
+use crate::runner::catalog::tenant::TenantData;
 use crate::runner::settings::Settings;
-use crate::runner::tenant::TenantData;
 use content::address::Address;
 use content::report::{Diagnostic, Report, Severity};
 use render::PlacedMount;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use crate::runner::catalog::tenant::TenantData;
 use crate::runner::registry::Registry;
-use crate::runner::tenant::TenantData;
 use crate::snapshot::cross_tenant::cross_tenant;
 use content::report::{Diagnostic, Report};
 

@@ -11,7 +11,7 @@ use render::Islands;
 use render::Templates;
 
 use crate::snapshot::replaced::{ReplacedFiles, Retention};
-use crate::state::persisted::PersistedCache;
+use crate::state::tables::PersistedCache;
 
 /// The shared files as their owner keeps them.
 #[derive(Debug, Default)]

@@ -15,10 +15,10 @@ use content::tenant::Site;
 use release::store::Store;
 
 use crate::places::Places;
-use crate::runner::themes::Themes;
+use crate::runner::catalog::themes::Themes;
 use crate::snapshot::replaced::ReplacedFiles;
 use crate::source::theme_folders::ThemeFolders;
-use crate::state::persisted::{PersistedCache, kept_replaced, kept_site};
+use crate::state::tables::{PersistedCache, kept_replaced, kept_site};
 
 /// The limit on the size of `deployment.yaml`, in bytes.
 const MAX_DEPLOYMENT_BYTES: u64 = 1 << 20;

@@ -1,7 +1,7 @@
 //! The data that survives a restart: valid folders, caches, addresses, releases and pins.
 
-pub(crate) mod persist;
-pub(crate) mod persisted;
-pub(crate) mod recorded;
 pub(crate) mod release_key;
+pub(crate) mod release_record;
 pub(crate) mod releases;
+pub(crate) mod tables;
+pub(crate) mod write;

@@ -15,9 +15,9 @@ use release::store::{New, PlacedPages, Release, Store};
 use render::ASSETS;
 use render::{Compiled, Encoder, PlacedMount};
 
-use crate::runner::tenant::{BuildInputs, TenantData};
-use crate::state::recorded::PinnedRelease;
+use crate::runner::catalog::tenant::{BuildInputs, TenantData};
 use crate::state::release_key::key_of;
+use crate::state::release_record::PinnedRelease;
 
 /// So many releases may wait to be written: each has its pages in memory.
 pub(crate) const MAX_QUEUED_RELEASES: usize = 64;

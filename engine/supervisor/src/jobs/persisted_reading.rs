@@ -14,7 +14,7 @@ use release::pack::{pack, unpack};
 use release::payload::Payload;
 use release::store::{Rows, rows_in_memory};
 
-use crate::jobs::packed::PackedFolder;
+use crate::jobs::packed_folder::PackedFolder;
 
 /// What was read of a folder that can be served.
 #[derive(Debug)]
@@ -81,9 +81,9 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::jobs::packed::FolderContent;
-    use crate::jobs::work::{FolderReading, JobOutcome, ReadRequest};
-    use crate::state::persisted::write_reading;
+    use crate::jobs::outcome::{FolderReading, JobOutcome, ReadRequest};
+    use crate::jobs::packed_folder::FolderContent;
+    use crate::state::tables::write_reading;
 
     fn store(folder: &TempDir) -> Arc<Store> {
         let keep = Keep {

@@ -6,10 +6,10 @@ use content::name::TenantId;
 use content::report::{Code, Severity};
 
 use crate::model::tenant::TenantState as States;
+use crate::runner::catalog::tenant::TenantData;
 use crate::runner::registry::Registry;
-use crate::runner::tenant::TenantData;
-use crate::state::persisted::Persisted;
 use crate::state::releases::record;
+use crate::state::tables::Persisted;
 
 /// Hands what is new of a tenant to the thread that writes it, and its output to be recorded as a release.
 pub(crate) fn persist_tenant(registry: &mut Registry, id: &TenantId) {

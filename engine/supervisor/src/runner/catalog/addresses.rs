@@ -10,9 +10,9 @@ use std::sync::Arc;
 use tracing::warn;
 
 use crate::places::Places;
-use crate::runner::tenant::{TenantData, one_line};
+use crate::runner::catalog::tenant::{TenantData, one_line};
 use crate::source::survey::deployment_file;
-use crate::state::persisted::Persisted;
+use crate::state::tables::Persisted;
 use content::address::deployment::DeploymentFile;
 use content::address::{self, AddressRules, Assignment, Origin};
 use content::name::TenantId;

@@ -11,8 +11,8 @@ use content::tenant::MANIFEST;
 use release::store::Store;
 use render::{Compiled, Outcome, release_key};
 
-use crate::runner::tenant::BuildInputs;
-use crate::state::persisted::PersistedRelease;
+use crate::runner::catalog::tenant::BuildInputs;
+use crate::state::tables::PersistedRelease;
 
 /// A tenant as it was rendered before.
 #[derive(Debug)]

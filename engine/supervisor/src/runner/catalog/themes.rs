@@ -11,9 +11,9 @@ use content::theme::{self, Theme};
 use release::store::Store;
 use render::Templates;
 
-use crate::runner::tenant::{failure, is_unread};
+use crate::runner::catalog::tenant::{failure, is_unread};
 use crate::source::theme_folders::ThemeFolders;
-use crate::state::persisted::{ValidThemeFolder, kept_themes};
+use crate::state::tables::{ValidThemeFolder, kept_themes};
 
 /// All themes, by the names of their folders.
 #[derive(Debug, Clone, Default)]

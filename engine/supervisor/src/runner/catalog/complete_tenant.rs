@@ -12,8 +12,8 @@ use render::Compiled;
 use render::Picture;
 
 use crate::jobs::render_threads::ThreadLease;
+use crate::runner::catalog::tenant::{TenantData, render};
 use crate::runner::registry::Registry;
-use crate::runner::tenant::{TenantData, render};
 
 /// So many tenants are whole at one time.
 const BATCH_SIZE: usize = 16;

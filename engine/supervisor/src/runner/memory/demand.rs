@@ -9,7 +9,7 @@ use std::time::Instant;
 use content::name::TenantId;
 use render::Compiled;
 
-use crate::runner::round::FullPass;
+use crate::runner::memory::full_pass::FullPass;
 
 /// The names of tenants that requests were told of.
 #[derive(Debug, Clone, Default)]

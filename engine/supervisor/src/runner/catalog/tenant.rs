@@ -17,16 +17,16 @@ use release::store::Mark;
 use render::{Compiled, Inputs, PlacedMount};
 use server::admin::status::TenantStatus;
 
-use crate::jobs::packed::{FolderContent, PackedFolder};
+use crate::jobs::packed_folder::{FolderContent, PackedFolder};
+use crate::jobs::persisted_reading::PersistedReading;
 use crate::jobs::render_threads::{RENDER_THREADS, ThreadLease};
-use crate::jobs::unchanged::PersistedReading;
 use crate::model::tenant::BuildKey;
 use crate::model::tenant::TenantState as States;
-use crate::runner::demand::TenantDemand;
+use crate::runner::memory::demand::TenantDemand;
 use crate::runner::workers::processors;
 use crate::snapshot::replaced::ReplacedFiles;
-use crate::state::persisted::PersistedCache;
-use crate::state::recorded::ReleaseRecord;
+use crate::state::release_record::ReleaseRecord;
+use crate::state::tables::PersistedCache;
 
 /// The data of a tenant. Its states are the world's ([`States`]).
 #[derive(Debug)]

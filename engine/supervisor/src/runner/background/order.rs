@@ -12,10 +12,10 @@ use tracing::warn;
 use render::{Compiled, Unimproved};
 
 use crate::runner::background::BackgroundJob;
+use crate::runner::catalog::tenant::TenantData;
 use crate::runner::memory::bytes_of;
+use crate::runner::memory::full_pass::FullPass;
 use crate::runner::registry::Registry;
-use crate::runner::round::FullPass;
-use crate::runner::tenant::TenantData;
 
 /// So many jobs are ordered at one time.
 const BATCH_SIZE: usize = 64;

@@ -22,8 +22,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
-use crate::jobs::packed::{FolderContent, folder_of, rows_of};
-use crate::jobs::unchanged::PersistedReading;
+use crate::jobs::packed_folder::{FolderContent, folder_of, rows_of};
+use crate::jobs::persisted_reading::PersistedReading;
 use crate::places::Places;
 use crate::snapshot::replaced::ReplacedFiles;
 use content::address::{Assignment, Owners};

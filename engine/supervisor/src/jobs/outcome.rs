@@ -16,12 +16,12 @@ use release::large;
 use release::store::{Mark, Release, Store};
 use render::{Compiled, reading_key};
 
-use crate::jobs::packed::{FolderContent, to_folder};
-use crate::jobs::unchanged::PersistedReading;
-use crate::runner::tenant::{BuildInputs, failure};
+use crate::jobs::packed_folder::{FolderContent, to_folder};
+use crate::jobs::persisted_reading::PersistedReading;
+use crate::runner::catalog::tenant::{BuildInputs, failure};
 use crate::runner::workers::{JobStep, JobWeight};
 use crate::snapshot::replaced::ReplacedFiles;
-use crate::state::persisted::{PersistedCache, is_kept, kept_reading, kept_replaced, kept_site};
+use crate::state::tables::{PersistedCache, is_kept, kept_reading, kept_replaced, kept_site};
 
 /// What was done for a tenant.
 #[derive(Debug)]
