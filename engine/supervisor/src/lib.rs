@@ -11,7 +11,7 @@
 //!
 //! 1. A changed folder settles, is read and checked. A folder with errors changes its report only.
 //! 2. Addresses are assigned again: an owner keeps its address, and `deployment.yaml` limits the claims.
-//! 3. Tenants are rendered whose content, addresses, theme or deployment have another revision. The other tenants keep their pages.
+//! 3. Tenants with a new revision of content, addresses, theme or deployment are rendered. The pages of other tenants stay.
 //! 4. The pages become a snapshot, which replaces the current one.
 //!
 //! | folder | contents |
@@ -23,9 +23,9 @@
 //! | [`state`] | the data that survives a restart: valid folders, caches, releases, pins |
 //! | [`source`] | folders on disk: watching, polling and surveys |
 //!
-//! A slow tenant delays `check` and `export` only. A panic in a job becomes an error of its tenant, theme or host, whose last valid state is served ([`content::report::guard`]).
+//! A slow tenant delays only `check` and `export`. A panic in a job becomes an error of its tenant, theme or host, and the last valid state is served ([`content::report::guard`]).
 //!
-//! **Invariant:** the only crate that uses both `render` and `server`. It answers no request itself.
+//! **Invariant:** the only library crate that uses both `render` and `server`. It does not handle requests itself.
 
 mod jobs;
 mod model;

@@ -1,4 +1,4 @@
-//! Where the deployment has its folders, and where visitors find it.
+//! The folders of a deployment, and the origin at which visitors reach it.
 
 use std::path::PathBuf;
 
@@ -6,25 +6,25 @@ use content::address::Origin;
 use content::tenant::manifest::Hsts;
 use render::Caching;
 
-/// Where everything is.
+/// The folders, the origin and the caching policy of one deployment.
 #[derive(Debug, Clone)]
 pub struct Places {
     /// The folder of tenants.
     pub tenants: PathBuf,
-    /// A folder of themes; without one, those within the program.
+    /// The folder of themes. `None` uses the themes in the program.
     pub themes: Option<PathBuf>,
-    /// What tenants may claim; without it, `deployment.yaml` within the folder of tenants, where there is one.
+    /// The file with the addresses that tenants may claim. `None` uses `deployment.yaml` in the folder of tenants, if that exists.
     pub deployment: Option<PathBuf>,
-    /// Where the deployment lives.
+    /// The origin at which visitors reach the deployment.
     pub origin: Origin,
-    /// For how much of the domain browsers remember to come over TLS only; without it, the root tenant says so.
+    /// The scope of HTTP Strict Transport Security (RFC 6797). `None` uses the setting of the root tenant.
     pub hsts: Option<Hsts>,
-    /// How long shared caches may keep pages.
+    /// The policy for shared caches.
     pub caching: Caching,
 }
 
 impl Places {
-    /// All folders and files that are read.
+    /// Returns the paths of all folders and files to watch and read, without defaults.
     #[must_use]
     pub fn roots(&self) -> Vec<PathBuf> {
         let others = [&self.themes, &self.deployment].into_iter().flatten();

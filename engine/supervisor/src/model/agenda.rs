@@ -1,21 +1,24 @@
-//! Decides what is read again, and when.
+//! The agenda: which folders are read again, and when.
 //!
-//! Each scope settles for itself: a tenant that is written to all the time delays its own reload only.
-//! Known tenants are read at once. Everything else needs a survey, of which one runs at a time. What could not be read is tried again, later each time.
+//! Each scope settles independently: constant writes to one tenant delay the reload of that tenant only.
+//! Known tenants are read as soon as they settle. All other scopes need a survey, and one survey runs at a time.
+//! Failed reads are retried with growing delays.
+//!
+//! **Invariant:** reads no clock and no file. Callers pass the time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-/// The time without a change after which a change is read: longer than the pause between two writes of one copy.
+/// The time without further changes after which a scope is read. It is longer than the pause between two writes while a folder is copied.
 pub(crate) const SETTLE_TIME: Duration = Duration::from_millis(60);
 
-/// The time after which a scope is read although it still changes.
+/// The longest time from the first change of a scope to its read, even if the scope keeps changing.
 pub(crate) const MAX_SETTLE_TIME: Duration = Duration::from_secs(2);
 
-/// The time until what could not be read is tried again, doubled each time.
+/// The delay before the first retry of a failed read. Each further retry doubles the delay.
 pub(crate) const MIN_RETRY_DELAY: Duration = Duration::from_millis(200);
 
-/// The limit on that time.
+/// The longest delay before a retry of a failed read.
 pub(crate) const MAX_RETRY_DELAY: Duration = Duration::from_secs(10);
 
 /// A part of the content that is read again.
@@ -31,19 +34,19 @@ pub(crate) enum Scope {
     Everything,
 }
 
-/// Something to read.
+/// One reload: the tenants and themes to read together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Reload {
-    /// The entries of the folder of tenants to read; all without them.
+    /// The entries of the folder of tenants to read. `None` reads all entries.
     pub(crate) tenants: Option<BTreeSet<String>>,
     pub(crate) themes: bool,
-    /// Whether the list of tenants and `deployment.yaml` are read, too.
+    /// Whether the list of tenants and `deployment.yaml` are read as well.
     pub(crate) is_survey: bool,
-    /// Whether nothing has changed since it was last tried.
+    /// Whether all its scopes are retries without a new change.
     pub(crate) is_retry: bool,
 }
 
-/// When a scope changed first and last since it was read.
+/// The times of the first and the last change of a scope since its last read.
 #[derive(Debug, Clone, Copy)]
 struct PendingChange {
     first: Instant,
@@ -51,22 +54,22 @@ struct PendingChange {
 }
 
 impl PendingChange {
-    /// Returns when it is read.
+    /// Returns the time at which the scope is due.
     fn due(self) -> Instant {
         (self.last + SETTLE_TIME).min(self.first + MAX_SETTLE_TIME)
     }
 }
 
-/// What could not be read.
+/// The scopes whose last read failed.
 #[derive(Debug, Default)]
 struct PendingRetry {
     scopes: BTreeSet<Scope>,
     due: Option<Instant>,
-    /// How often it was tried since the last change.
+    /// The number of attempts since the last change.
     attempts: u32,
 }
 
-/// What has to be read again, what is being read, and what could not be read.
+/// The scopes that changed, are being read, or could not be read.
 #[derive(Debug, Default)]
 pub(crate) struct Agenda {
     changes: BTreeMap<Scope, PendingChange>,
@@ -75,12 +78,12 @@ pub(crate) struct Agenda {
     reading: BTreeSet<Scope>,
     /// The scopes of the survey in flight.
     surveying: Option<BTreeSet<Scope>>,
-    /// When [`Agenda::next`] was last called. A scope that was due by then and is still noted waits for the survey in flight.
+    /// The time of the last call of [`Agenda::next`]. A scope that was due before that time and is still noted waits for the survey in flight.
     looked: Option<Instant>,
 }
 
 impl Agenda {
-    /// Notes a change of a scope, which is read once it has settled.
+    /// Notes a change of a scope. The scope is read once it has settled.
     pub(crate) fn note(&mut self, scope: Scope, now: Instant) {
         let change = PendingChange {
             first: now,
@@ -88,11 +91,11 @@ impl Agenda {
         };
         self.changes.entry(scope).or_insert(change).last = now;
         self.retry.attempts = 0;
-        // What failed before may have been corrected.
+        // The change may have fixed an earlier failure.
         self.retry.due = self.retry.due.map(|due| due.min(now + SETTLE_TIME));
     }
 
-    /// Has a scope read without waiting for it to settle.
+    /// Schedules a read of a scope without waiting for the scope to settle.
     pub(crate) fn request(&mut self, scope: Scope, now: Instant) {
         let settled = now.checked_sub(SETTLE_TIME).unwrap_or(now);
         self.changes.entry(scope).or_insert(PendingChange {
@@ -101,7 +104,7 @@ impl Agenda {
         });
     }
 
-    /// Has scopes tried again that could not be read, later each time until something changes.
+    /// Schedules a retry of scopes that could not be read. The delay doubles with each attempt until a scope changes.
     pub(crate) fn retry(&mut self, scopes: impl IntoIterator<Item = Scope>, now: Instant) {
         self.retry.scopes.extend(scopes);
         if self.retry.scopes.is_empty() || self.retry.due.is_some() {
@@ -112,9 +115,9 @@ impl Agenda {
         self.retry.attempts += 1;
     }
 
-    /// Returns what is to be read now. `is_known`: whether an entry is a known tenant, which needs no survey.
+    /// Returns the next reload that is due, if any. `is_known` says whether an entry is a known tenant, which needs no survey.
     ///
-    /// The caller reports the end by [`Agenda::end`], for a survey first by [`Agenda::end_survey`].
+    /// The caller reports the end of the reload with [`Agenda::end`]. For a survey, it first calls [`Agenda::end_survey`].
     pub(crate) fn next(
         &mut self,
         now: Instant,
@@ -145,7 +148,7 @@ impl Agenda {
             self.retry.scopes.remove(scope);
         }
         if !self.retry.scopes.is_empty() && self.retry.due.is_none() {
-            // They wait for a survey.
+            // The remaining scopes wait for a survey.
             self.retry.due = Some(now + MIN_RETRY_DELAY);
         }
         if due.is_empty() {
@@ -169,13 +172,13 @@ impl Agenda {
         Some(reload)
     }
 
-    /// Notes that the survey in flight has ended: its result is applied next.
+    /// Notes that the survey in flight has ended. The caller applies its result next.
     pub(crate) fn end_survey(&mut self) {
         self.reading
             .extend(self.surveying.take().into_iter().flatten());
     }
 
-    /// Notes that the reload in progress has ended. `is_applied`: not to be tried again.
+    /// Notes that the reload in progress has ended. Its scopes are retried unless `is_applied`.
     pub(crate) fn end(&mut self, is_applied: bool, now: Instant) {
         let scopes = std::mem::take(&mut self.reading);
         if !is_applied {
@@ -183,14 +186,17 @@ impl Agenda {
         }
     }
 
-    /// Has everything tried again that was in progress or in flight when the caller failed, and the list of tenants read. The survey in flight is lost.
+    /// Schedules a retry of all scopes that were in progress or in flight when the caller failed, and a read of the list of tenants.
+    /// The result of the survey in flight is lost.
     pub(crate) fn recover(&mut self, now: Instant) {
         self.end_survey();
         self.reading.insert(Scope::List);
         self.end(false, now);
     }
 
-    /// Returns the time until something is due, after [`Agenda::next`] had nothing more to give; `None` where nothing is noted, or all of it waits for the survey in flight.
+    /// Returns the time until the next scope is due, once [`Agenda::next`] has returned `None`.
+    ///
+    /// Returns `None` if no scope is noted, or if all noted scopes wait for the survey in flight.
     pub(crate) fn until_due(&self, now: Instant) -> Option<Duration> {
         let changes = self.changes.values().map(|change| change.due());
         let is_new = |due: &Instant| self.looked.is_none_or(|looked| *due >= looked);
@@ -305,7 +311,7 @@ mod tests {
         List,
         Themes,
         Everything,
-        /// The reload in progress, or the survey in flight, comes to an end.
+        /// The survey in flight ends, with success or without.
         End(bool),
         Panic,
     }
@@ -322,7 +328,7 @@ mod tests {
         ]
     }
 
-    /// What a reload covers, of four tenants (of which the first two are known), the list and the themes.
+    /// Returns whether a reload reads a scope.
     fn covers(reload: &Reload, scope: &Scope) -> bool {
         match scope {
             Scope::List => reload.is_survey,
@@ -343,7 +349,7 @@ mod tests {
             let mut agenda = Agenda::default();
             let mut now = Instant::now();
             let known = |name: &str| name < "2";
-            // What changed and has not been read successfully since, with when it was noted.
+            // The scopes that changed and were not read since, with the time of the change.
             let mut unread: BTreeMap<Scope, Instant> = BTreeMap::new();
             let mut survey: Option<(Reload, Instant)> = None;
             let settle = |agenda: &mut Agenda, unread: &mut BTreeMap<Scope, Instant>,

@@ -1,6 +1,6 @@
-//! The memory that pages take, and the order in which they leave it: pages that were never requested first, then the least recently requested.
+//! The memory budget of pages, and the order of eviction: tenants that were never requested first, then the least recently requested.
 //!
-//! A change of one tenant costs a look at that tenant, however many others are in memory.
+//! An update of one tenant takes logarithmic time in the number of tenants in memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -10,13 +10,13 @@ use content::name::TenantId;
 
 use crate::model::event::MeasuredPages;
 
-/// The part of the limit up to which pages that were never requested stay in memory.
+/// A divisor of the limit: pages that were never requested stay in memory while use is at most `limit / UNREQUESTED_SHARE`.
 pub(super) const UNREQUESTED_SHARE: usize = 4;
 
-/// The part of the limit that is freed beyond it at once, so that not every look evicts.
+/// A divisor of the limit: an eviction frees `limit / EVICTION_SHARE` more than necessary, so that not every measurement evicts.
 const EVICTION_SHARE: usize = 8;
 
-/// The place of a tenant in the order of eviction.
+/// The place of a tenant in the order of eviction: whether it was requested, the time of its last request, and its id.
 pub(super) type EvictionKey = (bool, Instant, TenantId);
 
 /// The pages of a tenant in memory.
@@ -27,12 +27,12 @@ struct TenantPages {
     last_request: Instant,
 }
 
-/// The memory that pages take, in bytes.
+/// The memory use of pages and its limit, in bytes.
 #[derive(Debug)]
 pub(super) struct MemoryBudget {
     pub(super) used: usize,
     pub(super) limit: usize,
-    /// The bytes that were evicted since the last snapshot, which still holds them.
+    /// The bytes evicted since the last snapshot. That snapshot still holds them.
     pub(super) leaving: usize,
     pages: BTreeMap<TenantId, TenantPages>,
     order: BTreeSet<EvictionKey>,
@@ -51,7 +51,7 @@ impl Default for MemoryBudget {
 }
 
 impl MemoryBudget {
-    /// Takes a measurement of a tenant's pages; without bytes, none are in memory.
+    /// Records a measurement of a tenant's pages. Zero bytes mean that no pages are in memory.
     pub(super) fn measure(&mut self, measured: MeasuredPages) {
         let MeasuredPages {
             tenant,
@@ -73,7 +73,7 @@ impl MemoryBudget {
         }
     }
 
-    /// Notes that pages of a tenant came into memory, in place of any former ones.
+    /// Notes that pages of a tenant were built or loaded, and replace its former pages.
     pub(super) fn add(
         &mut self,
         tenant: &TenantId,
@@ -91,7 +91,7 @@ impl MemoryBudget {
         });
     }
 
-    /// Notes that the pages of a tenant left memory. Returns their bytes.
+    /// Notes that the pages of a tenant are no longer in memory. Returns their bytes.
     pub(super) fn remove(&mut self, tenant: &TenantId) -> usize {
         let Some(pages) = self.pages.remove(tenant) else {
             return 0;
@@ -102,23 +102,23 @@ impl MemoryBudget {
         pages.bytes
     }
 
-    /// Returns the tenant that leaves memory after the one in this place, or first.
+    /// Returns the tenant after `place` in the order of eviction, or the first tenant for `None`.
     pub(super) fn next_after(&self, place: Option<&EvictionKey>) -> Option<&EvictionKey> {
         let after = place.map_or(Bound::Unbounded, Bound::Excluded);
         self.order.range((after, Bound::Unbounded)).next()
     }
 
-    /// Returns whether pages take more memory than there is.
+    /// Returns whether pages use more memory than the limit.
     pub(super) const fn is_exceeded(&self) -> bool {
         self.used > self.limit
     }
 
-    /// Returns whether an eviction that has begun goes on.
+    /// Returns whether an eviction in progress continues: memory use is not yet below the limit by `EVICTION_SHARE`.
     pub(super) const fn is_too_full(&self) -> bool {
         self.used > self.limit - self.limit / EVICTION_SHARE
     }
 
-    /// Returns whether no room is left for pages that were never requested.
+    /// Returns whether memory use exceeds the share for pages that were never requested.
     pub(super) const fn is_full_of_unrequested(&self) -> bool {
         self.used > self.limit / UNREQUESTED_SHARE
     }

@@ -1,6 +1,6 @@
-//! The events that the world is told, and the actions that it answers with.
+//! The events that the world handles, and the actions that it returns.
 //!
-//! **Invariant:** plain data. Pages, folders and reports stay with the runner, which finds them by tenant.
+//! **Invariant:** plain data. Pages, folders and reports stay with the runner, which looks them up by tenant.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant, SystemTime};
@@ -17,26 +17,26 @@ pub(crate) struct ClockTime {
     pub(crate) time: SystemTime,
 }
 
-/// A number for a command of an operator, which its reply bears.
+/// The number that connects an operator's command with its reply.
 pub(crate) type Ticket = u64;
 
-/// Something that has happened.
+/// An event that the runner reports to the world.
 #[derive(Debug, Clone)]
 pub(crate) enum Event {
     /// A part of the content has changed on disk.
     Changed(Scope),
-    /// A part of the content is to be read without waiting for it to settle.
+    /// A part of the content is read without waiting for it to settle.
     Requested(Scope),
-    /// The tenants that have folders. `only`: the entries to read besides new ones; all without them.
+    /// The folder of tenants was listed. `only`: the entries to read besides new ones; `None` reads all.
     Listed {
         tenants: BTreeSet<TenantId>,
         only: Option<BTreeSet<String>>,
     },
-    /// Tenants whose persisted content is served, since the folder of tenants cannot be listed.
+    /// The folder of tenants cannot be listed. The persisted content of these tenants is served.
     Restored(Vec<TenantId>),
-    /// The survey in flight has ended. `is_applied`: it need not be tried again.
+    /// The survey in flight has ended. It is retried unless `is_applied`.
     Surveyed { is_applied: bool },
-    /// Something that could not be read by a survey is to be tried again.
+    /// A survey could not read a scope, which is retried.
     Unread(Scope),
     /// A reading has ended.
     Read {
@@ -44,7 +44,7 @@ pub(crate) enum Event {
         number: u64,
         reading: ReadingOutcome,
     },
-    /// The inputs of builds were derived anew, which took `took`.
+    /// Addresses were assigned and the inputs of builds derived, in the time `took`.
     Planned {
         plans: Vec<BuildPlan>,
         took: Duration,
@@ -55,7 +55,7 @@ pub(crate) enum Event {
         key: BuildKey,
         result: BuildResult,
     },
-    /// Rendered pages were compressed, and take so many bytes.
+    /// Rendered pages were compressed, and use this many bytes of memory.
     Encoded {
         tenant: TenantId,
         key: BuildKey,
@@ -63,21 +63,21 @@ pub(crate) enum Event {
     },
     /// The search for persisted content of a tenant has ended.
     StoodIn { tenant: TenantId, is_found: bool },
-    /// The pinned release of a tenant was read.
+    /// The read of a tenant's pinned release has ended.
     PinLoaded { tenant: TenantId, is_found: bool },
-    /// An operator rolls back to a release that was read, or resumes the folder (`None`).
+    /// An operator rolls back to the release `to`, which is already read, or resumes the folder (`None`).
     PinRequested {
         tenant: TenantId,
         to: Option<u64>,
         ticket: Ticket,
     },
-    /// The disk was told of a pin.
+    /// The write of a pin to disk has ended.
     PinWritten { tenant: TenantId, is_written: bool },
-    /// An operator wants a tenant's output to be recorded.
+    /// An operator requests that a tenant's output is recorded as a release.
     RecordRequested { tenant: TenantId },
-    /// Something of these tenants is new, and to be persisted.
+    /// These tenants have new data to persist.
     Grown(Vec<TenantId>),
-    /// The memory that the pages of some tenants take. `limit`: the bytes that there is room for. `waiting`: the tenants that requests wait for.
+    /// The memory use of some tenants was measured. `limit`: the limit for all pages, in bytes. `waiting`: the tenants that requests wait for.
     Measured {
         limit: usize,
         pages: Vec<MeasuredPages>,
@@ -85,16 +85,16 @@ pub(crate) enum Event {
     },
     /// Pages appear or expire, or the year has changed.
     ClockTurned,
-    /// The snapshot was published, which took `took`.
+    /// The snapshot was published, in the time `took`.
     Published { took: Duration },
-    /// The loop has failed, and goes on. The results that it was handling, and the jobs that it was about to start, are lost.
+    /// The event loop recovered from a panic. The results that it was handling, and the jobs that it was about to start, are lost.
     Recovered,
-    /// All events that were queued are handled.
+    /// All queued events are handled. The world may start collected work.
     Turn(OutsideFacts),
 }
 
 impl Event {
-    /// Returns the tenant that it is about, if it is about one.
+    /// Returns the tenant of the event, if the event concerns exactly one.
     pub(crate) const fn tenant(&self) -> Option<&TenantId> {
         match self {
             Self::Read { tenant, .. }
@@ -125,14 +125,14 @@ impl Event {
 /// The result of a reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReadingOutcome {
-    /// The folder is as it was.
+    /// The folder is unchanged.
     Unchanged,
-    /// The folder has changed. With errors, the last valid content stays. `is_unreadable`: a file could not be read, and may be readable later.
+    /// The folder has changed. With errors, the last valid content stays in use. `is_unreadable`: a file could not be read, and may be readable later.
     Changed {
         has_errors: bool,
         is_unreadable: bool,
     },
-    /// There is no folder.
+    /// The folder does not exist.
     Gone,
     /// A call to the file system did not return.
     Unresponsive,
@@ -142,7 +142,7 @@ pub(crate) enum ReadingOutcome {
 #[derive(Debug, Clone)]
 pub(crate) struct BuildPlan {
     pub(crate) tenant: TenantId,
-    /// `None` where nothing can be built: the theme is missing.
+    /// `None` if the theme is missing, so that nothing can be built.
     pub(crate) key: Option<BuildKey>,
     pub(crate) has_conflicts: bool,
 }
@@ -150,31 +150,31 @@ pub(crate) struct BuildPlan {
 /// The result of a build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BuildResult {
-    /// Pages.
+    /// The build ended with pages.
     Pages {
         form: ServedForm,
-        /// Whether nothing of them is new to the store.
+        /// Whether the store already has all data of the build.
         is_persisted: bool,
         has_errors: bool,
-        /// The memory that they take.
+        /// The memory use of the pages, in bytes.
         bytes: usize,
-        /// Whether a request waits for them.
+        /// Whether a request waits for the pages.
         is_requested: bool,
         /// Whether a snapshot is to be published at once.
         is_urgent: bool,
     },
-    /// No pages.
+    /// The build ended without pages.
     Failed,
 }
 
-/// The form that pages are in.
+/// The form of a tenant's pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ServedForm {
     /// Rendered and compressed.
     Complete,
-    /// Rendered, and compressed when the first request comes.
+    /// Rendered. The first request has the pages compressed.
     Unencoded,
-    /// Known and not in memory: loaded when the first request comes.
+    /// Not in memory. The first request has the pages loaded or rendered.
     Evicted,
 }
 
@@ -183,12 +183,12 @@ pub(crate) enum ServedForm {
 pub(crate) struct MeasuredPages {
     pub(crate) tenant: TenantId,
     pub(crate) bytes: usize,
-    /// Whether they were requested since they came into memory.
+    /// Whether the pages were requested since they were built or loaded.
     pub(crate) is_requested: bool,
     pub(crate) last_request: Instant,
 }
 
-/// The facts that the runner knows at the end of a batch of events.
+/// The state of the job pool, the store and requests at the end of a batch of events.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OutsideFacts {
     /// Whether readings are in flight that are likely to end soon.
@@ -197,31 +197,31 @@ pub(crate) struct OutsideFacts {
     pub(crate) has_builds: bool,
     /// Whether anything is queued or in flight in the background.
     pub(crate) has_background: bool,
-    /// Whether a request waits at addresses of the current snapshot for pages that are in none.
+    /// Whether a request waits for pages that are built and not in the current snapshot.
     pub(crate) is_awaited: bool,
     /// Whether a survey can begin.
     pub(crate) can_survey: bool,
-    /// The state that is persisted.
+    /// Whether changes can be persisted.
     pub(crate) store: StoreState,
 }
 
 /// Whether changes can be persisted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StoreState {
-    /// Nothing is persisted.
+    /// There is no store.
     Absent,
-    /// The disk or another process prevents it.
+    /// The disk or another process prevents writes.
     ReadOnly,
-    /// So many more tenants may be handed over now.
+    /// The store accepts this many more tenants now.
     Ready(usize),
 }
 
-/// Something that the runner does, in order.
+/// An action for the runner, which performs all actions in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Action {
     /// Watch the folders of this reload, which are read next.
     Watch(Reload),
-    /// List the tenants, and read the deployment and, where the reload says so, the themes.
+    /// List the tenants, read `deployment.yaml` and, if the reload includes them, the themes.
     Survey(Reload),
     /// Read a folder. `is_only`: no other reading of it is in flight.
     Read {
@@ -231,48 +231,48 @@ pub(crate) enum Action {
     },
     /// Report that a folder does not respond, as the result of this reading.
     ReportUnresponsive { tenant: TenantId, number: u64 },
-    /// Drop everything of a tenant whose folder is gone.
+    /// Drop all data of a tenant whose folder was removed.
     Forget(TenantId),
-    /// Take the content of the reading at hand.
+    /// Replace the content of a tenant by the result of its newest reading.
     TakeContent(TenantId),
     /// Assign addresses, and derive the inputs of builds.
     Plan(ChangeSet),
-    /// Build pages. `opens`: requests wait for them at their addresses.
+    /// Build pages. `opens`: whether the tenant's addresses open now, where requests wait for the pages.
     Build {
         tenant: TenantId,
         key: BuildKey,
         opens: bool,
     },
-    /// Report the errors of the build at hand.
+    /// Report the errors of the build that has just ended.
     ReportBuild(TenantId),
-    /// Serve the pages at hand.
+    /// Serve the pages that were just built or compressed.
     Serve { tenant: TenantId, key: BuildKey },
-    /// Serve the persisted content at hand.
+    /// Serve the persisted content that was just found.
     ServeStandIn(TenantId),
-    /// Remove the addresses at which requests wait in vain.
+    /// Remove the addresses of a tenant that will have no pages, so that requests no longer wait.
     Close(TenantId),
     /// Look for persisted content that can be served.
     StandIn(TenantId),
-    /// Have pages compressed, loaded or rendered when a request comes.
+    /// Hold back the job that compresses, loads or renders pages until the first request.
     Park { tenant: TenantId, key: BuildKey },
-    /// Take pages out of memory, and have them loaded or rendered when a request comes.
+    /// Evict pages from memory. The next request has them loaded or rendered.
     Evict { tenant: TenantId, key: BuildKey },
     /// Read the pinned release.
     LoadPin { tenant: TenantId, number: u64 },
     /// Write the pin to disk, or remove it.
     WritePin { tenant: TenantId, to: Option<u64> },
-    /// Serve the release at hand (`true`), or the folder's pages.
+    /// Serve the pinned release, or the pages of the folder unless `is_pinned`.
     ServePin { tenant: TenantId, is_pinned: bool },
     /// Send the result of a command of an operator.
     Reply { ticket: Ticket, reply: Reply },
-    /// Hand what is new of a tenant to the store.
+    /// Hand the new data of a tenant to the store.
     Persist(TenantId),
     /// Assemble a snapshot and publish it.
     Publish(ChangeSet),
 }
 
 impl Action {
-    /// Returns the tenant that it is done to, if it is done to one.
+    /// Returns the tenant of the action, if the action concerns exactly one.
     pub(crate) const fn tenant(&self) -> Option<&TenantId> {
         match self {
             Self::Read { tenant, .. }
@@ -300,7 +300,7 @@ impl Action {
     }
 }
 
-/// The tenants that have changed since something was last done for all of them.
+/// The tenants that have changed since the last plan or the last snapshot.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ChangeSet {
     pub(crate) tenants: BTreeSet<TenantId>,
@@ -329,12 +329,12 @@ impl ChangeSet {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reply {
     Done,
-    /// There is no such tenant.
+    /// The tenant does not exist.
     UnknownTenant,
     /// Another command for the tenant is in flight.
     Busy,
     /// The folder has no pages that could be served in place of the pinned release.
     NoPages,
-    /// The disk could not be told.
+    /// The pin could not be written to disk.
     NotWritten,
 }

@@ -1,4 +1,6 @@
-//! Decisions without input and output, threads, clocks and locks.
+//! Decisions about reading, building, serving, persisting and evicting tenants.
+//!
+//! **Invariant:** no I/O, threads, clocks or locks. Callers pass the time with each event.
 
 pub(crate) mod agenda;
 pub(crate) mod budget;

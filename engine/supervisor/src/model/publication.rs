@@ -1,4 +1,4 @@
-//! When addresses are assigned again, and when a snapshot is published: for many changes at once, where more are likely soon.
+//! The schedule of plans and snapshots: while further results are likely soon, many changes share one plan and one snapshot.
 
 use std::time::{Duration, Instant};
 
@@ -6,23 +6,24 @@ use content::name::TenantId;
 
 use crate::model::event::ChangeSet;
 
-/// The part of the time that planning and publishing may take while many tenants change.
+/// A divisor of time: planning and publishing take at most `1 / MAX_PUBLISH_SHARE` of the time while many tenants change.
 const MAX_PUBLISH_SHARE: u32 = 20;
 
-/// The time between two snapshots that no visitor and no author waits for, at least.
+/// The shortest time between two snapshots that no visitor and no author waits for.
 const BACKGROUND_PUBLISH_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The time that results are collected before addresses are assigned again or a snapshot is published, at least.
+/// The shortest time for which changes are collected while further results are likely soon.
 const COLLECT_TIME: Duration = Duration::from_millis(100);
 
-/// Work for all tenants that is collected before it is done.
+/// The changes that the next plan or snapshot covers.
 #[derive(Debug, Clone, Default)]
 pub(super) struct CollectedChanges {
     pub(super) changes: ChangeSet,
-    /// The time of the first change that it is due for.
+    /// The time of the first change that makes a run due.
     pub(super) since: Option<Instant>,
-    /// The end of the last run, and its duration.
+    /// The end of the last run.
     pub(super) last: Option<Instant>,
+    /// The duration of the last run.
     pub(super) took: Duration,
 }
 
@@ -39,7 +40,7 @@ impl CollectedChanges {
         self.changes.everything = true;
     }
 
-    /// Begins the work, for the changes that it returns.
+    /// Begins a run. Returns the changes that the run covers.
     pub(super) fn begin(&mut self) -> ChangeSet {
         self.since = None;
         std::mem::take(&mut self.changes)
@@ -50,7 +51,7 @@ impl CollectedChanges {
         self.took = took;
     }
 
-    /// Returns when it is done at the latest, while further results are expected soon.
+    /// Returns the latest time at which a run begins while further results are likely soon.
     pub(super) fn deadline(&self) -> Option<Instant> {
         let wait = COLLECT_TIME.max(self.took.saturating_mul(MAX_PUBLISH_SHARE));
         let begun = self.since?;
@@ -59,26 +60,26 @@ impl CollectedChanges {
     }
 }
 
-/// When a snapshot is published.
+/// The schedule of snapshots.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Publication {
-    /// The changes since the last snapshot, due where visitors, authors or operators wait for them.
+    /// The changes since the last snapshot. A snapshot is due if a visitor, an author or an operator waits for a change.
     pub(super) urgent: CollectedChanges,
-    /// Whether something was built in the background that no snapshot has.
+    /// Whether there are background changes that are not in the current snapshot.
     pub(super) has_background: bool,
     /// Whether the first snapshot was published.
     pub(super) is_started: bool,
 }
 
 impl Publication {
-    /// Returns when a snapshot is due that no visitor and no author waits for.
+    /// Returns the time at which a snapshot of background changes is due. Returns `None` before the first snapshot.
     pub(super) fn background_due(&self) -> Option<Instant> {
         let CollectedChanges { last, took, .. } = &self.urgent;
         let interval = BACKGROUND_PUBLISH_INTERVAL.max(took.saturating_mul(MAX_PUBLISH_SHARE));
         Some((*last)? + interval)
     }
 
-    /// Notes a change of a tenant that the next snapshot contains, and that is no reason for one.
+    /// Notes a background change of a tenant. The next snapshot contains the change, which does not make a snapshot urgent.
     pub(super) fn changes_in_background(&mut self, tenant: &TenantId) {
         self.has_background = true;
         self.urgent.changes.note(tenant);

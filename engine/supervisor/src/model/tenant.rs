@@ -1,6 +1,6 @@
 //! The states of one tenant, and the transitions between them.
 //!
-//! Reading, building and serving go on at the same time, and none of them waits for another:
+//! Reading, building and serving are independent, and do not wait for each other:
 //!
 //! ```text
 //! source    Unread ──read──> Reading ──> Valid | Invalid | Gone        (a newer reading: Reading again)
@@ -9,7 +9,7 @@
 //! pin       None ──roll back──> Writing ──> Pinned ──resume──> Writing ──> None
 //! ```
 //!
-//! A late result of a reading or a build that is not the newest changes nothing. A tenant that has served pages serves until its folder is gone.
+//! A late result of a reading or a build that is not the newest changes nothing. A tenant that has served pages serves until its folder is removed.
 //!
 //! **Invariant:** knows numbers only: no folder, no page, no thread.
 
@@ -31,7 +31,7 @@ pub(crate) struct BuildKey {
 pub(crate) enum Source {
     /// The folder was never read.
     Unread,
-    /// `newest` is in flight; `taken` is the newest reading whose result was taken.
+    /// `newest` is in flight; `taken` is the newest reading whose result was accepted.
     Reading { newest: u64, taken: u64 },
     /// The newest reading found content without errors.
     Valid(u64),
@@ -46,7 +46,7 @@ pub(crate) enum Source {
 pub(crate) enum Build {
     /// Nothing was built yet.
     Idle,
-    /// Nothing can be built: the theme is missing.
+    /// The theme is missing, so that nothing can be built.
     Blocked,
     /// A job is queued or in flight.
     Running(BuildKey),
@@ -61,7 +61,7 @@ pub(crate) enum Build {
 pub(crate) enum Serving {
     /// None: the addresses of the tenant do not exist.
     Absent,
-    /// None yet: requests wait until pages are there.
+    /// None yet: requests wait until pages are built.
     Pending,
     /// Pages of this build.
     Live(BuildKey),
@@ -76,7 +76,7 @@ pub(crate) enum Serving {
 pub(crate) enum Pin {
     /// The pages of the folder are served.
     None,
-    /// A command for the former folder of the tenant is in flight, which decides. The tenant is not published before that.
+    /// A command for the former folder of the tenant is in flight, and its result decides. The tenant is not published before that.
     Unsettled,
     /// The release is pinned on disk. The tenant is not published before the release is read.
     OnDisk(u64),
@@ -86,18 +86,18 @@ pub(crate) enum Pin {
     Pinned(u64),
     /// The release is pinned on disk and cannot be read; the pages of the folder are served.
     Unreadable(u64),
-    /// The disk is told of another pin, in place of this one.
+    /// Another pin is being written to disk, in place of this one.
     Writing(Option<u64>),
 }
 
 /// The parts of a tenant that have errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct TenantErrors {
-    /// The folder.
+    /// Whether the folder has errors.
     pub(crate) content: bool,
-    /// Its rendered pages.
+    /// Whether the rendered pages have errors.
     pub(crate) result: bool,
-    /// The addresses that another tenant has.
+    /// Whether another tenant owns an address that the tenant claims.
     pub(crate) conflicts: bool,
     /// Whether a file could not be read, and may be readable later.
     pub(crate) is_unreadable: bool,
@@ -113,15 +113,15 @@ impl TenantErrors {
 /// The effect of a finished build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FinishedStep {
-    /// Its pages are served.
+    /// The new pages are served.
     Served,
-    /// Nothing: the former pages are still served.
+    /// The build failed; the former pages are still served.
     Failed,
-    /// Nothing, and no pages were ever served: persisted content may stand in.
+    /// The build failed, and no pages were ever served; persisted content may be served instead.
     NeedsStandIn,
 }
 
-/// The states of one tenant.
+/// The state of one tenant.
 #[derive(Debug, Clone)]
 pub(crate) struct TenantState {
     source: Source,
@@ -170,7 +170,7 @@ impl TenantState {
         self.reading_since.filter(|_| self.is_reading())
     }
 
-    /// Forgets when the reading in flight began, whose job was lost.
+    /// Clears the start of the reading in flight, because its job was lost.
     pub(crate) const fn reset_reading(&mut self) {
         self.reading_since = None;
     }
@@ -207,14 +207,14 @@ impl TenantState {
         is_new
     }
 
-    /// Notes that nothing can be built. The result of a job in flight is dropped. Returns whether that is new.
+    /// Notes that nothing can be built, and drops the result of a job in flight. Returns whether the state has changed.
     pub(crate) fn block_build(&mut self) -> bool {
         let is_new = self.build != Build::Blocked;
         self.build = Build::Blocked;
         is_new
     }
 
-    /// Forgets the newest build, whose job was lost.
+    /// Forgets the newest build, because its job was lost.
     pub(crate) const fn reset_build(&mut self) {
         self.build = Build::Idle;
     }
@@ -247,7 +247,7 @@ impl TenantState {
         }
     }
 
-    /// Lets requests wait for pages that are being built, where no pages were served before. Returns whether they wait.
+    /// Lets requests wait for the pages in build, unless the tenant has served pages. Returns whether requests wait.
     pub(crate) fn open(&mut self) -> bool {
         let opens = !self.has_served();
         if opens {
@@ -256,14 +256,14 @@ impl TenantState {
         opens
     }
 
-    /// Notes that no pages will come: requests wait no longer.
+    /// Notes that no pages will be built, so that requests no longer wait.
     pub(crate) fn close(&mut self) {
         if !self.has_served() {
             self.serving = Serving::Absent;
         }
     }
 
-    /// Serves persisted content, unless pages were served by now. Returns whether it is served.
+    /// Serves persisted content, unless the tenant has served pages. Returns whether persisted content is served.
     pub(crate) fn stand_in(&mut self) -> bool {
         let is_needed = !self.has_served();
         if is_needed {
@@ -308,7 +308,7 @@ impl TenantState {
         self.serving
     }
 
-    /// Returns whether visitors have got pages.
+    /// Returns whether the tenant has served pages.
     pub(crate) const fn has_served(&self) -> bool {
         matches!(
             self.serving,
@@ -340,7 +340,7 @@ impl TenantState {
         }
     }
 
-    /// Begins to read the pinned release. Returns its number where that is still to be done.
+    /// Begins to read the pinned release. Returns the number of the release, or `None` if no read is needed.
     pub(crate) const fn load_pin(&mut self) -> Option<u64> {
         match self.pin {
             Pin::OnDisk(number) => {
@@ -362,7 +362,7 @@ impl TenantState {
         }
     }
 
-    /// Settles the state that operators see.
+    /// Updates the state that operators see, and the time of its last change.
     pub(crate) fn settle(&mut self, now: SystemTime) {
         let errors = self.errors;
         let has_errors = errors.are_of_content() || errors.conflicts;

@@ -1,14 +1,15 @@
-//! Everything that is known of tenants, and what follows from an event.
+//! The state of all tenants, and the decisions that follow from each event.
 //!
-//! [`World::step`] is the only way to change the world. It decides what is read, built, served, persisted and evicted, and when; the runner does it, and reports each result as an event.
+//! [`World::step`] is the only way to change the world. It decides what is read, built, served, persisted and evicted, and when.
+//! The runner performs the actions, and reports each result as an event.
 //!
 //! **Invariants**, which the simulation checks:
-//! - A tenant that has served pages serves until its folder is gone.
-//! - Every reading and every build ends or is tried again.
+//! - A tenant that has served pages serves until its folder is removed.
+//! - Every reading and every build ends or is retried.
 //! - The newest input wins: a late result changes nothing.
-//! - A pin outlives every order of events and every restart.
-//! - Pages beyond the memory limit stay only where a request waits for them, or where nothing could restore them.
-//! - No work is done for a tenant whose inputs are the same.
+//! - A pin survives every order of events and every restart.
+//! - Pages beyond the memory limit stay only if a request waits for them, or if they could not be restored.
+//! - A tenant with unchanged inputs is not built again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -24,13 +25,13 @@ use crate::model::event::{
 use crate::model::publication::{CollectedChanges, Publication};
 use crate::model::tenant::{BuildKey, FinishedStep, Pin, Serving, Source, TenantState};
 
-/// The time that a changed folder waits for the reading of it that is in flight. A reading that takes longer may never end.
+/// The longest time that a changed folder waits for its reading in flight. A reading that takes longer may never end.
 const MAX_HOLD_TIME: Duration = Duration::from_millis(500);
 
 /// The purpose that tenants are built for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// Visitors are served meanwhile: a slow tenant delays no other.
+    /// Visitors are served meanwhile: a slow tenant does not delay other tenants.
     Serve,
     /// The caller waits for all tenants.
     Batch,
@@ -40,12 +41,12 @@ pub(crate) enum Mode {
 #[derive(Debug, Default)]
 struct Pins {
     on_disk: BTreeMap<TenantId, u64>,
-    /// The pins that are being written or removed, for the commands with these tickets.
+    /// The writes in flight: the new pin, or `None` for a removal, and the ticket of the command.
     writing: BTreeMap<TenantId, (Option<u64>, Ticket)>,
 }
 
 impl Pins {
-    /// Returns the pin of a tenant that was not known before.
+    /// Returns the initial pin of a new tenant.
     fn of(&self, id: &TenantId) -> Pin {
         if self.writing.contains_key(id) {
             return Pin::Unsettled;
@@ -55,7 +56,7 @@ impl Pins {
     }
 }
 
-/// Everything that is known of tenants.
+/// The state of all tenants.
 #[derive(Debug)]
 pub(crate) struct World {
     mode: Mode,
@@ -63,17 +64,17 @@ pub(crate) struct World {
     tenants: BTreeMap<TenantId, TenantState>,
     /// The number of readings so far.
     readings: u64,
-    /// The tenants that changed while they are being read, and when that reading began.
+    /// The tenants that changed during a reading, and the time at which that reading began.
     held: BTreeMap<TenantId, Instant>,
     pins: Pins,
     plan: CollectedChanges,
     publication: Publication,
     budget: MemoryBudget,
-    /// The tenants of which something new is not handed to the store yet.
+    /// The tenants with new data that is not handed to the store yet.
     unpersisted: BTreeSet<TenantId>,
     /// The survey in flight.
     survey: Option<Reload>,
-    /// Whether changes could be persisted at the last turn.
+    /// The state of the store at the end of the last batch of events.
     store: StoreState,
 }
 
@@ -104,11 +105,11 @@ impl World {
         self.mode = mode;
     }
 
-    /// Applies an event, and returns what is to be done, in order.
+    /// Applies an event. Returns the actions to perform, in order.
     pub(crate) fn step(&mut self, event: Event, now: ClockTime) -> Vec<Action> {
         let subject = event.tenant().cloned();
         let actions = self.apply(event, now);
-        // The next snapshot looks at every tenant that something has happened to, and at no other.
+        // The next snapshot updates exactly the tenants that an event or an action concerns.
         let changes = &mut self.publication.urgent.changes;
         let tenants = actions.iter().filter_map(Action::tenant);
         for tenant in subject.iter().chain(tenants) {
@@ -188,7 +189,7 @@ impl World {
         actions
     }
 
-    /// Returns the time until the next turn has something to do, as far as clocks decide that.
+    /// Returns the time until the next work is due, if the clock decides that.
     pub(crate) fn until_due(&self, now: Instant) -> Option<Duration> {
         let deadlines = [self.plan.deadline(), self.publication.urgent.deadline()];
         let background = self
@@ -202,7 +203,7 @@ impl World {
         due.chain(self.agenda.until_due(now)).min()
     }
 
-    /// Returns the states of a tenant.
+    /// Returns the state of a tenant.
     pub(crate) fn tenant(&self, id: &str) -> Option<&TenantState> {
         self.tenants.get(id)
     }
@@ -212,24 +213,24 @@ impl World {
         self.publication.is_started
     }
 
-    /// Returns whether something is new that is not handed to the store yet.
+    /// Returns whether any tenant has new data that is not handed to the store yet.
     #[cfg(test)]
     pub(crate) fn has_unpersisted(&self) -> bool {
         !self.unpersisted.is_empty()
     }
 
-    /// Returns whether something is new that is handed to the store as soon as it has room.
+    /// Returns whether any tenant has new data that waits only for room in the store.
     pub(crate) fn has_persistable(&self) -> bool {
         matches!(self.store, StoreState::Ready(_))
             && self.unpersisted.iter().any(|id| self.is_persistable(id))
     }
 
-    /// Returns whether pages take so much more memory than there is room for that the next look cannot wait.
+    /// Returns whether pages exceed the memory limit by more than a share of `UNREQUESTED_SHARE`. Then memory is measured earlier than usual.
     pub(crate) const fn is_over_budget(&self) -> bool {
         self.budget.used.saturating_sub(self.budget.limit) > self.budget.limit / UNREQUESTED_SHARE
     }
 
-    /// Returns the bytes of pages in memory, and the number of tenants that they are of.
+    /// Returns the bytes of pages in memory, and the number of their tenants.
     pub(crate) fn memory_used(&self) -> (usize, usize) {
         (self.budget.used, self.budget.tenants())
     }
@@ -266,7 +267,7 @@ impl World {
         }
     }
 
-    /// Reads a folder, once the reading of it that is in flight has ended: two at a time would take twice the memory.
+    /// Reads a folder, or waits for its reading in flight: two readings at a time would take twice the memory.
     fn read_or_hold(&mut self, id: TenantId, now: ClockTime, actions: &mut Vec<Action>) {
         let begun = self.tenants.get(&id).and_then(TenantState::reading_since);
         match begun {
@@ -376,7 +377,7 @@ impl World {
         };
         let had_conflicts = std::mem::replace(&mut tenant.errors.conflicts, has_conflicts);
         if had_conflicts || has_conflicts || key.is_none() {
-            // The reports may be others.
+            // The reports may have changed.
             self.publication.urgent.changes.note(&id);
         }
         if had_conflicts != has_conflicts {
@@ -485,7 +486,7 @@ impl World {
         }
     }
 
-    /// Evicts pages that were just rendered for no request, where no room is left for such.
+    /// Evicts pages that were just rendered without a request, if the share for such pages is used up.
     fn evict_unrequested(&mut self, id: &TenantId, actions: &mut Vec<Action>) {
         if !self.budget.is_full_of_unrequested() {
             return;
@@ -648,7 +649,7 @@ impl World {
         actions.push(Action::Reply { ticket, reply });
     }
 
-    /// Hands what is new of a tenant to the store, where that is complete.
+    /// Hands the new data of a tenant to the store, unless the tenant is being built or has no pages.
     fn persist(&mut self, id: TenantId, actions: &mut Vec<Action>) {
         if self.is_persistable(&id) {
             self.unpersisted.remove(&id);
@@ -659,7 +660,7 @@ impl World {
         }
     }
 
-    /// Evicts pages until the others fit the budget, but for those that a request waits for.
+    /// Evicts pages until memory use is below the limit. Pages that a request waits for stay.
     fn evict(&mut self, waiting: &BTreeSet<TenantId>, actions: &mut Vec<Action>) {
         if !self.budget.is_exceeded() {
             return;
@@ -690,12 +691,12 @@ impl World {
         tenant.is_some_and(|tenant| !tenant.is_building() && tenant.has_served())
     }
 
-    /// Returns whether the store is to be given something of a tenant before its pages leave memory.
+    /// Returns whether new data of a tenant must be persisted before its pages are evicted.
     fn must_be_persisted(&self, id: &TenantId) -> bool {
         matches!(self.store, StoreState::Ready(_)) && self.unpersisted.contains(id)
     }
 
-    /// Begins a snapshot of everything that is built.
+    /// Publishes a snapshot of all finished builds.
     fn publish(&mut self, now: ClockTime, actions: &mut Vec<Action>) {
         let changes = self.publication.urgent.begin();
         match changes.everything {
@@ -718,7 +719,7 @@ impl World {
         self.publication.is_started = true;
     }
 
-    /// Reads and builds everything again that is in flight: it is not known which jobs were lost.
+    /// Restarts all readings, builds, reads and writes of pins in flight, because any of their jobs may be lost.
     fn recover(&mut self, now: ClockTime, actions: &mut Vec<Action>) {
         self.survey = None;
         self.held.clear();
@@ -745,7 +746,7 @@ impl World {
         self.publication.urgent.note_everything(now.instant);
     }
 
-    /// Does what is due, now that all queued events are handled.
+    /// Starts the work that is due, once all queued events are handled.
     fn turn(&mut self, facts: OutsideFacts, now: ClockTime, actions: &mut Vec<Action>) {
         self.store = facts.store;
         let is_over = |begun: &Instant| *begun + MAX_HOLD_TIME <= now.instant;
@@ -769,7 +770,7 @@ impl World {
         self.persist_some(actions);
     }
 
-    /// Returns whether collected work is done now. `has_more`: further results are likely soon.
+    /// Returns whether collected changes are handled now. `has_more`: whether further results are likely soon.
     fn is_due(&self, collected: &CollectedChanges, has_more: bool, now: ClockTime) -> bool {
         let is_late = collected.deadline().is_some_and(|due| due <= now.instant);
         let may_be_late = self.mode == Mode::Serve && self.publication.is_started;
@@ -808,12 +809,12 @@ impl World {
                     self.read_or_hold(id, now, actions);
                 }
             }
-            // Each reading is tried again by itself.
+            // Failed readings are retried individually.
             self.agenda.end(true, now.instant);
         }
     }
 
-    /// Hands what is new to the store, as far as there is room.
+    /// Hands the new data of tenants to the store, as far as the store has room.
     fn persist_some(&mut self, actions: &mut Vec<Action>) {
         let StoreState::Ready(room) = self.store else {
             if self.store == StoreState::Absent {
@@ -830,7 +831,7 @@ impl World {
     }
 }
 
-/// Has the pinned release of a tenant read, whose addresses are known by now.
+/// Starts to read the pinned release of a tenant whose addresses are now known.
 fn load_pin(id: &TenantId, tenant: &mut TenantState, actions: &mut Vec<Action>) {
     if let Some(number) = tenant.load_pin() {
         let tenant = id.clone();
