@@ -27,9 +27,9 @@ impl Places {
     /// Returns the paths of all folders and files to watch and read, without defaults.
     #[must_use]
     pub fn roots(&self) -> Vec<PathBuf> {
-        let others = [&self.themes, &self.deployment].into_iter().flatten();
+        let optional = [&self.themes, &self.deployment].into_iter().flatten();
         std::iter::once(&self.tenants)
-            .chain(others)
+            .chain(optional)
             .cloned()
             .collect()
     }

@@ -223,7 +223,7 @@ mod tests {
     const MS: Duration = Duration::from_millis(1);
 
     #[test]
-    fn tenant_that_is_written_to_all_the_time_delays_no_other() {
+    fn constant_writes_to_a_tenant_delay_that_tenant_only() {
         let mut agenda = Agenda::default();
         let begin = Instant::now();
         let known = |_: &str| true;
@@ -240,11 +240,15 @@ mod tests {
         assert_eq!(read, [(60, "quiet".to_owned())]);
         let now = begin + MAX_SETTLE_TIME;
         let reload = agenda.next(now, known, true).expect("a reload");
-        assert_eq!(names(&reload), ["busy"], "no longer than that");
+        assert_eq!(
+            names(&reload),
+            ["busy"],
+            "read after the longest settle time"
+        );
     }
 
     #[test]
-    fn change_that_becomes_due_after_the_last_look_is_due_at_once() {
+    fn change_that_becomes_due_after_the_last_call_is_due_at_once() {
         let mut agenda = Agenda::default();
         let begin = Instant::now();
         let known = |_: &str| true;
@@ -281,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_read_is_tried_again_later_each_time_until_something_changes() {
+    fn failed_reads_are_retried_with_growing_delays_until_a_change() {
         let mut agenda = Agenda::default();
         let mut now = Instant::now();
         let known = |_: &str| true;
@@ -400,7 +404,7 @@ mod tests {
                 // A known tenant is read at once when it has settled.
                 for (scope, noted) in &unread {
                     if matches!(scope, Scope::Tenant(name) if known(name)) {
-                        prop_assert!(now < *noted + SETTLE_TIME, "{scope:?} waits");
+                        prop_assert!(now < *noted + SETTLE_TIME, "{scope:?} has settled and is not read");
                     }
                 }
             }

@@ -150,12 +150,12 @@ mod tests {
     }
 
     #[test]
-    fn pages_leave_in_the_order_of_their_last_requests() {
+    fn pages_are_evicted_in_the_order_of_their_last_requests() {
         let mut budget = MemoryBudget::default();
         let now = Instant::now();
         let later = now + Duration::from_secs(1);
-        budget.measure(measured("asked", 3, true, now));
-        budget.measure(measured("asked-later", 4, true, later));
+        budget.measure(measured("requested", 3, true, now));
+        budget.measure(measured("requested-later", 4, true, later));
         budget.measure(measured("never", 5, false, later));
         assert_eq!(budget.used, 12);
         let mut order = Vec::new();
@@ -164,11 +164,11 @@ mod tests {
             order.push(next.2.to_string());
             place = Some(next.clone());
         }
-        assert_eq!(order, ["never", "asked", "asked-later"]);
+        assert_eq!(order, ["never", "requested", "requested-later"]);
     }
 
     #[test]
-    fn measurement_replaces_the_one_before() {
+    fn measurement_replaces_the_previous_measurement() {
         let mut budget = MemoryBudget::default();
         let now = Instant::now();
         budget.measure(measured("one", 3, false, now));
