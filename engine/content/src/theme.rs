@@ -41,51 +41,51 @@ use crate::source::Folder;
 /// The file name of a theme's manifest.
 pub const MANIFEST: &str = "theme.yaml";
 
-/// `theme.yaml`.
+/// The manifest of a theme, `theme.yaml`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ThemeManifest {
-    /// The theme's name.
+    /// The name of the theme.
     pub name: String,
-    /// The theme that has what this one has not.
+    /// The parent theme, which provides everything that this theme lacks.
     #[serde(default)]
     pub parent: Option<String>,
-    /// The stylesheets in their order; they are joined to one file.
+    /// The stylesheets, in the order in which they are joined into one file.
     #[serde(default)]
     pub styles: Vec<String>,
-    /// Files that every page needs at once: fonts.
+    /// Files that every page preloads, for example fonts.
     #[serde(default)]
     pub preload: Vec<String>,
-    /// The colour of the browser's own frame, as the name of a role.
+    /// The role whose colour browsers use for their own user interface.
     #[serde(default)]
     pub theme_color: Option<String>,
-    /// The icon of a tenant that has none, a file of the theme.
+    /// The icon of tenants without their own: a file of the theme.
     #[serde(default)]
     pub icon: Option<String>,
-    /// The languages that the theme speaks, by default all of `strings/`.
+    /// The languages of the theme, by default all files in `strings/`.
     #[serde(default)]
     pub languages: Vec<String>,
-    /// What a tenant's `settings` may say: a JSON Schema.
+    /// The JSON Schema of a tenant's `settings`.
     #[serde(default)]
     pub settings: Map<String, Json>,
-    /// Settings that are colours, and that every page knows of every site of the company.
+    /// Colour settings of each site that are available on the pages of all sites of the company.
     #[serde(default)]
     pub site_colours: Vec<String>,
-    /// The roles that colours play, with their values by day and by night.
+    /// The colour roles, each with a colour by day and one by night.
     #[serde(default)]
     pub roles: BTreeMap<String, Role>,
-    /// Pairs of text and ground that have to be told apart.
+    /// Pairs of roles, text and background, whose contrast is checked.
     #[serde(default)]
     pub contrast: Vec<[String; 2]>,
 }
 
-/// A role's colour by day and by night.
+/// The colours of a role by day and by night.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Role {
-    /// On paper.
+    /// The colour in the light scheme.
     pub day: Colour,
-    /// In the dark.
+    /// The colour in the dark scheme.
     pub night: Colour,
 }
 

@@ -20,19 +20,19 @@ use crate::yaml::{self, Node, Value};
 /// The name of the file in the folder of tenants.
 pub const FILE: &str = "deployment.yaml";
 
-/// `deployment.yaml`.
+/// The content of `deployment.yaml`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Claims {
-    /// The tenant at the domain's root; without it, nobody is there.
+    /// The tenant at the root of the domain. Without it, the root stays unassigned.
     #[serde(default)]
     pub root: Option<String>,
-    /// What tenants may claim, by their ids. A tenant that is not here has its own name and nothing else.
+    /// The addresses that tenants may claim, by tenant id. A tenant that is not listed has only its own name.
     #[serde(default)]
     pub tenants: BTreeMap<String, Allowed>,
 }
 
-/// What one tenant may claim in its manifest.
+/// The addresses that a tenant may claim in its manifest.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Allowed {
@@ -40,7 +40,7 @@ pub struct Allowed {
     #[serde(default)]
     #[schemars(length(max = MAX_ALIASES))]
     pub aliases: Vec<Prefix>,
-    /// Domains of its own, at most 16.
+    /// The tenant's own domains, at most 16.
     #[serde(default)]
     #[schemars(length(max = MAX_HOSTS))]
     pub hosts: Vec<HostName>,

@@ -1,8 +1,8 @@
-//! The app that a tenant's site is for: what structured data says of it, and how the app stores' systems know that site and app belong together.
+//! The app that a tenant's site is about: facts for structured data, and for the systems of app stores that associate a site with its app.
 //!
-//! | key | what comes of it, on the tenant's own hosts |
+//! | key | result on the tenant's own hosts |
 //! |---|---|
-//! | `apple` | `/.well-known/apple-app-site-association`, and a banner in Safari where `app_id` is there |
+//! | `apple` | `/.well-known/apple-app-site-association`, and a banner in Safari if `app_id` is set |
 //! | `android` | `/.well-known/assetlinks.json` |
 //! | `ads` | `/app-ads.txt` |
 
@@ -11,19 +11,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::formats::values::formatted_text;
 
-/// An app, as structured data says it (<https://schema.org/SoftwareApplication>).
+/// An app, as described in structured data (<https://schema.org/SoftwareApplication>).
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct App {
-    /// The app's name, by default the tenant's.
+    /// The name of the app, by default the tenant's name.
     #[serde(default)]
     pub name: Option<String>,
-    /// `applicationCategory`, for example `FinanceApplication`.
+    /// The `applicationCategory`, for example `FinanceApplication`.
     pub category: String,
-    /// Where it runs.
+    /// The platforms on which the app runs.
     #[serde(default)]
     pub platforms: Vec<Platform>,
-    /// What it costs to get.
+    /// The purchase price, 0 for a free app.
     #[serde(default)]
     pub price: f64,
     /// The currency of the price (ISO 4217).
@@ -35,7 +35,7 @@ pub struct App {
     /// The app on Android.
     #[serde(default)]
     pub android: Option<AndroidApp>,
-    /// The lines of `app-ads.txt`: who may sell advertising in the app (IAB Tech Lab).
+    /// The lines of `app-ads.txt`: the authorised sellers of advertising in the app (IAB Tech Lab).
     #[serde(default)]
     pub ads: Vec<AdsRecord>,
 }
@@ -57,7 +57,7 @@ pub enum Platform {
 }
 
 impl Platform {
-    /// As `operatingSystem` wants it.
+    /// Returns the name of the platform as used in `operatingSystem`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -68,38 +68,38 @@ impl Platform {
     }
 }
 
-/// What ties a site to an app on Apple's platforms (Apple, 'Supporting associated domains').
+/// The association of a site with an app on Apple's platforms (Apple, 'Supporting associated domains').
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AppleApp {
-    /// The prefix of the app's identifier: the team's, 10 letters and digits.
+    /// The team ID, which is the prefix of the app's identifier: 10 letters and digits.
     pub team: TeamId,
-    /// The bundle identifier: `com.example.app`.
+    /// The bundle ID, for example `com.example.app`.
     pub bundle: BundleId,
-    /// The app's number in the App Store, in quotes. With it, Safari shows a banner.
+    /// The number of the app in the App Store, in quotes. If set, Safari shows a banner.
     #[serde(default)]
     pub app_id: Option<AppStoreId>,
-    /// The paths that open in the app, for example `/invite/*`. By default all that are no page of the site.
+    /// The paths that open in the app, for example `/invite/*`. By default, all paths that are not pages of the site.
     #[serde(default)]
     pub links: Vec<LinkPattern>,
 }
 
-/// What ties a site to an app on Android (Google, 'Digital Asset Links').
+/// The association of a site with an app on Android (Google, 'Digital Asset Links').
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AndroidApp {
-    /// The application ID: `com.example.app`.
+    /// The application ID, for example `com.example.app`.
     pub package: PackageName,
-    /// The SHA-256 fingerprints of the certificates that the app is signed with.
+    /// The SHA-256 fingerprints of the certificates that sign the app.
     pub fingerprints: Vec<Fingerprint>,
 }
 
 formatted_text!(
-    /// The identifier of a team in Apple's developer program.
+    /// The id of a team in Apple's developer program.
     TeamId, "apple-team", "a team ID: 10 capital letters and digits"
 );
 formatted_text!(
-    /// An identifier of an app on Apple's platforms.
+    /// The id of an app on Apple's platforms.
     BundleId, "bundle-id", "a bundle ID such as `com.example.app`"
 );
 formatted_text!(
@@ -107,11 +107,11 @@ formatted_text!(
     AppStoreId, "app-store-id", "the number in the app's App Store address, in quotes"
 );
 formatted_text!(
-    /// Paths of a site, `*` standing for anything.
+    /// A pattern of paths, in which `*` stands for any text.
     LinkPattern, "link-pattern", "a path with `*` for anything, such as `/invite/*`"
 );
 formatted_text!(
-    /// An identifier of an app on Android.
+    /// The id of an app on Android.
     PackageName, "android-package", "an application ID such as `com.example.app`"
 );
 formatted_text!(

@@ -1,4 +1,4 @@
-//! `tenant.yaml`: what a tenant is, apart from its pages.
+//! The manifest of a tenant, `tenant.yaml`: everything about the tenant except its pages.
 
 use std::collections::BTreeMap;
 
@@ -11,107 +11,107 @@ use crate::formats::values::{
     Asset, Email, File, HostName, Language, Link, Prefix, RoutePath, TimeZone, WebUrl,
 };
 
-/// The most `aliases` of a tenant: it is rendered anew for each.
+/// The largest number of `aliases` of a tenant. The tenant is rendered once for each.
 pub const MAX_ALIASES: usize = 64;
 
-/// The most `hosts` of a tenant: it is rendered anew for each.
+/// The largest number of `hosts` of a tenant. The tenant is rendered once for each.
 pub const MAX_HOSTS: usize = 16;
 
-/// A tenant's manifest. Only `name` is needed.
+/// The manifest of a tenant. Only `name` is required.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
     /// The site's name as visitors read it.
     pub name: String,
-    /// One line that says what it is.
+    /// A one-line description of the site.
     #[serde(default)]
     pub tagline: Option<String>,
-    /// The description of every page that has none of its own, 50 to 160 characters.
+    /// The description of all pages without their own, 50 to 160 characters.
     #[serde(default)]
     pub description: Option<String>,
     /// Whether this tenant owns the domain's root. Only one can.
     #[serde(default)]
     pub root: bool,
-    /// The theme's folder.
+    /// The name of the theme's folder.
     #[serde(default = "default_theme")]
     pub theme: String,
     /// The language of the pages (BCP 47).
     #[serde(default)]
     pub language: Language,
-    /// What sets it apart from its siblings, as far as the theme has settings for it.
+    /// The theme's settings for this site. The theme defines which keys there are.
     #[serde(default)]
     pub settings: Map<String, Json>,
-    /// Words that stand in the place of the theme's, by their keys.
+    /// UI strings that replace the theme's, by key.
     #[serde(default)]
     pub strings: Map<String, Json>,
     /// More path prefixes on the deployment's domain, at most 64.
     #[serde(default)]
     #[schemars(length(max = MAX_ALIASES))]
     pub aliases: Vec<Prefix>,
-    /// Domains of its own, at most 16.
+    /// The tenant's own domains, at most 16.
     #[serde(default)]
     #[schemars(length(max = MAX_HOSTS))]
     pub hosts: Vec<HostName>,
-    /// Which of its places search engines should keep.
+    /// The address that search engines should list.
     #[serde(default)]
     pub canonical: CanonicalPlace,
-    /// For how much of its hosts browsers remember to come over TLS only.
+    /// The hosts for which browsers use only HTTPS.
     ///
-    /// It holds for the hosts that the tenant has for itself: its `hosts`, `<id>.<domain>`, and the domain for the tenant with `root: true`. A tenant below a prefix of the domain does not decide for the domain. `hsts: preload` and `hsts: {subdomains: true, preload: true}` say the same.
+    /// Applies to the hosts that belong to the tenant alone: its `hosts`, `<id>.<domain>`, and the domain for the tenant with `root: true`. A tenant below a prefix of the domain does not decide for the domain. `hsts: preload` and `hsts: {subdomains: true, preload: true}` mean the same.
     #[serde(default, deserialize_with = "hsts")]
     #[schemars(with = "WrittenHsts")]
     pub hsts: Hsts,
-    /// The social image of every page that has none of its own.
+    /// The social image of all pages without their own.
     #[serde(default)]
     pub image: Option<Asset>,
-    /// Whether there is an index of its pages, `/search.json`, for themes that have a search.
+    /// Whether there is a search index of the pages, `/search.json`, for themes with a search.
     #[serde(default)]
     pub search: bool,
     /// The app that this site is for.
     #[serde(default)]
     pub app: Option<Box<App>>,
-    /// Links that are known to lead nowhere, and why.
+    /// Links without a target that are intended, with the reason.
     #[serde(default)]
     pub known_missing: Vec<KnownMissing>,
-    /// Files with an address that stays, at most 100: `press-kit: assets/press-kit.zip` is `/press-kit`, which leads to the newest.
+    /// Files with a permanent path, at most 100. `press-kit: assets/press-kit.zip` redirects `/press-kit` to the current file.
     #[serde(default)]
     #[schemars(extend("maxProperties" = 100))]
     pub downloads: BTreeMap<String, File>,
-    /// Texts that answer as they are at the root of the tenant's own hosts, at most 100: `google1a2b.html: assets/google1a2b.html` is `/google1a2b.html`, by which a search engine verifies a host.
+    /// Text files served unchanged at the root of the tenant's own hosts, at most 100. `google1a2b.html: assets/google1a2b.html` is served at `/google1a2b.html`, by which a search engine verifies the host.
     #[serde(default)]
     #[schemars(extend("maxProperties" = 100))]
     pub files: BTreeMap<String, File>,
-    /// Paths that have moved, at most 1,000.
+    /// Redirects of paths that have moved, at most 1,000.
     #[serde(default)]
     #[schemars(length(max = 1_000))]
     pub redirects: Vec<Redirect>,
-    /// The company behind all tenants; the root tenant says it.
+    /// The company behind all tenants. Only the root tenant defines it.
     #[serde(default)]
     pub company: Option<Box<Company>>,
 }
 
 impl Manifest {
-    /// The paths of its downloads, with their files as it names them.
+    /// Returns the paths of the downloads, with their files as the manifest names them.
     pub fn downloads(&self) -> impl Iterator<Item = (String, &File)> {
         let downloads = self.downloads.iter();
         downloads.map(|(name, file)| (format!("/{name}"), file))
     }
 
-    /// Returns the paths of the texts that answer as they are, with their files as the manifest names them.
+    /// Returns the paths of the text files, with their files as the manifest names them.
     pub fn files(&self) -> impl Iterator<Item = (String, &File)> {
         let files = self.files.iter();
         files.map(|(name, file)| (format!("/{name}"), file))
     }
 }
 
-/// The theme of a tenant that names none.
+/// The theme of a tenant whose manifest names none.
 pub const DEFAULT_THEME: &str = "base";
 
 fn default_theme() -> String {
     DEFAULT_THEME.to_owned()
 }
 
-/// Which place of a tenant is the one that search engines keep.
+/// The canonical address of a tenant, which search engines list.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CanonicalPlace {
@@ -122,23 +122,23 @@ pub enum CanonicalPlace {
     Host,
 }
 
-/// For how much of a host browsers remember, for two years, to come over TLS only (RFC 6797).
+/// The hosts for which browsers use only HTTPS for two years (RFC 6797).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Hsts {
     /// The host itself.
     #[default]
     Host,
-    /// The host and every host below it, those of other servers, too.
+    /// The host and all hosts below it, including those of other servers.
     Subdomains,
-    /// The same, and the host may be put on the list that browsers bring along (hstspreload.org), which is hard to leave.
+    /// As `subdomains`, and the host may be added to the list that is built into browsers (hstspreload.org). Removal from that list is slow.
     Preload,
-    /// Nothing, and browsers forget what they were told before.
+    /// No enforcement. Browsers discard an earlier policy.
     Off,
 }
 
 impl Hsts {
-    /// The value of `Strict-Transport-Security` (RFC 6797, section 6.1).
+    /// Returns the value of `Strict-Transport-Security` (RFC 6797, section 6.1).
     #[must_use]
     pub const fn field(self) -> &'static str {
         match self {
@@ -150,7 +150,7 @@ impl Hsts {
     }
 }
 
-/// `hsts` as manifests write it.
+/// The value of `hsts` as manifests write it.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
 enum WrittenHsts {
@@ -166,10 +166,10 @@ enum WrittenHsts {
     "required": ["preload"],
 }))]
 struct HstsParts {
-    /// Whether every host below it is bound, too, as `subdomains` says.
+    /// Whether all hosts below the host are included, as with `subdomains`.
     #[serde(default)]
     subdomains: bool,
-    /// Whether it may be put on the list that browsers bring along, as `preload` says.
+    /// Whether the host may be added to the list that is built into browsers, as with `preload`.
     #[serde(default)]
     preload: bool,
 }
@@ -185,54 +185,54 @@ fn hsts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Hsts, D::Error> {
     })
 }
 
-/// A link that leads nowhere on purpose.
+/// A link without a target that is intended.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct KnownMissing {
-    /// The link as pages write it.
+    /// The link as the pages write it.
     pub link: Link,
-    /// Why that is right.
+    /// The reason why the target is missing.
     pub reason: String,
 }
 
-/// A path that has moved for good.
+/// A path that has moved permanently.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Redirect {
-    /// The path that visitors may still have.
+    /// The previous path.
     pub from: RoutePath,
-    /// Where it leads now.
+    /// The target of the redirect.
     pub to: Link,
 }
 
-/// The company profile: every fact of it stands here and nowhere else.
+/// The company profile. All company facts are defined here.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Company {
-    /// The name in every title.
+    /// The name used in page titles.
     pub name: String,
-    /// The name in contracts.
+    /// The legal name, for contracts.
     pub legal_name: String,
-    /// What the company does, for structured data.
+    /// A description of the company, for structured data.
     pub description: String,
-    /// The few lines in the footer.
+    /// A short text for the footer.
     #[serde(default)]
     pub blurb: Option<String>,
-    /// Where mail goes.
+    /// The e-mail address for enquiries.
     pub email: Email,
-    /// The phone number as people write it.
+    /// The phone number, written for readers.
     #[serde(default)]
     pub phone: Option<String>,
-    /// When somebody answers the phone.
+    /// The hours in which the phone is answered.
     #[serde(default)]
     pub phone_hours: Option<String>,
-    /// Where a call is booked.
+    /// The web page on which visitors book a call.
     #[serde(default)]
     pub scheduling: Option<WebUrl>,
-    /// The page in the professional network.
+    /// The company's page in a professional network.
     #[serde(default)]
     pub network: Option<WebUrl>,
-    /// The towns it works from.
+    /// The towns in which the company works.
     #[serde(default)]
     pub locations: Vec<String>,
     /// The links of the header.
@@ -244,52 +244,52 @@ pub struct Company {
     /// The legal links of the footer.
     #[serde(default)]
     pub legal: Vec<NamedLink>,
-    /// Where the company is, as a time zone (IANA), by default UTC: the copyright line says its year.
+    /// The time zone of the company (IANA), by default UTC. It decides the year in the copyright line.
     #[serde(default)]
     pub time_zone: TimeZone,
-    /// The country that it works in (ISO 3166-1 alpha-2), for structured data.
+    /// The country in which the company works (ISO 3166-1 alpha-2), for structured data.
     #[serde(default)]
     pub country: Option<String>,
-    /// What its address is for, for structured data (<https://schema.org/contactType>): `sales`.
+    /// The purpose of the contact, for structured data (<https://schema.org/contactType>), for example `sales`.
     #[serde(default)]
     pub contact_type: Option<String>,
-    /// The languages in which it answers, for structured data.
+    /// The languages in which the company answers enquiries, for structured data.
     #[serde(default)]
     pub contact_languages: Vec<String>,
-    /// The sites that are shown together, in order.
+    /// The company's sites that are listed together, in order.
     #[serde(default)]
     pub sites: Vec<CompanySite>,
 }
 
-/// A link with its words.
+/// A link with its text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NamedLink {
-    /// The words.
+    /// The text of the link.
     pub label: String,
-    /// Where it leads.
+    /// The target of the link.
     pub link: Link,
-    /// Whether it opens beside the page.
+    /// Whether the link opens in a new tab.
     #[serde(default)]
     pub new_tab: bool,
 }
 
-/// A column of links.
+/// A column of links in the footer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Column {
-    /// Its heading.
+    /// The heading of the column.
     pub title: String,
-    /// Its links.
+    /// The links in the column.
     pub links: Vec<NamedLink>,
 }
 
-/// A site of the company, as pages of all its sites show it.
+/// A site of the company, as listed on the pages of all its sites.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CompanySite {
-    /// The tenant.
+    /// The id of the tenant.
     pub tenant: String,
-    /// Its name.
+    /// The name of the site.
     pub name: String,
 }

@@ -10,7 +10,7 @@ use crate::formats::values::{Asset, Date, Moment, RoutePath};
 use crate::report::Place;
 use crate::schema::Formatted;
 
-/// The front matter of a page. Only `title` is needed.
+/// The front matter of a page. Only `title` is required.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FrontMatter {
@@ -19,59 +19,59 @@ pub struct FrontMatter {
     /// The heading on the page, by default the title.
     #[serde(default)]
     pub heading: Option<String>,
-    /// What search results and shared links say, 50 to 160 characters.
+    /// The text for search results and shared links, 50 to 160 characters.
     #[serde(default)]
     pub description: Option<String>,
-    /// The theme's layout.
+    /// The layout of the theme, by name.
     #[serde(default)]
     pub layout: Option<String>,
-    /// More paths of this tenant that answer with this document, at most 16.
+    /// Other paths of this tenant that serve the same page, at most 16.
     #[serde(default)]
     #[schemars(length(max = 16))]
     pub aliases: Vec<RoutePath>,
     /// The page's name in breadcrumbs, by default the title.
     #[serde(default)]
     pub breadcrumb: Option<String>,
-    /// The link back to where visitors came from.
+    /// The link back to the previous page.
     #[serde(default)]
     pub back: Option<NamedLink>,
-    /// The day of an entry.
+    /// The day of publication of a collection entry.
     #[serde(default)]
     pub date: Option<Date>,
-    /// The day of the last change: legal texts show it, sitemaps and structured data say it of every page.
+    /// The day of the last change. Legal pages show it; sitemaps and structured data include it for every page.
     #[serde(default)]
     pub updated: Option<Date>,
-    /// Whether that day is the one from which the text holds.
+    /// Whether `updated` is the day on which the text takes effect.
     #[serde(default)]
     pub effective: bool,
-    /// The moment from which the page is served; before it there is none.
+    /// The time from which the page is served. Before it, the page does not exist.
     #[serde(default)]
     pub publish: Option<Moment>,
-    /// The moment from which it is no longer served.
+    /// The time from which the page is no longer served.
     #[serde(default)]
     pub expire: Option<Moment>,
-    /// That the page is not ready: only `serve --dev` shows it, and nobody else finds it.
+    /// Whether the page is a draft. Only `rowhouse serve --dev` serves drafts.
     #[serde(default)]
     pub draft: bool,
-    /// What lists show of an entry.
+    /// The text of a collection entry in lists.
     #[serde(default)]
     pub excerpt: Option<String>,
     /// What an entry is about.
     #[serde(default)]
     pub tags: Vec<String>,
-    /// The social image.
+    /// The social image of the page.
     #[serde(default)]
     pub image: Option<Asset>,
-    /// Whether search engines should leave the page out.
+    /// Whether search engines should omit the page.
     #[serde(default)]
     pub noindex: bool,
-    /// What the page is, for structured data.
+    /// The type of the page in structured data.
     #[serde(default)]
     pub schema: Option<PageSchema>,
-    /// That the pages beside this one are its entries.
+    /// The collection whose entries are the pages directly below this page.
     #[serde(default)]
     pub collection: Option<Collection>,
-    /// The parts of the page, above the body: each has a `kind`, and the theme says what belongs to it.
+    /// The sections of the page, above the body. Each has a `kind`; the theme defines its other keys.
     #[serde(default)]
     pub sections: Vec<Map<String, Json>>,
 }
@@ -134,7 +134,7 @@ pub(super) fn unlikely_dates(
     found
 }
 
-/// The type of thing that a page is about (<https://schema.org>).
+/// The schema.org type of a page (<https://schema.org>).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PageSchema {
@@ -154,34 +154,34 @@ pub enum PageSchema {
     App,
 }
 
-/// What the entries beside a page have in common.
+/// The settings of a collection.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Collection {
     /// The layout of the entries.
     #[serde(default)]
     pub layout: Option<String>,
-    /// Whether there is an Atom feed of them.
+    /// Whether the entries have an Atom feed.
     #[serde(default)]
     pub feed: bool,
-    /// What an entry is, for structured data.
+    /// The type of the entries in structured data.
     #[serde(default)]
     pub schema: Option<PageSchema>,
-    /// What is said where no entry is.
+    /// The 404 page for entries that do not exist.
     #[serde(default)]
     pub not_found: Option<NotFound>,
 }
 
-/// The words for an entry that does not exist.
+/// The texts of the 404 page for an entry that does not exist.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NotFound {
-    /// The heading.
+    /// The heading of the page.
     pub title: String,
-    /// The line below.
+    /// The text below the heading.
     #[serde(default)]
     pub text: Option<String>,
-    /// The way back.
+    /// The link back to the collection.
     pub back: NamedLink,
 }
 
