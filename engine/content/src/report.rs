@@ -392,7 +392,7 @@ impl Report {
             };
             match (listed, more) {
                 (_, 0) => {}
-                // One line for all files of which nothing is listed.
+                // A single line covers all files without a listed diagnostic.
                 (0, more) => left_out.entry(severity).or_insert((told, 0)).1 += more,
                 _ => self.list.push(told),
             }

@@ -104,7 +104,7 @@ impl HostRoutes {
     }
 }
 
-/// A value that takes too long to make for a snapshot to wait for: empty at first, filled once.
+/// A value that is made after the snapshot is built: empty at first, filled once.
 #[derive(Debug)]
 pub struct Slot<T> {
     made: OnceLock<Option<T>>,

@@ -438,7 +438,7 @@ fn tagged(choices: &[Json]) -> Option<(&str, Vec<&str>)> {
     Some((tag, names))
 }
 
-/// Returns the steps to a location: key names or item indices. Only the value tells which, because a key may look like a number.
+/// Returns the steps to a location: key names or item indices. The value at each step decides which, because a key may look like a number.
 fn steps(location: &Location) -> impl Iterator<Item = String> {
     let steps = location.as_str().split('/').skip(1);
     steps.map(|step| step.replace("~1", "/").replace("~0", "~"))

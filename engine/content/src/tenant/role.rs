@@ -1,6 +1,6 @@
 //! Determines the role of each file in a tenant's folder: manifest, page, asset, notes, or unread.
 //!
-//! Every file has exactly one role. A file is either read, or its author is told that it is not and which name works.
+//! Every file has exactly one role. A file is either read, or reported to its author with a name that would work.
 //!
 //! **Invariant:** knows only names, not the content of files.
 
