@@ -1,6 +1,6 @@
-//! Drives the supervisor: tells the world of events, and does what it decides with the data of tenants, jobs and the store.
+//! Passes events to the [`World`](crate::model::world::World), and executes its actions on the data of tenants, the job pool and the store.
 //!
-//! A server drives it event by event ([`crate::ReloadLoop`]). Commands that end wait for everything ([`Registry::reload`]).
+//! A server handles events one by one ([`crate::ReloadLoop`]). Commands such as `check` and `export` call [`Registry::reload`], which waits for a complete snapshot.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -45,22 +45,22 @@ use crate::state::write::{self, persist_tenant};
 /// The time that a tenant may take at startup before the first snapshot is published without its newest pages.
 const STARTUP_TIME: Duration = Duration::from_secs(10);
 
-/// The time between two looks at the pool, while the caller waits.
+/// The interval at which the job pool is polled while the caller waits.
 const POLL_INTERVAL: Duration = Duration::from_millis(15);
 
-/// The surroundings of a supervisor: folders that are watched, and surveys that run elsewhere.
+/// The services around a supervisor: a watch over folders, and surveys on other threads.
 pub(crate) trait Environment {
-    /// Watches the folders of a reload from now on.
+    /// Updates the watches of the folders that a reload reads.
     fn watch(&mut self, reload: &Reload);
 
-    /// Starts a survey, whose result comes as an event.
+    /// Starts a survey, whose end is reported as [`Event::Surveyed`].
     fn survey(&mut self, reload: Reload, request: SurveyRequest);
 
     /// Returns whether a survey can be started.
     fn can_survey(&mut self) -> bool;
 }
 
-/// The surroundings of a command that reads everything once.
+/// An environment without a watch and without surveys, for commands that read all folders once.
 struct NoEnvironment;
 
 impl Environment for NoEnvironment {
@@ -73,7 +73,7 @@ impl Environment for NoEnvironment {
     }
 }
 
-/// The data that comes with an event.
+/// The data of an event that the plain [`Event`] does not contain.
 #[derive(Debug)]
 pub(crate) enum EventData {
     Nothing,
@@ -84,26 +84,26 @@ pub(crate) enum EventData {
     Release(Box<PinnedRelease>),
 }
 
-/// The data of a build that has ended.
+/// The output of a build that has ended.
 #[derive(Debug)]
 pub(crate) struct FinishedBuild {
     made_from: BuildInputs,
     compiled: Option<Arc<Compiled>>,
-    /// The compiled pages at whose addresses requests wait.
+    /// The results without pages at whose open mounts requests wait.
     waiting: Vec<Arc<Compiled>>,
-    /// The errors of the build and its duration; `None` where pages were compressed only.
+    /// The diagnostics of the build and its duration; `None` if pages were only compressed.
     outcome: Option<(Report, Duration)>,
-    /// The digest of the responses, where the pages were restored and not rendered.
+    /// The digest of the responses, if the pages were restored instead of rendered.
     restored: Option<[u8; 32]>,
-    /// Whether pages were compressed only.
+    /// Whether the job compressed pages and rendered none.
     is_encoding: bool,
 }
 
 impl Registry {
-    /// Reads every folder, and builds what has changed since the last time.
+    /// Reads all folders, builds the tenants that have changed, and returns a snapshot.
     ///
     /// # Errors
-    /// When the folder of tenants or themes cannot be listed, or is empty where it held something; the last state stays.
+    /// Returns an error if the folder of tenants or themes cannot be listed, or if the folder of tenants has become empty. The last valid state stays.
     pub fn reload(&mut self, now: Timestamp) -> Result<Snapshot, ReloadError> {
         let survey = self.survey_request(true).run();
         self.apply_survey(survey, None, now)?;
@@ -111,7 +111,7 @@ impl Registry {
         Ok(self.drive(now))
     }
 
-    /// Takes the result of a survey, and has the folders of `only` (all without them) and of new tenants read.
+    /// Applies the result of a survey. The folders of new tenants and of `only` (of all tenants if `None`) are read next.
     ///
     /// # Errors
     /// As [`Registry::reload`].
@@ -157,7 +157,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Handles every result that the pool has, and what follows, without waiting. Returns a snapshot that is to be published now.
+    /// Handles all results of the job pool and the actions that follow, without waiting. Returns a snapshot if one is to be published now.
     pub(crate) fn advance(
         &mut self,
         surroundings: &mut dyn Environment,
@@ -168,7 +168,7 @@ impl Registry {
                 self.take_result(&id, done, now);
             }
             let facts = self.facts(surroundings);
-            // A job may have ended between the two looks.
+            // A job may have ended after the pool was polled, so that the facts are outdated.
             if let Some((id, done)) = self.workers.poll() {
                 self.take_result(&id, done, now);
                 continue;
@@ -183,15 +183,15 @@ impl Registry {
         }
     }
 
-    /// Handles an event, and what follows from it at once.
+    /// Handles an event, and executes the actions that follow.
     pub(crate) fn handle(&mut self, event: Event, now: Timestamp) {
         self.handle_with(event, &mut EventData::Nothing, now);
     }
 
-    /// Handles an event that comes with data.
+    /// Handles an event with its data, and executes the actions that follow.
     pub(crate) fn handle_with(&mut self, event: Event, at_hand: &mut EventData, now: Timestamp) {
         let actions = self.world.step(event, clock());
-        // Only a turn publishes, surveys or watches.
+        // Only `Event::Turn` leads to publications, surveys and watches.
         self.act(actions, at_hand, &mut NoEnvironment, now);
     }
 
@@ -208,7 +208,7 @@ impl Registry {
         }
     }
 
-    /// Notes that the last snapshot was published, which took so long.
+    /// Records that the last snapshot was published. `took`: the time for assembling and reporting the snapshot.
     pub(crate) fn report_published(&mut self, took: Duration, now: Timestamp) {
         self.handle(Event::Published { took }, now);
     }
@@ -244,12 +244,12 @@ impl Registry {
         }
     }
 
-    /// Returns whether folders are being read that are likely to be read soon.
+    /// Returns whether readings are in flight that are likely to end within [`EXPECTED_TIME`] of their start.
     pub(crate) fn has_readings(&self) -> bool {
         self.workers.has_readings(Some(EXPECTED_TIME))
     }
 
-    /// Returns a snapshot of everything that is built. `changes`: since the last one.
+    /// Assembles a snapshot of all built tenants. `changes`: the changes since the last snapshot.
     pub(crate) fn snapshot(&mut self, changes: ChangeSet) -> Snapshot {
         let store = self.persisted.as_ref().map(Persisted::store);
         let (catalog, world) = (&mut self.catalog, &self.world);
@@ -268,7 +268,7 @@ impl Registry {
         snapshot
     }
 
-    /// Waits until all tenants are rendered that can be within this time, and returns a snapshot of them.
+    /// Renders tenants for at most `time`, and returns a snapshot of the rendered tenants. Returns `None` if no addresses are assigned yet.
     pub fn finish_soon(&mut self, time: Duration, now: Timestamp) -> Option<Snapshot> {
         let until = Instant::now() + time;
         while self.workers.has_background() && Instant::now() < until {
@@ -284,7 +284,7 @@ impl Registry {
         Some(self.snapshot(ChangeSet::everything()))
     }
 
-    /// Waits until all tenants are rendered, and returns a snapshot in which those are open that there is no memory for. `board` is told how far it is.
+    /// Waits until all tenants are rendered, and returns a snapshot. Requests for tenants beyond the memory limit wait in that snapshot. `board` shows the progress.
     pub fn finish(&mut self, board: &StatusBoard, now: Timestamp) -> Option<Snapshot> {
         loop {
             let is_busy = self.workers.is_busy();
@@ -294,7 +294,7 @@ impl Registry {
                 memory::measure(self, now);
             }
             memory::measure_when_due(self, now);
-            // The turn may have begun further work.
+            // `advance` may have started further jobs.
             if !is_busy && !self.workers.is_busy() {
                 break;
             }
@@ -306,7 +306,7 @@ impl Registry {
         Some(self.snapshot(ChangeSet::everything()))
     }
 
-    /// Hands what is new to the store, waiting for its queue.
+    /// Passes all new data to the store, waiting for space in its queue.
     pub fn keep(&mut self) {
         let now = self.catalog.now;
         loop {
@@ -321,21 +321,21 @@ impl Registry {
         }
     }
 
-    /// Waits until everything that was handed over is on the disk.
+    /// Waits until the store has written its queue to disk.
     pub fn finish_keeping(&self) {
         if let Some(store) = self.store() {
             store.finish();
         }
     }
 
-    /// Draws all images into the last snapshot.
+    /// Renders all images of the last snapshot.
     pub fn draw(&mut self) {
         order::draw(self);
         let drawn = self.catalog.tenants.keys().cloned().collect();
         self.handle(Event::Grown(drawn), self.catalog.now);
     }
 
-    /// Compresses all pages of the last snapshot as well as possible.
+    /// Compresses all pages of the last snapshot at the best level of each content encoding.
     pub fn improve(&self) {
         order::improve(self);
     }
@@ -346,10 +346,10 @@ impl Registry {
         memory::store_status(self)
     }
 
-    /// Gives every tenant that serves something to `take`, in the order of their names. Evicted pages are rendered again. `compressed`: with all content encodings.
+    /// Calls `take` with each tenant that has pages, in the order of their names. Evicted pages are rendered again. `compressed`: with all content encodings.
     ///
     /// # Errors
-    /// The first error of `take`.
+    /// Returns the first error of `take`.
     pub fn each_whole<E>(
         &self,
         compressed: bool,
@@ -358,7 +358,7 @@ impl Registry {
         complete_tenant::each(self, compressed, take)
     }
 
-    /// Handles a result of the pool.
+    /// Handles the result of a job.
     pub(crate) fn take_result(&mut self, id: &TenantId, done: JobOutcome, now: Timestamp) {
         let tenant = id.clone();
         let mut at_hand = EventData::Nothing;
@@ -482,7 +482,7 @@ impl Registry {
         }
     }
 
-    /// Does what the world has decided. Returns a snapshot that is to be published.
+    /// Executes the actions that the world has decided on. Returns a snapshot if one is to be published.
     pub(crate) fn act(
         &mut self,
         actions: Vec<Action>,
@@ -697,7 +697,7 @@ impl Registry {
         }
     }
 
-    /// Has the pages of a tenant compressed, loaded or rendered when a request comes.
+    /// Parks a job that compresses, loads or renders the pages of a tenant when a request arrives.
     fn park(&mut self, id: &TenantId, at_hand: &EventData) {
         let waiting = match at_hand {
             EventData::Built(built) => built.waiting.clone(),
@@ -728,7 +728,7 @@ impl Registry {
         self.workers.sleep(job);
     }
 
-    /// Takes the pages of a tenant out of memory.
+    /// Evicts the pages of a tenant, and parks a job that restores the pages when a request arrives.
     fn evict(&mut self, id: &TenantId, at_hand: &EventData) {
         let waiting = match at_hand {
             EventData::Built(built) => built.waiting.clone(),
@@ -758,7 +758,7 @@ impl Registry {
             packed: tenant.content.packed.clone(),
             addresses: Arc::clone(&tenant.addresses.0),
             inputs: StandInInputs {
-                // No build has it: its pages are replaced by any.
+                // No build has this key, so the pages of any build replace the stand-in.
                 key: BuildKey::default(),
                 deployment: Arc::clone(self.catalog.deployment.as_ref()?),
                 islands: Arc::clone(&self.settings.islands),
@@ -798,7 +798,7 @@ impl Registry {
         Some(store_job(id, Box::new(work)))
     }
 
-    /// Serves persisted tenants at a startup that cannot list folders. Returns whether there are any.
+    /// Serves persisted tenants if the folders cannot be listed at startup. Returns whether there are any.
     pub(crate) fn restore(
         &mut self,
         restored: BTreeMap<TenantId, RestoredTenant>,
@@ -829,7 +829,7 @@ impl Registry {
     }
 }
 
-/// Returns a job that reads or writes a tenant's releases.
+/// Returns a job that reads or writes the releases of a tenant.
 fn store_job(id: TenantId, work: JobWork<JobOutcome>) -> Job<JobOutcome> {
     Job {
         id,
@@ -842,7 +842,7 @@ fn store_job(id: TenantId, work: JobWork<JobOutcome>) -> Job<JobOutcome> {
     }
 }
 
-/// Reads both clocks.
+/// Returns the current time by the monotonic clock and by the system clock.
 pub(crate) fn clock() -> ClockTime {
     ClockTime {
         instant: Instant::now(),
@@ -880,7 +880,7 @@ mod tests {
         }
     }
 
-    /// Counts the allocations on the thread of the loop from a saved page until its snapshot is reported, with so many tenants.
+    /// Counts the allocations on the loop's thread from a saved page until its snapshot is reported, among `count` tenants.
     fn allocations_of_a_saved_page(count: usize) -> u64 {
         let folder = TempDir::new().unwrap();
         let tenants = folder.path().join("tenants");

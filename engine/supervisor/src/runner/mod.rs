@@ -1,4 +1,16 @@
-//! The loop, the tenants with everything known of them, and the threads that work for them.
+//! Runs the supervisor: the event loop, the data of all tenants, and the threads that work for them.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`registry`] | the supervisor with its parts and settings |
+//! | [`driver`] | passes events to the model, and executes its actions |
+//! | [`reload_loop`] | the event loop of a server |
+//! | [`catalog`] | the data of tenants, themes and addresses |
+//! | [`operator`] | the commands of operators |
+//! | [`workers`], [`background`], [`surveyor`] | the job pool, the thread for images and content encodings, and the threads of surveys |
+//! | [`memory`] | the memory limit and the requests of visitors |
+//!
+//! **Invariant:** decides nothing: decisions are made in [`crate::model`].
 
 pub(crate) mod background;
 pub(crate) mod catalog;

@@ -1,6 +1,6 @@
-//! The supervisor of all tenants: its parts, its settings, and what it tells of them.
+//! The supervisor of all tenants: its parts, its settings and its reports.
 //!
-//! [`crate::runner::driver`] tells the [`World`] of events, and does what the world decides.
+//! [`crate::runner::driver`] passes events to the [`World`], and executes its actions.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -34,13 +34,13 @@ use crate::snapshot::dev;
 use crate::source::survey::{RestoreRequest, SurveyRequest, ThemesRequest};
 use crate::state::tables::Persisted;
 
-/// Why there is nothing to serve.
+/// The reason that the folders of tenants or themes cannot be used.
 #[derive(Debug, Error)]
 pub enum ReloadError {
-    /// The tenants' or themes' folder cannot be listed.
+    /// The folder of tenants or themes cannot be listed.
     #[error(transparent)]
     Source(#[from] SourceError),
-    /// The folder of tenants held some, and holds none: more likely an unmounted volume than a wish.
+    /// The folder of tenants has become empty. An unmounted volume is more likely than the removal of all tenants.
     #[error("the folder `{}` has become empty: what it held is still served", .0.display())]
     Emptied(PathBuf),
 }
@@ -57,9 +57,9 @@ pub struct Registry {
     pub(crate) workers: Workers<JobOutcome>,
     pub(crate) demands: DemandQueues,
     pub(crate) commands: Commands,
-    /// Why the folders cannot be listed.
+    /// The reason that the last reload failed.
     pub(crate) alarm: Option<String>,
-    /// Whether changes are noticed by polling, although notifications were wanted.
+    /// Whether changes are noticed by polling, although notifications were requested.
     pub(crate) is_polled: bool,
 }
 
@@ -81,7 +81,7 @@ impl Registry {
         }
     }
 
-    /// Takes up what was persisted, and persists what is new from now on.
+    /// Restores the persisted data, and persists new data from now on.
     #[must_use]
     pub fn with_kept(mut self, persisted: Persisted) -> Self {
         let pins = persisted.store().pins().into_iter();
@@ -95,7 +95,7 @@ impl Registry {
         self
     }
 
-    /// Serves visitors meanwhile: pages that take long are published when they are done.
+    /// Selects the mode of a server: slow tenants do not delay a snapshot, and follow in a later one.
     #[must_use]
     pub fn impatient(mut self) -> Self {
         self.settings.mode = Mode::Serve;
@@ -103,7 +103,7 @@ impl Registry {
         self
     }
 
-    /// Sets the time that replaced files stay, instead of a day.
+    /// Sets the time for which replaced files are served. The default is 24 hours.
     #[must_use]
     pub fn with_assets_for(mut self, time: Duration) -> Self {
         let time = time.try_into();
@@ -139,21 +139,21 @@ impl Registry {
         self
     }
 
-    /// Leaves files out that end early and were written a few seconds before, until they are read again. For a server alone, which reads again.
+    /// Skips truncated files that were written a few seconds ago, because their upload may be in flight. Only a server reads such files again.
     #[must_use]
     pub const fn awaiting_uploads(mut self) -> Self {
         self.settings.await_uploads();
         self
     }
 
-    /// Has the examples of section types as pages, which all pages may show in frames. For the manual of the program.
+    /// Adds the examples of section types as pages, which all pages may embed in frames. The manual of the program uses such pages.
     #[must_use]
     pub const fn with_kinds_shown(mut self) -> Self {
         self.settings.shows_kinds = true;
         self
     }
 
-    /// Returns a request to read what concerns all tenants. `with_themes`: the themes as well.
+    /// Returns a request to list the tenants and to read `deployment.yaml`. `with_themes`: to read the themes again, too.
     pub(crate) fn survey_request(&self, with_themes: bool) -> SurveyRequest {
         let store = self.store();
         let themes = &self.catalog.themes;
@@ -172,7 +172,7 @@ impl Registry {
         SurveyRequest::new(&self.settings.places, themes, restore)
     }
 
-    /// Returns the listed folders. An empty folder of tenants is an error where it held some: an unmounted volume is more likely than the removal of all tenants.
+    /// Returns the listed folders, or an error if the list is empty although tenants are known or persisted.
     pub(crate) fn listed(
         &self,
         folders: Result<BTreeMap<String, PathBuf>, SourceError>,
@@ -186,7 +186,7 @@ impl Registry {
         Ok(folders)
     }
 
-    /// Returns what brings a tenant to the front of the queue that a request waits for: for its pages, or for an image.
+    /// Returns a callback that prioritises the pages or the image that a request waits for.
     pub fn hurry(&self) -> impl Fn(Wanted<'_>) + Send + Sync + 'static {
         let (hurry, wake) = (self.workers.hurry(), self.workers.wake());
         let pictures = self.demands.pictures.clone();
@@ -202,7 +202,7 @@ impl Registry {
         }
     }
 
-    /// Notes that the last snapshot is served: pages may name its files from now on.
+    /// Records that the last snapshot is served: pages may reference its shared files from now on.
     pub fn set_served(&self) {
         self.publisher.shared.set_served();
     }
@@ -213,13 +213,13 @@ impl Registry {
         self.catalog.next_change()
     }
 
-    /// Returns where the folders are.
+    /// Returns the folders and the origin of the deployment.
     #[must_use]
     pub const fn places(&self) -> &Places {
         &self.settings.places
     }
 
-    /// Returns the store, where data is persisted.
+    /// Returns the store, if data is persisted.
     #[must_use]
     pub fn store(&self) -> Option<&Arc<Store>> {
         self.persisted.as_ref().map(Persisted::store)
@@ -243,7 +243,7 @@ impl Registry {
         report.sorted()
     }
 
-    /// Returns why the folders or `deployment.yaml` cannot be used, while their last valid state is served.
+    /// Returns the reason that the folders or `deployment.yaml` cannot be used. Their last valid state is served meanwhile.
     #[must_use]
     pub fn alarm(&self) -> Option<&str> {
         self.alarm.as_deref().or(self.catalog.addresses.alarm())
@@ -264,7 +264,7 @@ impl Registry {
         Some(tenant.status(id, states))
     }
 
-    /// Returns the state of the server, with these states of its tenants.
+    /// Returns the state of the server with the given states of its tenants.
     pub(crate) fn status_with(&self, tenants: OrdMap<Arc<str>, Arc<TenantStatus>>) -> Status {
         Status {
             complete: self.world.is_started(),
@@ -274,7 +274,7 @@ impl Registry {
         }
     }
 
-    /// Returns the content of tenants as it is served.
+    /// Returns the content and the pages of each served tenant.
     pub fn sites(&self) -> impl Iterator<Item = (&Site, &Compiled)> {
         self.catalog.tenants.values().filter_map(|tenant| {
             let served = tenant.served.as_ref()?;
@@ -282,7 +282,7 @@ impl Registry {
         })
     }
 
-    /// Returns all errors as JSON, for the browsers of authors. `problem`: why the folders cannot be read.
+    /// Returns all errors as JSON, for the browsers of authors. `problem`: the reason that the folders cannot be read.
     #[must_use]
     pub fn diagnostics(&self, problem: Option<&str>) -> String {
         dev::diagnostics(&self.catalog, &self.settings, problem)

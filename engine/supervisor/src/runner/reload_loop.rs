@@ -1,7 +1,7 @@
-//! Drives the supervisor of a server: waits for events, tells the world, publishes snapshots, reports.
+//! The event loop of a server: waits for events, passes them to the model, publishes snapshots, and reports.
 //!
-//! It works on a thread of its own, which opens no file. Whatever fails there, the current snapshot goes on being served, the loop is started again, and everything that was in flight is tried again.
-//! A heartbeat on the board shows that it goes round; `/readyz` and the metrics pass it on.
+//! The loop runs on its own thread, which opens no file. After a panic, the current snapshot is still served, the loop starts again, and everything in flight is tried again.
+//! A heartbeat on the status board shows that the loop runs; `/readyz` and the metrics report the heartbeat.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -41,28 +41,28 @@ use crate::state::release_record::CurrentRelease;
 use crate::state::releases::place;
 use crate::state::write::persist_shared;
 
-/// The limit on the time without a look at everything: clocks are set, machines sleep, and folders are mounted where no notification tells of it.
+/// The limit on the wait for events. A clock that is set, a machine that was suspended and a mounted folder cause no notification.
 const MAX_WAIT: Duration = Duration::from_secs(1);
 
-/// The same while work waits for the queue of the store.
+/// The limit while data waits for the queue of the store, or background jobs wait for memory.
 const MAX_STORE_WAIT: Duration = Duration::from_millis(50);
 
-/// The supervisor of a server, with the places where its results go.
+/// The supervisor of a server, with the receivers of its results.
 #[derive(Debug)]
 pub struct ReloadLoop {
     /// The supervisor.
     pub registry: Registry,
     /// The current snapshot.
     pub snapshots: Arc<SnapshotStore>,
-    /// The tenants' states, for operators.
+    /// The states of the tenants, for the admin listener.
     pub board: Arc<StatusBoard>,
-    /// The errors, for the browsers of authors (`--dev`).
+    /// The event stream that shows errors in the browsers of authors (`--dev`).
     pub events: Option<Events>,
-    /// The commands of operators.
+    /// The queued commands of operators.
     pub inbox: Inbox,
 }
 
-/// The part of the loop that outlives a panic.
+/// The state of the loop that survives a panic.
 struct LoopState {
     watch: Watch,
     surveyor: Surveyor,
@@ -72,7 +72,7 @@ struct LoopState {
     reloads: Vec<(Reload, Instant)>,
     places: Places,
     wake: Arc<dyn Fn() + Send + Sync>,
-    /// When the clock was last looked at.
+    /// The time at which the clock was last read.
     looked: Timestamp,
 }
 
@@ -95,7 +95,7 @@ impl Environment for LoopState {
 }
 
 impl ReloadLoop {
-    /// Starts the loop. Sending [`Notice::Everything`](crate::source::watch::Notice::Everything) reloads everything.
+    /// Starts the loop on a new thread, and returns a sender of notices. [`Notice::Everything`](crate::source::watch::Notice::Everything) reloads all folders.
     #[must_use]
     pub fn start(mut self, watch: Watch) -> NoticeSender {
         let sender = watch.sender();
@@ -130,7 +130,7 @@ impl ReloadLoop {
         sender
     }
 
-    /// Handles events for as long as nothing fails.
+    /// Handles events until a panic.
     fn run(&mut self, state: &mut LoopState) {
         self.board.beat();
         state.watch.begin();
@@ -144,7 +144,7 @@ impl ReloadLoop {
         }
     }
 
-    /// Waits for events, and handles them.
+    /// Waits for events once, and handles them.
     fn turn(&mut self, state: &mut LoopState) {
         inject("loop", "wait");
         let next_change = self.registry.next_change();
@@ -177,7 +177,7 @@ impl ReloadLoop {
         }
     }
 
-    /// Returns the time until the next turn, where no event comes.
+    /// Returns the limit on the next wait for events.
     fn wait(&self, next_change: Option<Timestamp>) -> Duration {
         let registry = &self.registry;
         let is_behind = registry.workers.is_held()
@@ -204,7 +204,7 @@ impl ReloadLoop {
         catalog.year(now) != catalog.year(looked) || next_change.is_some_and(|due| due <= now)
     }
 
-    /// Has images and encodings made in the background.
+    /// Starts background jobs for images and content encodings, and records the finished jobs.
     fn complete(&mut self, background: &BackgroundWorker) {
         inject("loop", "pictures");
         if background.has_finished() {
@@ -216,7 +216,7 @@ impl ReloadLoop {
         background.order(order::order(&mut self.registry));
     }
 
-    /// Takes the survey that has ended, if any.
+    /// Applies the survey that has ended, if any.
     fn take_survey(&mut self, state: &mut LoopState, now: Timestamp) {
         let Some(surveyed) = state.surveyor.poll() else {
             return;
@@ -236,12 +236,12 @@ impl ReloadLoop {
         if let Err(problem) = &applied {
             self.report_failed(state, &reload, problem.clone());
         }
-        // The persisted tenants may be served in place of folders that cannot be listed.
+        // The survey is tried again while persisted tenants replace folders that cannot be listed.
         let is_applied = applied.is_ok() && self.registry.alarm.is_none();
         self.registry.handle(Event::Surveyed { is_applied }, now);
     }
 
-    /// Runs the queued commands of operators. Callers may have timed out.
+    /// Executes the queued commands of operators. Replies to callers that have timed out are dropped.
     fn run_commands(&mut self, now: Timestamp) {
         while let Some(command) = self.inbox.next() {
             match command {
@@ -273,7 +273,7 @@ impl ReloadLoop {
         }
     }
 
-    /// Hands the current output of a tenant to the store. Returns the current release.
+    /// Passes the current output of a tenant to the store. Returns the current release.
     fn record(&mut self, tenant: &str, now: Timestamp) -> Result<CurrentRelease, ControlError> {
         let unknown = || ControlError::UnknownTenant(tenant.to_owned());
         let id = TenantId::new(tenant).map_err(|_| unknown())?;
@@ -283,7 +283,7 @@ impl ReloadLoop {
         Ok(data.ok_or_else(unknown)?.recorded.current())
     }
 
-    /// Places a release at the addresses of its tenant, to be served once the disk is told of its pin.
+    /// Prepares a release at the current addresses of its tenant. The release is served once its pin is written to disk.
     fn stage(
         &mut self,
         tenant: &str,
@@ -335,7 +335,7 @@ impl ReloadLoop {
         let begun = Instant::now();
         let former = self.snapshots.replace(snapshot);
         self.registry.set_served();
-        // It takes a while to free the snapshot of many tenants.
+        // Freeing the snapshot of many tenants takes long, and must not delay the loop.
         rayon::spawn(move || drop(former));
         inject("loop", "report");
         report(
@@ -345,7 +345,7 @@ impl ReloadLoop {
         );
         self.announce(None);
         persist_shared(&mut self.registry);
-        // With many tenants, assembling and reporting take their share of the time, and no more.
+        // The model spaces publications so that they take a limited share of the time.
         let took = self.registry.publisher.took + begun.elapsed();
         self.registry.report_published(took, now);
         self.report_reloads(state);
@@ -373,23 +373,23 @@ impl ReloadLoop {
         }
     }
 
-    /// Reports a reload that came to nothing.
+    /// Reports a reload that failed.
     fn report_failed(&mut self, state: &mut LoopState, reload: &Reload, problem: String) {
-        // Every further attempt would say the same.
+        // A retry has the same message.
         if !reload.is_retry {
             error!(problem, "nothing was taken; the last state is served");
         }
         let begun = state.reloads.iter().rfind(|(other, _)| other == reload);
         let took = begun.map_or(Duration::ZERO, |(_, begun)| begun.elapsed());
         state.reloads.retain(|(other, _)| other != reload);
-        // It stays until the next attempt succeeds, whatever comes in the meantime.
+        // The alarm stays until an attempt succeeds.
         self.registry.alarm = Some(problem.clone());
         report(&self.registry, &self.board, &ChangeSet::default());
         self.announce(Some(&problem));
         self.board.reloaded(took, Some(problem));
     }
 
-    /// Reports that the loop has failed, and is started again.
+    /// Reports that the loop has panicked and starts again.
     fn report_panic(&mut self) {
         let problem = "the program itself failed while it took changes; it tries again, and the last state is served";
         error!("{problem}");
@@ -412,7 +412,7 @@ impl ReloadLoop {
     }
 }
 
-/// Returns the parts of the content that some changes concern.
+/// Returns the parts of the content that `changes` affect.
 fn scopes(places: &Places, changes: &watch::FolderChanges) -> Vec<Scope> {
     let roots: Vec<&Path> = std::iter::once(places.tenants.as_path())
         .chain(places.themes.as_deref())
@@ -432,7 +432,7 @@ fn scopes(places: &Places, changes: &watch::FolderChanges) -> Vec<Scope> {
 
 /// Returns the folders that a reload reads.
 fn changes_of(places: &Places, reload: &Reload) -> watch::FolderChanges {
-    // As the watch has them.
+    // The watch has absolute paths.
     let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let folder = absolute(&places.tenants);
     let tenants = reload.tenants.iter().flatten();
@@ -445,18 +445,18 @@ fn changes_of(places: &Places, reload: &Reload) -> watch::FolderChanges {
     }
 }
 
-/// How long nothing needs to be looked at, as far as the clock goes.
+/// Returns the time until `due`, at most [`MAX_WAIT`].
 fn until(due: Option<Timestamp>) -> Duration {
     let left = due.and_then(|due| Duration::try_from(due - Timestamp::now()).ok());
     left.unwrap_or(MAX_WAIT).min(MAX_WAIT)
 }
 
-/// Puts the state of all tenants on the board, and logs the changes.
+/// Writes the states of all tenants to `board`, and logs the changes.
 pub fn log_report(registry: &Registry, board: &StatusBoard) {
     report(registry, board, &ChangeSet::everything());
 }
 
-/// Puts the state of the changed tenants on the board, and logs the changes.
+/// Writes the states of the changed tenants to `board`, and logs the changes.
 pub(crate) fn report(registry: &Registry, board: &StatusBoard, changes: &ChangeSet) {
     let before = board.current();
     let mut tenants = before.tenants.clone();
@@ -479,7 +479,7 @@ pub(crate) fn report(registry: &Registry, board: &StatusBoard, changes: &ChangeS
     board.replace(status);
 }
 
-/// Logs the state of a tenant, where it has changed.
+/// Logs the state of a tenant if the state or its errors have changed.
 fn log_state(tenant: &TenantStatus, old: Option<&TenantStatus>) {
     if old.is_some_and(|old| old.errors == tenant.errors && old.state == tenant.state) {
         return;
@@ -506,7 +506,7 @@ fn log_state(tenant: &TenantStatus, old: Option<&TenantStatus>) {
     );
 }
 
-/// A theme's errors that no tenant shows, since every tenant still has the last good theme.
+/// Logs the first theme error that no tenant reports, because all tenants still use the last valid theme.
 fn log_themes(registry: &Registry, status: &Status) {
     let mut report = Report::default();
     report.extend(registry.catalog.themes.report().cloned());

@@ -1,4 +1,4 @@
-//! The settings of one supervisor, which stay the same while it runs.
+//! The settings of a supervisor, which do not change while the supervisor runs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,10 +14,10 @@ use crate::model::world::Mode;
 use crate::places::Places;
 use crate::snapshot::replaced::{self, Retention};
 
-/// The time after its last change in which a file that ends early counts as being uploaded.
+/// The time since its last change during which a truncated file counts as still uploading.
 const UPLOAD_PAUSE: Duration = Duration::from_secs(10);
 
-/// The settings of one supervisor.
+/// The settings of a supervisor.
 #[derive(Debug)]
 pub(crate) struct Settings {
     pub(crate) places: Places,
@@ -25,7 +25,7 @@ pub(crate) struct Settings {
     pub(crate) mode: Mode,
     /// The limit on the memory of tenants, in bytes.
     pub(crate) memory: Option<usize>,
-    /// The time that replaced files stay.
+    /// The time for which replaced files are served.
     pub(crate) keep_assets: SignedDuration,
     /// See [`content::source::FolderLimits::upload_pause`].
     pub(crate) upload_pause: Duration,
@@ -52,17 +52,17 @@ impl Settings {
         }
     }
 
-    /// Has files left out that end early and were written a few seconds before.
+    /// Skips truncated files that were written less than [`UPLOAD_PAUSE`] ago.
     pub(crate) const fn await_uploads(&mut self) {
         self.upload_pause = UPLOAD_PAUSE;
     }
 
-    /// Returns whether an author works on the tenants (`--dev`).
+    /// Returns whether authors work on the tenants (`--dev`).
     pub(crate) fn is_dev(&self) -> bool {
         self.islands.dev.is_some()
     }
 
-    /// Returns whether visitors come by HTTPS.
+    /// Returns whether visitors use HTTPS.
     pub(crate) fn is_secure(&self) -> bool {
         self.places.origin.is_secure()
     }
@@ -71,7 +71,7 @@ impl Settings {
     pub(crate) fn compression(&self, is_requested: bool) -> CompressPages {
         match () {
             () if !self.compresses => CompressPages::Never,
-            // Authors look at the pages that they save.
+            // Authors open the pages that they save.
             () if self.mode == Mode::Batch || self.is_dev() || is_requested => {
                 CompressPages::AtOnce
             }
@@ -79,7 +79,7 @@ impl Settings {
         }
     }
 
-    /// Returns how long replaced files stay, and the disk space that they have: at most half of the state.
+    /// Returns the limits on the time and the disk space of replaced files. They get at most half of the disk space of the state.
     pub(crate) fn retention(&self, store: Option<&Arc<Store>>) -> Retention {
         let limit = store.map(|store| store.max_bytes() / 2);
         Retention {

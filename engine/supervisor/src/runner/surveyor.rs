@@ -1,6 +1,6 @@
-//! Runs surveys on threads of their own, so that the loop waits for no file system.
+//! Runs surveys on their own threads, so that the loop never waits for a file system.
 //!
-//! One survey runs at a time. A survey that does not end is given up; its thread stays until the file system responds.
+//! One survey runs at a time. After [`SURVEY_TIMEOUT`] a survey is abandoned, and its thread stays until the file system responds.
 
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use std::thread;
@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 
 use crate::source::survey::{Survey, SurveyRequest};
 
-/// The time after which a survey is given up.
+/// The time after which a survey is abandoned.
 pub(crate) const SURVEY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The limit on threads of surveys that were given up.
+/// The limit on threads of abandoned surveys. At the limit, no survey starts.
 const MAX_STALLED: usize = 4;
 
-/// The survey in flight, and those that were given up.
+/// The survey in flight, and the abandoned surveys.
 #[derive(Debug, Default)]
 pub(crate) struct Surveyor {
     in_flight: Option<(Instant, Receiver<Survey>)>,
@@ -30,7 +30,7 @@ impl Surveyor {
         self.in_flight.is_some() || self.stalled.len() >= MAX_STALLED
     }
 
-    /// Starts a survey, and calls `wake` when it has ended.
+    /// Starts a survey, and calls `wake` when the survey has ended.
     pub(crate) fn start(&mut self, request: SurveyRequest, wake: impl FnOnce() + Send + 'static) {
         let (sender, receiver) = sync_channel(1);
         let started = thread::Builder::new()
@@ -47,7 +47,7 @@ impl Surveyor {
         self.in_flight = Some((Instant::now(), receiver));
     }
 
-    /// Returns the survey that has ended, if any, or why it failed.
+    /// Returns the result of the survey in flight, or `None` while the survey still runs.
     pub(crate) fn poll(&mut self) -> Option<Result<Survey, &'static str>> {
         let (begun, receiver) = self.in_flight.take()?;
         match receiver.try_recv() {
@@ -67,7 +67,7 @@ impl Surveyor {
     }
 }
 
-/// Wakes the loop also where the survey panics.
+/// Calls a function when dropped, so that a survey that panics wakes the loop, too.
 struct WakeOnDrop<F: FnOnce()>(Option<F>);
 
 impl<F: FnOnce()> Drop for WakeOnDrop<F> {
