@@ -1,6 +1,6 @@
-//! The data of all tenants, themes and addresses, and the inputs of builds that follow from them.
+//! The data of all tenants, themes and addresses, from which the inputs of builds are derived.
 //!
-//! Each input has a revision: a number that is new whenever the input is. A [`BuildKey`] of revisions stands for all of them.
+//! Each input has a revision: a number that changes whenever the input changes. A [`BuildKey`] holds the revisions of all inputs of a build.
 
 pub(crate) mod addresses;
 pub(crate) mod cards;
@@ -35,7 +35,7 @@ use crate::runner::catalog::tenant::{BuildInputs, TenantData, hosts_of};
 use crate::runner::catalog::themes::Themes;
 use crate::runner::settings::Settings;
 
-/// The number of tenants beyond which the content of idle ones stays packed.
+/// The number of tenants beyond which the content of idle tenants is packed.
 const MAX_OPEN_TENANTS: usize = 256;
 
 /// The revisions of inputs.
@@ -43,7 +43,7 @@ const MAX_OPEN_TENANTS: usize = 256;
 struct Revisions {
     last: u64,
     deployment: u64,
-    /// The themes that builds were made with. Each is held, so that no other takes its place in memory.
+    /// The themes of builds with their revisions. Each theme is held, so that no other theme gets its address in memory.
     themes: Vec<(Arc<Templates>, u64)>,
 }
 
@@ -84,14 +84,14 @@ pub(crate) struct Catalog {
     pub(crate) packs: bool,
     /// The bytes of all packed content.
     pub(crate) packed_bytes: usize,
-    /// The next time at which a page of each tenant appears or expires.
+    /// For each tenant, the next time at which one of its pages appears or expires.
     page_changes: BTreeSet<(Timestamp, TenantId)>,
-    /// The time of the last plan.
+    /// The time of the last survey, reading or plan.
     pub(crate) now: Timestamp,
 }
 
 impl Catalog {
-    /// Returns the folders whose names are tenant ids, and notes the others.
+    /// Returns the folders whose names are tenant ids, and adds a diagnostic for each other folder.
     pub(crate) fn name(
         &mut self,
         folders: BTreeMap<String, PathBuf>,
@@ -122,7 +122,7 @@ impl Catalog {
         named
     }
 
-    /// Replaces the content of a tenant by the result of a reading.
+    /// Replaces the content of a tenant with the result of a reading. A folder with errors replaces only the diagnostics.
     pub(crate) fn take_content(
         &mut self,
         id: &TenantId,
@@ -179,7 +179,7 @@ impl Catalog {
         tenant.reading.fingerprint = read.fingerprint;
     }
 
-    /// Assigns addresses, and derives the inputs of the builds that `changes` may concern.
+    /// Assigns addresses, and derives the inputs of the builds that `changes` may affect.
     pub(crate) fn plan(
         &mut self,
         changes: &ChangeSet,
@@ -247,7 +247,7 @@ impl Catalog {
         }
     }
 
-    /// Returns the inputs of a tenant that has content.
+    /// Returns the build plan of a tenant, or `None` if the tenant has no valid content.
     fn plan_tenant(
         &mut self,
         id: TenantId,
@@ -283,7 +283,7 @@ impl Catalog {
         })
     }
 
-    /// Returns the inputs of the build with this key, which was planned last.
+    /// Returns the inputs of the last planned build, whose key is `key`.
     pub(crate) fn inputs(
         &self,
         id: &TenantId,
@@ -311,7 +311,7 @@ impl Catalog {
         })
     }
 
-    /// Returns whether the pages of all tenants show something of this one.
+    /// Returns whether pages of all tenants may show data of the tenant: the root tenant, or a site of the company.
     fn is_shown_by_all(&self, id: &TenantId) -> bool {
         let Some(deployment) = &self.deployment else {
             return true;
@@ -320,7 +320,7 @@ impl Catalog {
         deployment.root.as_ref() == Some(id) || sites.any(|site| site.tenant == id.as_str())
     }
 
-    /// Returns the data that all tenants share: the same `Arc` as before where it is the same.
+    /// Returns the data that all tenants share. Returns the previous `Arc` if the data has not changed.
     fn derive_deployment(
         &mut self,
         root: Option<TenantId>,
@@ -362,7 +362,7 @@ impl Catalog {
         }
     }
 
-    /// Unpacks the content of tenants that all pages show something of.
+    /// Unpacks the content of tenants whose data the pages of all tenants may show.
     fn open_shown(&mut self, root: Option<&TenantId>, settings: &Settings, now: Timestamp) {
         let drafts = settings.is_dev();
         let company = || {
@@ -401,7 +401,7 @@ impl Catalog {
     }
 }
 
-/// Returns the changed tenants, or all.
+/// Returns the changed tenants, or all tenants.
 fn ids(
     everything: bool,
     changed: &BTreeSet<TenantId>,
@@ -413,7 +413,7 @@ fn ids(
     }
 }
 
-/// Returns the company of a domain without a root tenant: the domain itself.
+/// Returns the company profile of a domain without a root tenant, which is named after the domain.
 fn anonymous(origin: &Origin) -> Company {
     serde_json::from_value(serde_json::json!({
         "name": origin.domain(),

@@ -2,7 +2,7 @@
 //!
 //! The admin listener's thread lists and compares releases, and waits for the disk. The reload loop runs the commands that change the current snapshot, one at a time, between two reloads.
 //!
-//! **Invariant:** a command that its caller no longer waits for is never begun.
+//! **Invariant:** a command whose caller has timed out is never started.
 
 pub(crate) mod commands;
 
@@ -22,10 +22,10 @@ use crate::snapshot::findings::Findings;
 use crate::source::watch::{Notice, NoticeSender};
 use crate::state::release_record::CurrentRelease;
 
-/// The time until a command that was not begun is withdrawn. The admin listener waits a little longer.
+/// The time after which a command that was not started is withdrawn. The admin listener waits a little longer.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The time that a command may take that was begun just before its time-out.
+/// The additional time for a command that was started just before its timeout.
 const STARTED_COMMAND_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// The time that a page of the console waits for findings before it is shown without them.
@@ -34,9 +34,10 @@ const FINDINGS_TIMEOUT: Duration = Duration::from_secs(1);
 /// The limit on queued commands beyond which a page of the console does not ask for findings.
 const MAX_QUEUED_COMMANDS: usize = 16;
 
-/// The queue of commands that the reload loop has not begun.
+/// The queue of commands that the reload loop has not started.
 ///
-/// It is short: each caller waits for its command, and withdraws it after a time-out. The admin listener has one caller for changes of releases, and the console none while [`MAX_QUEUED_COMMANDS`] are queued.
+/// The queue stays short, because each caller waits for its command, and withdraws the command after a timeout.
+/// The admin listener changes releases one at a time. The console sends no command while [`MAX_QUEUED_COMMANDS`] are queued.
 #[derive(Debug, Clone, Default)]
 pub struct Inbox(Arc<Mutex<CommandQueue>>);
 
@@ -49,7 +50,7 @@ struct CommandQueue {
 /// A command for the reload loop, and where it sends the result.
 #[derive(Debug)]
 pub(crate) enum Command {
-    /// Hand the current output of a tenant to the store, and say which release that is.
+    /// Pass the current output of a tenant to the store, and reply with the current release.
     Record {
         tenant: String,
         reply: Sender<Result<CurrentRelease, ControlError>>,
@@ -60,17 +61,17 @@ pub(crate) enum Command {
         release: Box<Release>,
         reply: Sender<Result<(), ControlError>>,
     },
-    /// Follow the folder again.
+    /// Remove the pin, and publish changes of the folder again.
     Resume {
         tenant: String,
         reply: Sender<Result<(), ControlError>>,
     },
-    /// List what `check` would say of these tenants.
+    /// List the diagnostics of these tenants, as `check` does.
     Inspect {
         tenants: Vec<String>,
         reply: Sender<Findings>,
     },
-    /// Say when everything that is not persisted yet was handed to the store.
+    /// Reply once all new data is passed to the store.
     Flush { reply: Sender<()> },
 }
 
@@ -83,7 +84,7 @@ impl Inbox {
         ticket
     }
 
-    /// Removes a command that was not begun. Returns whether it was still queued.
+    /// Removes a queued command. Returns whether the command was still queued.
     fn withdraw(&self, ticket: u64) -> bool {
         let mut queue = self.lock();
         let before = queue.commands.len();
@@ -91,7 +92,7 @@ impl Inbox {
         queue.commands.len() < before
     }
 
-    /// Takes the oldest command, which counts as begun from now on.
+    /// Removes and returns the oldest command, which counts as started from now on.
     pub(crate) fn next(&self) -> Option<Command> {
         self.lock().commands.pop_front().map(|(_, command)| command)
     }
@@ -105,16 +106,16 @@ impl Inbox {
     }
 }
 
-/// The owner of the tenants, as the admin listener reaches it.
+/// The operations of the admin listener, which reach the reload loop and the store.
 #[derive(Debug)]
 pub struct Operator {
-    /// Where releases are kept, if they are.
+    /// The store of releases, if data is persisted.
     pub store: Option<Arc<Store>>,
-    /// Where the owner looks for what is requested.
+    /// The queue of commands for the reload loop.
     pub inbox: Inbox,
-    /// What wakes it.
+    /// The sender of notices that wake the reload loop.
     pub owner: NoticeSender,
-    /// What it says of the tenants.
+    /// The states of the tenants.
     pub board: Arc<StatusBoard>,
     /// The folder of tenants.
     pub tenants: PathBuf,
@@ -135,7 +136,7 @@ impl Operator {
         }
     }
 
-    /// Returns the errors and warnings of these tenants, or `None` where the reload loop is busy.
+    /// Returns the errors and warnings of these tenants, or `None` if the reload loop is busy.
     #[must_use]
     pub fn findings(&self, tenants: Vec<String>) -> Option<Findings> {
         if self.inbox.len() >= MAX_QUEUED_COMMANDS {
@@ -164,7 +165,7 @@ impl Operator {
             return false;
         }
         let (written, is_written) = channel();
-        // The disk may hang, which must not keep the process from ending.
+        // A disk that hangs must not prevent the process from exiting.
         thread::spawn(move || {
             store.finish();
             let _ = written.send(());
@@ -175,7 +176,7 @@ impl Operator {
 
     fn send(&self, command: Command) -> u64 {
         let ticket = self.inbox.push(command);
-        // Without a reload loop the caller's time-out ends the wait.
+        // If the reload loop has ended, the caller's timeout ends the wait.
         let _ = self.owner.send(Notice::Ready);
         ticket
     }
@@ -188,10 +189,10 @@ impl Operator {
         self.store(tenant)?.load(tenant, number).ok_or_else(unknown)
     }
 
-    /// Runs a command that `make` makes for a reply channel, and waits for its result.
+    /// Sends the command that `make` creates for a reply channel, and waits for its result.
     ///
     /// # Errors
-    /// Those of the command. When it was not begun within `timeout`, it is withdrawn and has no effect.
+    /// Returns the error of the command. A command that is not started within `timeout` is withdrawn and has no effect.
     fn run<T>(
         &self,
         timeout: Duration,
@@ -210,7 +211,7 @@ impl Operator {
     }
 }
 
-/// Waits for a command that was begun in time.
+/// Waits for the result of a command that was started in time.
 fn begun<T>(result: &Receiver<Result<T, ControlError>>) -> Result<T, ControlError> {
     let unknown = || {
         Err(ControlError::Failed(

@@ -1,8 +1,8 @@
-//! Who has which address, and what `deployment.yaml` says of it.
+//! The owners of addresses, and the limits that `deployment.yaml` sets.
 //!
-//! A file that cannot be read or has an error changes nothing: what was in force stays, over a restart, too, where there is a state. That may be an earlier file, or none.
-//! At a start that knows of no earlier one, a file with an error closes: tenants have their names and nothing else.
-//! A file that goes away does not open what it closed, unless the process is started anew without it.
+//! - A file that cannot be read or has errors changes nothing: the limits in force stay. With persisted data they also stay after a restart.
+//! - A file with errors closes the deployment at a startup without an earlier state: tenants have the addresses of their names only.
+//! - The limits of a removed file stay in force until the process starts again without the file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,19 +19,19 @@ use content::name::TenantId;
 use content::report::{Code, Diagnostic, Report, Severity};
 use content::tenant::Site;
 
-/// The addresses as their owner keeps them.
+/// The assigned addresses, and the `deployment.yaml` in force.
 #[derive(Debug, Default)]
 pub(crate) struct Addresses {
-    /// What was given out last.
+    /// The last assignment.
     assignment: Arc<Assignment>,
-    /// The tenants that addresses were assigned to, with their content.
+    /// The tenants of the last assignment, with their content.
     assigned_to: BTreeMap<TenantId, Option<Arc<Site>>>,
     deployment: Option<DeploymentFile>,
-    /// Whether it says something else than when addresses were last given out.
+    /// Whether the file in force has changed since the last assignment.
     is_new: bool,
-    /// What is wrong with the file.
+    /// The diagnostics of the file.
     report: Report,
-    /// What operators have to be told of it.
+    /// The alarm for operators while the file has errors.
     alarm: Option<String>,
 }
 
@@ -45,7 +45,7 @@ impl Addresses {
         self.assignment = Arc::new(assignment);
     }
 
-    /// Takes the text of the file as it was read again.
+    /// Applies the text of the file, or the reason that it cannot be read.
     pub(crate) fn read(
         &mut self,
         places: &Places,
@@ -55,12 +55,12 @@ impl Addresses {
         self.alarm = self.take_file(places, text, persisted);
     }
 
-    /// What operators have to be told of the file.
+    /// Returns the alarm for operators, if the file has errors.
     pub(crate) fn alarm(&self) -> Option<&str> {
         self.alarm.as_deref()
     }
 
-    /// Whether the system would not give the file the last time. It may do so the next time.
+    /// Returns whether the file could not be read. A later attempt may succeed.
     pub(crate) fn is_unread(&self) -> bool {
         let mut report = self.report.iter();
         report.any(|diagnostic| diagnostic.code == Code::Unreadable)
@@ -92,7 +92,7 @@ impl Addresses {
             self.deployment = read;
         } else if self.deployment.is_none() {
             let in_force = persisted.and_then(Persisted::deployment);
-            // Addresses were assigned without a file: it takes a valid one to change that. An operator who names a file wants it closed until the file is valid.
+            // If addresses were assigned without a file, only a valid file changes that. A deployment with `--deployment` is closed until the file is valid.
             let is_open = in_force.is_none()
                 && places.deployment.is_none()
                 && !self.assignment.owners.is_empty();
@@ -120,7 +120,7 @@ impl Addresses {
         Some(alarm)
     }
 
-    /// Assigns all addresses again, and notes the conflicts of each tenant. Returns the same `Arc` as before where no tenant of `only` (all without them) wants anything else.
+    /// Assigns all addresses again, and records the conflicts of each tenant. Returns the previous `Arc` if no tenant of `only` (of all tenants if `None`) claims other addresses.
     pub(crate) fn assign(
         &mut self,
         origin: &Origin,
@@ -158,7 +158,9 @@ impl Addresses {
         Arc::clone(&self.assignment)
     }
 
-    /// Returns whether assigning the addresses again would change nothing: the same tenants want the same, and none of those with other content is the root tenant, or was refused an address.
+    /// Returns whether another assignment would change nothing: the tenants and their claims are the same.
+    ///
+    /// Returns `false` if a tenant with new content is the root tenant or has conflicts, since its diagnostics may change.
     fn is_same(
         &self,
         tenants: &BTreeMap<TenantId, Box<TenantData>>,
@@ -188,7 +190,7 @@ impl Addresses {
             }
     }
 
-    /// Everything that is to say about the file.
+    /// Returns the diagnostics of the file. `known`: the ids of all tenants, since the file may list others.
     pub(crate) fn report<'a>(
         &'a self,
         known: impl Iterator<Item = &'a str> + Clone,
@@ -204,19 +206,19 @@ impl Addresses {
             .collect()
     }
 
-    /// What was given out last.
+    /// Returns the last assignment.
     pub(crate) const fn assignment(&self) -> &Arc<Assignment> {
         &self.assignment
     }
 
-    /// Returns what is persisted for the next start: who has what, and the text of the file in force, which is empty where the file never was valid.
+    /// Returns the data to persist: the last assignment, and the text of the file in force. The text is empty if the file was never valid.
     pub(crate) fn to_keep(&self) -> (&Arc<Assignment>, Option<&str>) {
         let in_force = self.deployment.as_ref().map(DeploymentFile::text);
         (&self.assignment, in_force)
     }
 }
 
-/// Whether a tenant's manifests want the same addresses.
+/// Returns whether two versions of a manifest claim the same addresses.
 fn want_the_same(before: &Site, now: &Site) -> bool {
     let (before, now) = (&before.manifest, &now.manifest);
     before.root == now.root

@@ -1,4 +1,4 @@
-//! What pages of all sites may show of each site of the company, made anew when that site or its theme changed.
+//! The cards of the company's sites, which the pages of all tenants may show. A card is rendered again when its site or theme changes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,17 +9,17 @@ use content::tenant::manifest::CompanySite;
 use render::Templates;
 use render::{Card, card};
 
-/// What a card is made from: a tenant's content and its theme.
+/// The inputs of a card: the content and the theme of a tenant.
 type CardSource = (Arc<Site>, Arc<Templates>);
 
-/// The cards of before, by tenant.
+/// The last cards with their inputs, by tenant.
 #[derive(Debug, Default)]
 pub(crate) struct SiteCards {
     known: BTreeMap<String, (CardSource, Card)>,
 }
 
 impl SiteCards {
-    /// The cards of the company's sites. A tenant that is not there, or has no theme, has no source.
+    /// Returns the cards of the company's sites, and renders changed cards again. A site without a valid tenant or theme has no source.
     pub(crate) fn renew(&mut self, sites: Vec<(CompanySite, Option<CardSource>)>) -> Vec<Card> {
         let before = std::mem::take(&mut self.known);
         let same = |one: &CardSource, other: &CardSource| {
@@ -43,7 +43,7 @@ impl SiteCards {
     }
 }
 
-/// A drawing that the program fails at is its tenant's business, which is told of it when it is rendered.
+/// Renders a card. If that panics, returns a card without content; the build of the tenant reports the error.
 fn make(tenant: &str, name: &str, (site, templates): &CardSource) -> Card {
     let make = || card(tenant, name, Some((site, templates)));
     guard("card", tenant, tenant, make).unwrap_or_else(|_| card(tenant, name, None))

@@ -1,4 +1,4 @@
-//! Tenants with everything that is made for them, a few at a time: for who writes it all down, and has no room for it in memory.
+//! Renders tenants with all pages and images, a few at a time, because an export of all tenants may exceed the memory.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -15,22 +15,22 @@ use crate::jobs::render_threads::ThreadLease;
 use crate::runner::catalog::tenant::{TenantData, render};
 use crate::runner::registry::Registry;
 
-/// So many tenants are whole at one time.
+/// The number of tenants that are complete in memory at the same time.
 const BATCH_SIZE: usize = 16;
 
-/// A tenant with its pages and pictures.
+/// A tenant with all its pages and images.
 #[derive(Debug)]
 pub struct CompleteTenant {
-    /// Its pages, at every address.
+    /// The pages at all addresses.
     pub compiled: Compiled,
-    /// Its pictures, by host and path.
+    /// The images, by host and path.
     pub pictures: BTreeMap<(String, String), Arc<Resource>>,
 }
 
-/// Gives every tenant that serves something to `take`, in the order of their names.
+/// Calls `take` with each tenant that has pages, in the order of their names.
 ///
 /// # Errors
-/// The first error of `take`.
+/// Returns the first error of `take`.
 pub(crate) fn each<E>(
     registry: &Registry,
     compressed: bool,
@@ -76,13 +76,13 @@ fn whole(data: &TenantData, compressed: bool, secure: bool) -> Option<CompleteTe
         Some((place, Arc::clone(drawn.get(&picture.digest())?)))
     };
     let pictures = compiled.pictures.iter().filter_map(placed).collect();
-    // What was worked out for it is not needed a second time.
+    // The cached results are not needed again: a pass without uses empties the cache.
     compiled.cache.begin();
     compiled.cache.used();
     Some(CompleteTenant { compiled, pictures })
 }
 
-/// What it serves, made once more without leaving anything in memory.
+/// Renders the current pages of an evicted tenant with a cache of their own, so that no result stays in memory.
 fn rendered_again(data: &TenantData) -> Option<Compiled> {
     let mut made_from = data.served.as_ref()?.made_from.clone();
     made_from.inputs.cache = Arc::new(Cache::default());

@@ -1,4 +1,4 @@
-//! A tenant as its owner keeps it: its last good content, and what is wrong with its folder now.
+//! The data of one tenant: the last valid content, the current pages, and the diagnostics of the folder.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,34 +28,34 @@ use crate::snapshot::replaced::ReplacedFiles;
 use crate::state::release_record::ReleaseRecord;
 use crate::state::tables::PersistedCache;
 
-/// The data of a tenant. Its states are the world's ([`States`]).
+/// The data of a tenant. The model holds the states of the tenant ([`States`]).
 #[derive(Debug)]
 pub(crate) struct TenantData {
     pub(crate) reading: LastReading,
     pub(crate) content: ValidContent,
     pub(crate) reports: Reports,
-    /// The addresses at which it is built, and their revision; 0 before they were assigned.
+    /// The addresses of the pages, and the revision of the addresses; 0 before the first assignment.
     pub(crate) addresses: (Arc<[Address]>, u64),
-    /// The pages that are served, or the addresses at which requests wait.
+    /// The current pages, or the open mounts at which requests wait.
     pub(crate) served: Option<ServedPages>,
-    /// The persisted results of costly work.
+    /// The persisted cache of costly results.
     pub(crate) persisted: PersistedCache,
-    /// The requests of visitors.
+    /// The counts and times of visitors' requests.
     pub(crate) demand: TenantDemand,
     /// The files that older pages may still request.
     pub(crate) replaced: ReplacedFiles,
-    /// The time that the last build took.
+    /// The duration of the last build.
     pub(crate) compiled_in: Duration,
-    /// The releases.
+    /// The recorded and pinned releases.
     pub(crate) recorded: ReleaseRecord,
 }
 
-/// The folder as it was last read.
+/// The result of the last reading of the folder.
 #[derive(Debug, Default)]
 pub(crate) struct LastReading {
     /// The hash of all files; `None` where the program failed to read them.
     pub(crate) fingerprint: Option<[u8; 32]>,
-    /// The diagnostics of reading, apart from those of the content.
+    /// The diagnostics of reading, without the diagnostics of the content.
     pub(crate) report: Report,
     /// The hash of each file, where releases are recorded.
     pub(crate) files: Option<Hashes>,
@@ -68,19 +68,19 @@ pub(crate) struct LastReading {
 /// The last content without errors.
 #[derive(Debug)]
 pub(crate) struct ValidContent {
-    /// The content with the pages that are still to appear.
+    /// The content with all pages, including future and expired pages.
     read: Option<Arc<Site>>,
-    /// The hash of the folder that it was read from, where that is known.
+    /// The hash of the folder that `read` comes from, if known.
     pub(crate) folder: Option<[u8; 32]>,
     /// The content that visitors see now.
     pub(crate) site: Option<Arc<Site>>,
     /// The revision of `site`, once inputs were derived from it.
     pub(crate) revision: Option<u64>,
-    /// The time from which `site` is shown, and the time before which it is, if that ends.
+    /// The period in which `site` is valid: its start, and its end if a page appears or expires.
     shown: (Timestamp, Option<Timestamp>),
-    /// The end of that time, as the catalog has it.
+    /// The end of the period of `site` as recorded in the catalog.
     pub(crate) noted_change: Option<Timestamp>,
-    /// The folder, where `read` is an outline.
+    /// The packed folder, if `read` is an outline.
     pub(crate) packed: Option<Arc<PackedFolder>>,
     /// The folder, until it is persisted.
     pub(crate) pending: Option<FolderContent>,
@@ -89,11 +89,11 @@ pub(crate) struct ValidContent {
 /// The diagnostics of a tenant.
 #[derive(Debug, Default)]
 pub(crate) struct Reports {
-    /// Those of its folder.
+    /// The diagnostics of the folder.
     pub(crate) content: Report,
-    /// Those of its rendered pages.
+    /// The diagnostics of the rendered pages.
     pub(crate) result: Report,
-    /// The addresses that it claims and does not get.
+    /// The refused claims of addresses.
     pub(crate) conflicts: Vec<Diagnostic>,
 }
 
@@ -113,7 +113,7 @@ impl Default for ValidContent {
 }
 
 impl ValidContent {
-    /// Returns the bytes of the packed folder.
+    /// Returns the size of the packed folder in bytes; 0 if no folder is packed.
     pub(crate) fn packed_bytes(&self) -> usize {
         self.packed.as_ref().map_or(0, |packed| packed.len())
     }
@@ -135,7 +135,7 @@ impl TenantData {
         }
     }
 
-    /// What is wrong now.
+    /// Returns the current errors of the folder, the pages and the addresses.
     pub(crate) fn errors(&self) -> impl Iterator<Item = &Diagnostic> {
         self.reports
             .content
@@ -164,7 +164,7 @@ impl TenantData {
         }
     }
 
-    /// What visitors get.
+    /// Returns the pages that visitors get: the pinned release, or else the pages of the folder.
     pub(crate) fn compiled(&self) -> Option<&Arc<Compiled>> {
         let pinned = self.recorded.pinned.as_ref();
         pinned
@@ -172,12 +172,12 @@ impl TenantData {
             .or_else(|| self.rendered())
     }
 
-    /// What its folder comes to, as far as it was ever good.
+    /// Returns the pages of the last valid content of the folder, even while a release is pinned.
     pub(crate) fn rendered(&self) -> Option<&Arc<Compiled>> {
         self.served.as_ref().map(|served| &served.compiled)
     }
 
-    /// Takes new content.
+    /// Replaces the content.
     pub(crate) fn take(&mut self, site: Site, now: Timestamp, drafts: bool) {
         let site = Arc::new(site);
         self.content.site = Some(site.at(now, drafts));
@@ -186,7 +186,7 @@ impl TenantData {
         self.content.read = Some(site);
     }
 
-    /// Has its content open from now on, as those have whose settings and files other tenants show.
+    /// Unpacks the content for good, because pages of other tenants show settings and files of this tenant.
     pub(crate) fn open(&mut self, now: Timestamp, drafts: bool) {
         let content = self.content.packed.as_ref().zip(self.content.read.as_ref());
         if let Some(site) = content.and_then(|(packed, outline)| packed.site(&outline.id)) {
@@ -195,7 +195,7 @@ impl TenantData {
         }
     }
 
-    /// Shows pages that have appeared, and hides those that have expired.
+    /// Shows pages that have appeared, and hides pages that have expired.
     pub(crate) fn update_pages(&mut self, now: Timestamp, drafts: bool) {
         let (since, until) = self.content.shown;
         if since <= now && until.is_none_or(|until| now < until) {
@@ -216,12 +216,12 @@ impl TenantData {
         }
     }
 
-    /// The next moment at which one of its pages comes or goes.
+    /// Returns the next time at which a page of the tenant appears or expires.
     pub(crate) const fn next_change(&self) -> Option<Timestamp> {
         self.content.shown.1
     }
 
-    /// Lets visitors wait for it at its addresses, which come back open.
+    /// Lets requests wait at the addresses of the tenant until its pages are rendered. Returns the open mounts, unless creating them panics.
     pub(crate) fn wait(&mut self, made_from: &BuildInputs) -> Option<Arc<Compiled>> {
         let BuildInputs {
             site,
@@ -240,7 +240,7 @@ impl TenantData {
         Some(waiting)
     }
 
-    /// What was read of its folder, where that is packed.
+    /// Returns the last reading of the folder, if the folder is packed.
     pub(crate) fn packed_reading(&self) -> Option<PersistedReading> {
         Some(PersistedReading {
             site: Arc::clone(self.content.read.as_ref()?),
@@ -250,7 +250,7 @@ impl TenantData {
         })
     }
 
-    /// Drops its pages from memory. Returns the inputs that they are made from again, and their addresses.
+    /// Evicts the pages. Returns the inputs of the job that restores the pages, and the open mounts.
     pub(crate) fn evict(&mut self) -> Option<(BuildInputs, Arc<Compiled>)> {
         let served = self.served.as_mut()?;
         let made_from = &mut served.made_from;
@@ -262,7 +262,7 @@ impl TenantData {
         Some(evicted)
     }
 
-    /// Lets the files of the content that is served live on, where they are not in memory. To be called before other content is taken.
+    /// Records the files of the current content as served files, if the tenant is evicted. Must be called before the content is replaced.
     pub(crate) fn remember_files(&mut self, secure: bool) {
         let is_asleep = self.rendered().is_some_and(|compiled| {
             compiled.is_rendered && compiled.is_open() && !compiled.is_uncoded()
@@ -281,13 +281,13 @@ impl TenantData {
         }
     }
 
-    /// Says what came of rendering it.
+    /// Records the diagnostics and the duration of a build.
     pub(crate) fn conclude(&mut self, report: Report, took: Duration) {
         self.reports.result = report;
         self.compiled_in = took;
     }
 
-    /// Lets files that only the result before has live on for a while, and those of its pictures that are gone.
+    /// Adds the images in `pictures`, and the files that `new` no longer has, to the replaced files.
     pub(crate) fn replace_files(
         &mut self,
         new: &Compiled,
@@ -315,22 +315,22 @@ pub(crate) struct ServedPages {
     pub(crate) compiled: Arc<Compiled>,
 }
 
-/// Everything that a compiled tenant depends on.
+/// All inputs of a build.
 #[derive(Debug, Clone)]
 pub(crate) struct BuildInputs {
     pub(crate) key: BuildKey,
     pub(crate) site: Arc<Site>,
-    /// The folder, where `site` is an outline.
+    /// The packed folder, if `site` is an outline.
     pub(crate) packed: Option<Arc<PackedFolder>>,
-    /// The hash of the folder, where that is known.
+    /// The hash of the folder, if known.
     pub(crate) folder: Option<[u8; 32]>,
     pub(crate) addresses: Arc<[Address]>,
-    /// The same, as lists show them.
+    /// The addresses as text, for the admin listener.
     pub(crate) hosts: Arc<[String]>,
     pub(crate) inputs: Inputs,
 }
 
-/// Addresses as lists show them.
+/// Returns addresses as text: host and prefix.
 pub(crate) fn hosts_of(addresses: &[Address]) -> Arc<[String]> {
     let addresses = addresses.iter();
     addresses
@@ -338,7 +338,7 @@ pub(crate) fn hosts_of(addresses: &[Address]) -> Arc<[String]> {
         .collect()
 }
 
-/// Renders all pages at all addresses. `lease` holds the threads of a large tenant meanwhile.
+/// Renders all pages of a tenant at all its addresses. `lease` holds the threads of a large tenant during the build.
 pub(crate) fn render(made_from: &BuildInputs, lease: &ThreadLease) -> (Option<Compiled>, Report) {
     let site = &made_from.site;
     let work = || {
@@ -351,7 +351,7 @@ pub(crate) fn render(made_from: &BuildInputs, lease: &ThreadLease) -> (Option<Co
         render::compile(site, &made_from.addresses, &made_from.inputs)
     };
     let work = || guard("compile", site.id.as_str(), &site.name_of(MANIFEST), work);
-    // A small tenant is rendered sooner than threads start.
+    // Starting threads takes longer than rendering a small tenant.
     let wanted = site.pages.len() * made_from.addresses.len() / MIN_PAGES_PER_THREAD;
     let compiled = match RENDER_THREADS.lease(
         wanted.min(processors()),
@@ -365,7 +365,7 @@ pub(crate) fn render(made_from: &BuildInputs, lease: &ThreadLease) -> (Option<Co
     compiled.unwrap_or_else(|diagnostic| (None, failure(diagnostic)))
 }
 
-/// The files of a site, as they lie in its folder.
+/// Returns the files of a site, by their paths in its folder.
 fn assets_of(site: &Site) -> Folder {
     let file = |path: &String| format!("assets/{path}");
     let (files, large) = (site.assets.iter(), site.large.iter());
@@ -380,26 +380,26 @@ fn assets_of(site: &Site) -> Folder {
     }
 }
 
-/// The limit on the threads of all large tenants, for each processor. Two of them render side by side as if each were alone.
+/// The limit on threads of all large tenants, per processor. Two large tenants have as many threads each as a single one.
 const MAX_THREADS_PER_PROCESSOR: usize = 2;
 
-/// Pages, at each address, for which one more thread is worth its start.
+/// The number of pages per thread, counted once for each address. The start of a thread costs more than rendering fewer pages.
 const MIN_PAGES_PER_THREAD: usize = 8;
 
-/// A report of one failure.
+/// Returns a report with one diagnostic.
 pub(crate) fn failure(diagnostic: Diagnostic) -> Report {
     let mut report = Report::default();
     report.push(diagnostic);
     report
 }
 
-/// Whether the system would not give a file. It may do so the next time.
+/// Returns whether a file could not be read. A later attempt may succeed.
 pub(crate) fn is_unread(report: &Report) -> bool {
     let mut diagnostics = report.iter();
     diagnostics.any(|diagnostic| diagnostic.code == Code::Unreadable)
 }
 
-/// An error in one line, as logs and lists show it.
+/// Returns a diagnostic in one line, for logs and lists.
 pub(crate) fn one_line(diagnostic: &Diagnostic) -> String {
     match diagnostic.place {
         Some(place) => format!(

@@ -1,4 +1,4 @@
-//! The themes as their owner keeps them: ready to render, with the last good state of each.
+//! The loaded themes, each with its last valid templates.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,29 +19,29 @@ use crate::state::tables::{ValidThemeFolder, kept_themes};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Themes {
     loaded: BTreeMap<String, LoadedTheme>,
-    /// The folders as they were read; none for the themes within the program, which never break.
+    /// The folders of the themes; empty for the themes within the program, which are always valid.
     folders: BTreeMap<String, Folder>,
     directory: PathBuf,
-    /// What was good before the process began.
+    /// The valid themes that an earlier process persisted.
     pub(crate) good: Arc<LastValidThemes>,
-    /// What could not be read.
+    /// The diagnostics of files that could not be read.
     notes: Report,
 }
 
 #[derive(Debug, Clone)]
 struct LoadedTheme {
-    /// Of what it was made from; not known where the program failed.
+    /// The hash of the folders that the theme was loaded from; `None` if loading panicked.
     fingerprint: Option<[u8; 32]>,
     templates: Option<Arc<Templates>>,
     report: Report,
 }
 
-/// The themes as they were when they were last good, before the process began; each is made ready once somebody asks.
+/// The valid themes that an earlier process persisted. A theme is loaded when it is first needed.
 #[derive(Debug, Default)]
 pub(crate) struct LastValidThemes {
     store: Option<Arc<Store>>,
     directory: PathBuf,
-    /// The folders as they are: what is not kept is taken from them.
+    /// The current folders, which replace folders that are not persisted.
     folders: BTreeMap<String, Folder>,
     found: Mutex<BTreeMap<String, Option<Arc<Templates>>>>,
 }
@@ -71,9 +71,12 @@ impl LastValidThemes {
 }
 
 impl Themes {
-    /// Takes the themes of `directory` as they were read, or those within the program. What did not change is not parsed again.
+    /// Replaces the themes with the folders read from `directory`, or with the themes within the program. Unchanged themes are not parsed again.
     ///
-    /// A theme that cannot be used at the start is taken from what was kept.
+    /// A theme that is not valid at startup is replaced by its persisted state.
+    ///
+    /// # Errors
+    /// Returns an error if the folder of themes cannot be listed, unless persisted themes replace it at startup.
     pub(crate) fn reload(
         &mut self,
         directory: Option<&Path>,
@@ -114,7 +117,7 @@ impl Themes {
             match loaded {
                 Ok(None) => {}
                 Ok(Some(loaded)) => drop(self.loaded.insert(name.clone(), loaded)),
-                // Tried again with every change of a theme, since the program may have been at fault and not the theme.
+                // Without a fingerprint the theme is loaded again at the next change, since the program may be at fault and not the theme.
                 Err(diagnostic) => {
                     let before = self.loaded.remove(name);
                     let loaded = LoadedTheme {
@@ -134,10 +137,10 @@ impl Themes {
         Ok(())
     }
 
-    /// A theme as it is now, ready to render; `None` when it is as it was.
+    /// Loads a theme from its current folders. Returns `None` if they have not changed.
     fn renewed(&self, name: &str, folders: &BTreeMap<String, Folder>) -> Option<LoadedTheme> {
         let (theme, report) = theme::load(name, folders);
-        // One that cannot be put together may miss any folder.
+        // An invalid theme may lack any folder, so its fingerprint covers all folders.
         let fingerprint = theme.as_ref().map(|theme| theme.fingerprint);
         let fingerprint =
             Some(fingerprint.unwrap_or_else(|| theme::fingerprint(folders.keys(), folders)));
@@ -149,12 +152,12 @@ impl Themes {
         Some(ready(theme.as_ref(), report, fingerprint, last_good))
     }
 
-    /// Whether the system would not give a file. It may do so the next time.
+    /// Returns whether a file could not be read. A later attempt may succeed.
     pub(crate) fn are_unread(&self) -> bool {
         is_unread(&self.notes)
     }
 
-    /// Returns the folders that were read, with a theme as it was before where the program failed to read it.
+    /// Returns the folders that were read. A theme whose reading panicked keeps its previous folder.
     fn take(&mut self, read: ThemeFolders) -> Result<BTreeMap<String, Folder>, SourceError> {
         self.notes = read.notes;
         let mut folders = read.folders?;
@@ -166,7 +169,7 @@ impl Themes {
         Ok(folders)
     }
 
-    /// The folders of the themes that could be loaded as they are.
+    /// Returns the folders of the valid themes, to be persisted.
     pub(crate) fn good_folders(&self) -> impl Iterator<Item = ValidThemeFolder<'_>> {
         self.folders.iter().filter_map(|(name, folder)| {
             let loaded = self.loaded.get(name)?;
@@ -179,22 +182,22 @@ impl Themes {
         })
     }
 
-    /// A theme that can render, if there is one of that name.
+    /// Returns the templates of a theme, if the theme can render.
     pub(crate) fn get(&self, name: &str) -> Option<&Arc<Templates>> {
         self.loaded.get(name)?.templates.as_ref()
     }
 
-    /// Returns whether no theme was read yet.
+    /// Returns whether no theme is loaded yet.
     pub(crate) fn is_empty(&self) -> bool {
         self.loaded.is_empty()
     }
 
-    /// The names that there are.
+    /// Returns the names of all themes.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> + Clone {
         self.loaded.keys().map(String::as_str)
     }
 
-    /// Every theme that can render.
+    /// Returns the templates of all themes that can render.
     pub(crate) fn all(&self) -> Vec<Arc<Templates>> {
         self.loaded
             .values()
@@ -202,7 +205,7 @@ impl Themes {
             .collect()
     }
 
-    /// What is wrong with one of them, or with all when it is not known which.
+    /// Returns the diagnostics of a theme, or of all themes if `name` is `None`.
     pub(crate) fn report_of(&self, name: Option<&str>) -> impl Iterator<Item = &Diagnostic> {
         let loaded = self.loaded.iter();
         let of_each = loaded
@@ -211,7 +214,7 @@ impl Themes {
         self.notes.iter().chain(of_each)
     }
 
-    /// What is wrong with them.
+    /// Returns the diagnostics of all themes.
     pub(crate) fn report(&self) -> impl Iterator<Item = &Diagnostic> {
         self.report_of(None)
     }
@@ -223,7 +226,7 @@ fn gone(directory: &Path, problem: &SourceError) -> Diagnostic {
         .hint("what was kept of the themes is used until the folder is back")
 }
 
-/// A theme that was put together, ready to render, or as it was when it was last good.
+/// Compiles the templates of a theme. If that fails, the result has the templates `last_good`.
 fn ready(
     theme: Option<&Theme>,
     mut report: Report,

@@ -12,15 +12,15 @@ use crate::model::event::{Reply, Ticket};
 #[derive(Debug, Default)]
 pub(crate) struct Commands {
     last: Ticket,
-    /// The commands that wait for the disk to be told of a pin.
+    /// The commands that wait until their pin is written to disk.
     pins: BTreeMap<Ticket, PinCommand>,
-    /// Why the disk could not be told of the last pin.
+    /// The error of the last write of a pin, if it failed.
     problem: Option<String>,
-    /// The callers that wait until everything is handed to the store.
+    /// The callers that wait until all new data is passed to the store.
     flushes: Vec<Sender<()>>,
 }
 
-/// A command that pins a release, or none.
+/// A command that pins a release, or removes the pin (`None`).
 #[derive(Debug)]
 pub(crate) struct PinCommand {
     pub(crate) tenant: String,
@@ -36,7 +36,7 @@ impl Commands {
         self.last
     }
 
-    /// Notes why the disk could not be told of a pin.
+    /// Records the error of the last write of a pin, or `None` if it succeeded.
     pub(crate) fn set_problem(&mut self, problem: Option<String>) {
         self.problem = problem;
     }
@@ -76,17 +76,17 @@ impl Commands {
         let _ = sender.send(result);
     }
 
-    /// Adds a caller that waits until everything is handed to the store.
+    /// Adds a caller that waits until all new data is passed to the store.
     pub(crate) fn await_flush(&mut self, reply: Sender<()>) {
         self.flushes.push(reply);
     }
 
-    /// Returns whether a caller waits until everything is handed to the store.
+    /// Returns whether a caller waits until all new data is passed to the store.
     pub(crate) const fn awaits_flush(&self) -> bool {
         !self.flushes.is_empty()
     }
 
-    /// Tells the callers that everything is handed to the store.
+    /// Replies to all callers that wait for a flush.
     pub(crate) fn report_flushed(&mut self) {
         for reply in self.flushes.drain(..) {
             let _ = reply.send(());
