@@ -26,17 +26,17 @@ use crate::runner::catalog::themes::LastValidThemes;
 use crate::runner::workers::{Job, JobCopy, JobKind, JobStep, JobWeight};
 use crate::state::tables::kept_site;
 
-/// How long one page may take to be rendered. Themes are trusted, and the slowest page takes a fraction of a second.
+/// The time limit for rendering one page. Themes are trusted, and the slowest page takes a fraction of a second.
 const PAGE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// When the pages of a tenant are compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CompressPages {
-    /// As soon as they are rendered.
+    /// Right after rendering.
     AtOnce,
-    /// If a request waits for them, else when one comes. Until then they lie beside open mounts.
+    /// Right after rendering if a request waits for the pages, otherwise on the first request. Until then the mounts stay open, and the pages are set aside.
     WhenAsked,
-    /// Never: they are read as they are.
+    /// Never: the pages are read uncompressed.
     Never,
 }
 
@@ -52,7 +52,7 @@ impl BuildInputs {
         )
     }
 
-    /// A job that renders it, or takes it from `store` as it was before, and fills the open mounts of `waiting`.
+    /// Returns a job that renders the tenant, or restores an earlier rendering from `store`, and fills the open mounts of `waiting`.
     pub(crate) fn job(
         mut self,
         id: &TenantId,
@@ -104,7 +104,7 @@ impl BuildInputs {
                         compiled.set_aside();
                         !is_background
                     }
-                    // Pages name files of their theme.
+                    // Pages name files of their theme, which a snapshot must serve first.
                     Some(compiled) if self.inputs.templates.is_served() => {
                         compiled.fill(&waiting);
                         waiting.is_empty()
@@ -124,7 +124,7 @@ impl BuildInputs {
         }
     }
 
-    /// The same job once more, in the background's place.
+    /// Returns a function that copies the job, for requests that cannot wait for the background.
     pub(crate) fn again(
         &self,
         id: &TenantId,
@@ -138,7 +138,7 @@ impl BuildInputs {
         Box::new(move || other.job(&id, store.as_ref(), waiting, true, compressed))
     }
 
-    /// A job that compresses the pages that were set aside, and puts them into their mounts and those of `waiting`.
+    /// Returns a job that compresses the pages that were set aside, and fills their mounts and those of `waiting`.
     pub(crate) fn coding(
         self,
         id: &TenantId,
@@ -151,7 +151,7 @@ impl BuildInputs {
             is_background: true,
             watchdog: None,
             again: None,
-            // What it compresses is in memory.
+            // The uncompressed pages are in memory already.
             weight: None,
             work: Box::new(move |_| {
                 if !self.inputs.templates.is_served() {
@@ -164,7 +164,7 @@ impl BuildInputs {
     }
 }
 
-/// The content and inputs of a search for pages that can stand in.
+/// The content and inputs of a stand-in: pages that are served until the tenant can be rendered.
 pub(crate) struct StandInBuild {
     pub(crate) site: Arc<Site>,
     pub(crate) packed: Option<Arc<PackedFolder>>,
@@ -172,14 +172,15 @@ pub(crate) struct StandInBuild {
     pub(crate) inputs: StandInInputs,
 }
 
-/// The inputs of pages that can stand in, other than content.
+/// The inputs of a stand-in, other than content.
 pub(crate) struct StandInInputs {
     pub(crate) key: BuildKey,
     pub(crate) deployment: Arc<Deployment>,
     pub(crate) islands: Arc<Islands>,
     pub(crate) cache: Arc<Cache>,
-    /// The theme as it is, and the persisted ones.
+    /// The current theme.
     pub(crate) templates: Option<Arc<Templates>>,
+    /// The last valid versions of themes.
     pub(crate) persisted_themes: Arc<LastValidThemes>,
     pub(crate) store: Arc<Store>,
     pub(crate) now: Timestamp,
@@ -187,7 +188,9 @@ pub(crate) struct StandInInputs {
 }
 
 impl StandInBuild {
-    /// Returns a job that renders the newest content with the newest theme that can be rendered, of those that were persisted.
+    /// Returns a job that renders a stand-in.
+    ///
+    /// The job tries the current content with the last valid theme, then the persisted content with the current theme, then both persisted versions.
     pub(crate) fn job(self, id: &TenantId) -> Job<JobOutcome> {
         let Self {
             site,
@@ -271,7 +274,7 @@ impl StandInBuild {
     }
 }
 
-/// What comes of a tenant of which a page has been rendered for longer than [`PAGE_TIMEOUT`]; nothing where none has.
+/// Returns a failed build if the rendering of a page has exceeded [`PAGE_TIMEOUT`].
 fn endless(made_from: &BuildInputs) -> Option<JobOutcome> {
     let (path, template) = made_from.inputs.progress.give_up_after(PAGE_TIMEOUT)?;
     let site = &made_from.site;
@@ -292,7 +295,7 @@ fn endless(made_from: &BuildInputs) -> Option<JobOutcome> {
     Some(failed(made_from, diagnostic.hint(hint), PAGE_TIMEOUT))
 }
 
-/// An attempt that came to nothing.
+/// Returns a failed build with this problem.
 fn failed(made_from: &BuildInputs, problem: Diagnostic, took: Duration) -> JobOutcome {
     JobOutcome::Compiled(Box::new(BuildAttempt {
         made_from: made_from.clone(),
@@ -305,19 +308,19 @@ fn failed(made_from: &BuildInputs, problem: Diagnostic, took: Duration) -> JobOu
     }))
 }
 
-/// Bytes in memory for each byte of a text, while its page is rendered.
+/// Bytes in memory for each byte of a text while its page is rendered.
 const BYTES_PER_TEXT_BYTE: u64 = 8;
 
-/// Bytes for each key and value, held against its schema and given to a template.
+/// Bytes in memory for each key and value while it is validated and passed to a template.
 const BYTES_PER_NODE: u64 = 1 << 10;
 
-/// Bytes of a page at one address, with what all pages have in common, and its content encodings.
+/// Bytes of a page at one address, with all content encodings and its share of common data.
 const BYTES_PER_PAGE: u64 = 48 << 10;
 
 /// Bytes in memory for each byte of a packed folder.
 const BYTES_PER_PACKED_BYTE: u64 = 24;
 
-/// Estimates the memory that rendering a tenant takes, in bytes.
+/// Estimates the memory that rendering a tenant needs, in bytes.
 fn weight_of(
     written: &ThemedValues,
     pages: usize,

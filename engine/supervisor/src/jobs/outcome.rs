@@ -1,6 +1,6 @@
-//! What workers do for a tenant: read and check its folder, or render it; and what they bring back.
+//! The outcomes of jobs, and the reading of a tenant's folder.
 //!
-//! **Invariant:** knows no other tenant, and changes nothing: whoever asked takes what is brought.
+//! **Invariant:** a job neither reads other tenants nor changes shared state. The event loop applies its outcome.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -23,119 +23,119 @@ use crate::runner::workers::{JobStep, JobWeight};
 use crate::snapshot::replaced::ReplacedFiles;
 use crate::state::tables::{PersistedCache, is_kept, kept_reading, kept_replaced, kept_site};
 
-/// What was done for a tenant.
+/// The outcome of a job.
 #[derive(Debug)]
 pub(crate) enum JobOutcome {
-    /// Its folder was read, by the number of the reading; nothing where it is as it was.
+    /// The reading with this number has ended. `None` means that the folder is unchanged.
     Read(u64, Option<Box<FolderReading>>),
-    /// It was compiled.
+    /// The tenant was compiled, or could not be compiled.
     Compiled(Box<BuildAttempt>),
-    /// Its pages were compressed.
+    /// The pages that were set aside were compressed.
     Coded(Box<(BuildInputs, Compiled)>),
     /// The reading with this number found no folder.
     Gone(u64),
-    /// The reading with this number was given up, since the file system did not respond.
+    /// The reading with this number was abandoned, because the file system did not respond.
     Unresponsive(u64, Arc<ReadRequest>),
-    /// What was good before the process began was compiled; nothing where that was of no use either.
+    /// A stand-in was compiled; `None` if it could not be.
     StandIn(Option<Box<(Compiled, BuildInputs)>>),
-    /// The pinned release was read; `None` where it cannot be.
+    /// The pinned release was read; `None` if it could not be.
     Release(Option<Box<Release>>),
-    /// The pin was written to disk, or why it could not be.
+    /// The write of a pin to disk has ended. `Some` is the reason for a failure.
     PinWritten(Option<String>),
 }
 
-/// A tenant that was compiled.
+/// The result of compiling a tenant.
 #[derive(Debug)]
 pub(crate) struct BuildAttempt {
     pub(crate) made_from: BuildInputs,
-    /// Where requests wait for it that came before it was rendered.
+    /// Earlier compilations at whose open mounts requests wait.
     pub(crate) waiting: Vec<Arc<Compiled>>,
-    /// Whether a snapshot with it is to be served at once.
+    /// Whether a snapshot with the result must be published at once.
     pub(crate) is_urgent: bool,
     pub(crate) compiled: Option<Compiled>,
     pub(crate) report: Report,
     pub(crate) took: Duration,
-    /// Where it was not rendered but taken up as it was before: a digest of what it answers.
+    /// A digest of all responses, if the tenant was restored from the store instead of rendered.
     pub(crate) recalled: Option<[u8; 32]>,
 }
 
-/// A folder that is not as it was.
+/// The result of reading a changed folder.
 #[derive(Debug)]
 pub(crate) struct FolderReading {
     pub(crate) content: FolderContent,
     pub(crate) files: Hashes,
-    /// Not known where reading failed, so that it is read whatever it holds the next time.
+    /// A digest of all files. `None` if reading failed, so that the next result always counts as a change.
     pub(crate) fingerprint: Option<[u8; 32]>,
-    /// What reading said, apart from what the content is.
+    /// The diagnostics of reading the files, without those of their content.
     pub(crate) reading: Report,
-    /// Its content, when that could be made out.
+    /// The content, if it could be parsed.
     pub(crate) site: Option<Site>,
-    /// What is written, where it could not be made out.
+    /// The values that the author wrote, if they are not valid content.
     pub(crate) written: Option<ThemedValues>,
     pub(crate) report: Report,
-    /// What was kept of a tenant that is new, where its folder is of no use.
+    /// The persisted valid content of a tenant that is new to this process, if its folder is unusable.
     pub(crate) last_good: Option<Site>,
-    /// What was worked out for a tenant that is new.
+    /// The persisted cache of a tenant that is new to this process.
     pub(crate) cache: Option<PersistedCache>,
-    /// Whether its good copy is this folder.
+    /// Whether the persisted valid copy equals this folder.
     pub(crate) is_kept: bool,
-    /// What tells the folder from others without reading it, where what was read is still to be kept under it.
+    /// The mark of the folder (a digest of its label and file metadata), if the reading must still be persisted under that mark.
     pub(crate) mark: Option<Mark>,
-    /// The files that such a tenant had before.
+    /// The replaced files of a tenant that is new to this process.
     pub(crate) replaced: Option<ReplacedFiles>,
 }
 
-/// A folder that is to be read.
+/// A request to read a tenant's folder.
 #[derive(Debug, Clone)]
 pub(crate) struct ReadRequest {
     pub(crate) id: TenantId,
     pub(crate) path: PathBuf,
-    /// How reports name it.
+    /// The name of the folder in reports.
     pub(crate) label: String,
-    /// What it was when it was last read.
+    /// The fingerprint and the diagnostics of the last reading.
     pub(crate) known: Option<([u8; 32], Report)>,
-    /// Where files go that are too large for memory.
+    /// The folder for copies of files that are too large for memory.
     pub(crate) large: PathBuf,
-    /// Those that were taken before, which are not read again unless they changed.
+    /// The large files of the last reading, which are read again only if they changed.
     pub(crate) known_large: BTreeMap<String, LargeFile>,
-    /// Where things are kept, if anywhere.
+    /// The store, if there is one.
     pub(crate) store: Option<Arc<Store>>,
-    /// Whether the tenant is new to this process, so that something may have been kept of it.
+    /// Whether the tenant is new to this process, so that the store may have data of an earlier process.
     pub(crate) is_new: bool,
-    /// Whether content is to take little memory.
+    /// Whether the content is compressed in memory.
     pub(crate) packs: bool,
-    /// When it was handed over.
+    /// The time of the request.
     pub(crate) now: SystemTime,
-    /// Whether the file system responds.
+    /// The calls to the file system in flight, which show whether the file system responds.
     pub(crate) activity: Activity,
     /// See [`FolderLimits::upload_pause`].
     pub(crate) upload_pause: Duration,
 }
 
-/// What a look at a folder comes to.
+/// The result of listing a folder.
 enum FolderListing {
-    /// It is not there.
+    /// The folder does not exist.
     Gone,
-    /// Its files are as they were when the process before this one read them.
+    /// The files are unchanged since an earlier process read them.
     Unchanged(Box<FolderReading>),
-    /// It is to be read.
+    /// The folder must be read.
     Changed(Box<Tree>, Option<Mark>),
 }
 
 /// Bytes in memory for each byte of a text that is parsed: its copies, and the values of its front matter.
 const BYTES_PER_TEXT_BYTE: u64 = 16;
 
-/// The limit of that. What a tenant may have of values is limited, too.
+/// The limit on the estimate for parsed texts. The number of values of a tenant is limited as well.
 const MAX_PARSED_BYTES: u64 = 96 << 20;
 
-/// Estimates the memory that reading and checking a folder takes, in bytes.
+/// Estimates the memory that reading and checking a folder needs, in bytes.
 fn weight_of(tree: &Tree) -> u64 {
     let sizes = tree.sizes();
     let parsed = sizes.text.saturating_mul(BYTES_PER_TEXT_BYTE);
     sizes.total.saturating_add(parsed.min(MAX_PARSED_BYTES))
 }
 
-/// Says that work for a tenant takes more memory than there is for all work in progress.
+/// Returns the error for work that needs more memory than the limit for all work in progress.
 pub(crate) fn too_heavy(file: String, verb: &str, bytes: u64, limit: u64) -> Diagnostic {
     let mebibytes = |bytes: u64| bytes.div_ceil(1 << 20);
     let message = format!(
@@ -148,7 +148,9 @@ pub(crate) fn too_heavy(file: String, verb: &str, bytes: u64, limit: u64) -> Dia
 }
 
 impl ReadRequest {
-    /// Lists the folder, and then reads and checks it, once there is memory for that. `secure`: whether visitors come by HTTPS. `done` makes the result of what was read; nothing where the folder is as it was.
+    /// Lists the folder, then reads and checks it as soon as enough memory is free.
+    ///
+    /// `secure`: whether visitors use HTTPS. `done` makes the outcome from the reading, which is `None` if the folder is unchanged.
     pub(crate) fn read(
         self,
         secure: bool,
@@ -188,7 +190,7 @@ impl ReadRequest {
         }
     }
 
-    /// Returns the result of a reading that was given up, since a call to the file system did not return within `limit`. The folder is read again later.
+    /// Returns the result of a reading that was abandoned, because a call to the file system did not return within `limit`. The folder is read again later.
     pub(crate) fn unresponsive(&self, limit: Duration, secure: bool) -> FolderReading {
         let message = format!(
             "the file system of this folder does not respond: a call has been in flight for more than {} seconds",
@@ -210,7 +212,7 @@ impl ReadRequest {
         self.complete(read, secure)
     }
 
-    /// Adds what was persisted of a tenant that is new to this process.
+    /// Adds the persisted data of a tenant that is new to this process.
     fn complete(&self, mut read: FolderReading, secure: bool) -> FolderReading {
         let (id, label) = (&self.id, &self.label);
         if let Some(store) = self.kept() {
@@ -223,12 +225,12 @@ impl ReadRequest {
         read
     }
 
-    /// Where something may have been kept of it that this process does not know.
+    /// Returns the store, if it may have data of the tenant from an earlier process.
     fn kept(&self) -> Option<&Arc<Store>> {
         self.store.as_ref().filter(|_| self.is_new)
     }
 
-    /// Lists the folder, and takes up what was read of it before the process began, where its files are as they were.
+    /// Lists the folder. Restores the reading of an earlier process if the file metadata is unchanged.
     fn list(&self) -> FolderListing {
         let limits = FolderLimits {
             upload_pause: self.upload_pause,
@@ -272,7 +274,7 @@ impl ReadRequest {
         if known.is_some_and(|(known, said)| *known == fingerprint && *said == reading) {
             return None;
         }
-        // Of a folder that could not be read at all, what it lacks is no news.
+        // Missing files are not reported for a folder that could not be read at all.
         let is_read = !folder.files.is_empty() || reading.is_servable();
         let check = || match is_read {
             true => {
@@ -311,7 +313,7 @@ impl ReadRequest {
         })
     }
 
-    /// What is known of a tenant beside what its folder holds.
+    /// Returns a reading without content, with the persisted cache of the tenant.
     fn nothing(&self, fingerprint: Option<&[u8; 32]>) -> FolderReading {
         let kept = self.kept();
         let is_kept = |fingerprint| kept.is_some_and(|store| is_kept(store, &self.id, fingerprint));

@@ -1,6 +1,6 @@
-//! The content of a tenant that is not at work: its folder, compressed, so that many tenants fit into little memory.
+//! Compressed folders: the content of idle tenants, so that many tenants fit into little memory.
 //!
-//! Addresses, lists of pages and moments are known from its outline ([`Site::outline`]); whatever else is needed is read again from here, not from the disk, where the folder may be another one by now.
+//! Addresses, lists of pages and dates are in the outline of the content ([`Site::outline`]). All other content is parsed again from the compressed folder, because the folder on disk may have changed.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -17,15 +17,15 @@ use release::pack::{pack, unpack};
 use release::payload::Payload;
 use release::store::Rows;
 
-/// How hard to compress: some hundred megabytes a second, which reading a folder takes longer than.
+/// The compression level of zstd. Level 1 compresses some hundred megabytes a second, which is faster than reading a folder.
 const COMPRESSION_LEVEL: i32 = 1;
 
 thread_local! {
-    /// Made once for each thread: that takes as long as compressing a small folder does.
+    /// One compressor for each thread, because making a compressor takes as long as compressing a small folder.
     static COMPRESSOR: RefCell<Option<Compressor<'static>>> = RefCell::new(Compressor::new(COMPRESSION_LEVEL).ok());
 }
 
-/// A folder in memory, as its owner keeps it.
+/// A folder in memory, open or compressed.
 #[derive(Debug, Clone)]
 pub(crate) enum FolderContent {
     /// As it was read.
@@ -34,17 +34,17 @@ pub(crate) enum FolderContent {
     Packed(Arc<PackedFolder>),
 }
 
-/// A folder, compressed.
+/// A compressed folder.
 #[derive(Debug)]
 pub(crate) struct PackedFolder {
     label: String,
     bytes: Bytes,
-    /// The files that are not in memory anyway.
+    /// The files that are too large for memory.
     large: BTreeMap<String, LargeFile>,
 }
 
 impl FolderContent {
-    /// The folder; `None` where the program itself failed.
+    /// Returns the folder, or `None` if it cannot be decompressed.
     pub(crate) fn folder(&self) -> Option<Folder> {
         match self {
             Self::Open(folder) => Some(folder.clone()),
@@ -52,7 +52,7 @@ impl FolderContent {
         }
     }
 
-    /// The files that are too large for memory.
+    /// Returns the files that are too large for memory.
     pub(crate) fn large(&self) -> &BTreeMap<String, LargeFile> {
         match self {
             Self::Open(folder) => &folder.large,
@@ -60,7 +60,7 @@ impl FolderContent {
         }
     }
 
-    /// What is left of it in little memory, if it can be compressed.
+    /// Returns the compressed folder, or `None` if it cannot be compressed.
     pub(crate) fn packed(&self) -> Option<Arc<PackedFolder>> {
         match self {
             Self::Open(folder) => PackedFolder::of(folder).map(Arc::new),
@@ -69,7 +69,7 @@ impl FolderContent {
     }
 }
 
-/// A folder as rows, a file each; equal folders give equal ones.
+/// Returns the rows of a folder, one for each file. Equal folders have equal rows.
 pub(crate) fn rows_of(folder: &Folder) -> Rows {
     let (files, large) = (folder.files.iter(), folder.large.iter());
     let files = files.map(|(path, bytes)| (path, bytes.clone().into()));
@@ -79,7 +79,7 @@ pub(crate) fn rows_of(folder: &Folder) -> Rows {
         .collect()
 }
 
-/// The folder of such rows; `None` where they are none.
+/// Returns the folder that has these rows, or `None` if a key is not a path in UTF-8.
 pub(crate) fn folder_of(label: &str, rows: Rows) -> Option<Folder> {
     let mut folder = Folder {
         label: label.to_owned(),
@@ -95,13 +95,13 @@ pub(crate) fn folder_of(label: &str, rows: Rows) -> Option<Folder> {
     Some(folder)
 }
 
-/// A large file of a folder, as it is served and kept.
+/// Converts a large file of a folder to the type that is served and persisted.
 fn of_folder(file: &LargeFile) -> large::LargeFile {
     let (bytes, blocks) = (Arc::clone(&file.file), Arc::clone(&file.blocks));
     large::LargeFile::new((bytes, file.length, file.digest, blocks))
 }
 
-/// A large file, as a folder has it.
+/// Converts a large file to the type that folders contain.
 pub(crate) fn to_folder(file: &large::LargeFile) -> LargeFile {
     let (file, length, digest, blocks) = file.parts();
     LargeFile {
@@ -141,12 +141,12 @@ impl PackedFolder {
         })
     }
 
-    /// Itself as bytes, unless it has files that are not in memory.
+    /// Returns the compressed bytes, or `None` if the folder has files that are not in memory.
     pub(crate) fn to_bytes(&self) -> Option<Bytes> {
         self.large.is_empty().then(|| self.bytes.clone())
     }
 
-    /// The folder of such bytes, which are copied: they may be a part of more.
+    /// Returns the folder with these compressed bytes, which are copied because they may be part of a larger buffer.
     pub(crate) fn of_bytes(label: String, bytes: &[u8]) -> Self {
         Self {
             label,
@@ -155,17 +155,17 @@ impl PackedFolder {
         }
     }
 
-    /// Its bytes in memory.
+    /// Returns the compressed size in bytes.
     pub(crate) const fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// The content as it was read.
+    /// Parses the content of the folder.
     pub(crate) fn site(&self, id: &TenantId) -> Option<Site> {
         tenant::read(id, &self.folder()?).0
     }
 
-    /// The content with the pages that its outline shows, as it shows them.
+    /// Parses the content, and limits its pages to those that `outline` shows.
     pub(crate) fn shown_as(&self, outline: &Site) -> Option<Site> {
         let mut site = self.site(&outline.id)?;
         site.pages.retain(|path, page| {

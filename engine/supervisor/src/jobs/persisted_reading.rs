@@ -1,6 +1,6 @@
-//! What was read of a folder before the process began: taken up where the system says that its files are as they were, so that ten thousand of them are neither read nor parsed at a start.
+//! Persisted readings of folders. A reading is restored if the file metadata is unchanged, so that ten thousand folders are neither read nor parsed at startup.
 //!
-//! **Invariant:** changes nothing: what is taken up is what reading would give.
+//! **Invariant:** a restored reading equals the result of reading the folder again.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use release::store::{Rows, rows_in_memory};
 
 use crate::jobs::packed_folder::PackedFolder;
 
-/// What was read of a folder that can be served.
+/// The result of reading a folder that can be served.
 #[derive(Debug)]
 pub(crate) struct PersistedReading {
     /// The outline of its content.
@@ -26,11 +26,11 @@ pub(crate) struct PersistedReading {
     pub(crate) report: Report,
 }
 
-/// The keys of its rows, in their order.
+/// The keys of the rows of a reading, in order.
 const KEYS: [&str; 4] = ["site", "folder", "files", "report"];
 
 impl PersistedReading {
-    /// Itself as rows. None where it cannot be written, or has files that are not in memory.
+    /// Returns the rows of the reading. Returns `None` if it cannot be serialised, or if the folder has files that are not in memory.
     pub(crate) fn rows(&self) -> Option<Rows> {
         let files = self.files.iter();
         let files = pack(files.map(|(path, hash)| (path.as_bytes(), &hash[..])));
@@ -45,7 +45,7 @@ impl PersistedReading {
         Some(KEYS.into_iter().map(Bytes::from).zip(values).collect())
     }
 
-    /// The reading of such rows. None where they are of something else.
+    /// Returns the reading with these rows, or `None` if the rows are not those of a reading.
     pub(crate) fn of_rows(id: &TenantId, label: &str, rows: Rows) -> Option<Self> {
         let rows: [(Bytes, Bytes); 4] = rows_in_memory(rows)?.try_into().ok()?;
         let [site, packed, files, report] = rows.map(|(_, value)| value);

@@ -13,7 +13,7 @@ use crate::runner::catalog::tenant::TenantData;
 use crate::runner::settings::Settings;
 use crate::runner::workers::{Job, JobKind, JobStep};
 
-/// The time within which each call to the file system has to return.
+/// The time limit for each call to the file system.
 const FILE_SYSTEM_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The context of a reading.
@@ -26,7 +26,7 @@ pub(crate) struct ReadOptions<'a> {
     pub(crate) is_only: bool,
     /// Whether the tenant is new to this process.
     pub(crate) is_new: bool,
-    /// Whether content is packed.
+    /// Whether the content is compressed in memory.
     pub(crate) packs: bool,
 }
 
@@ -41,7 +41,7 @@ pub(crate) fn read(id: TenantId, tenant: &TenantData, order: ReadOptions<'_>) ->
         packs,
     } = order;
     let path = settings.places.tenants.join(id.as_str());
-    // A reading in flight finds another folder than the one known now.
+    // A reading in flight may replace the known fingerprint before this one ends.
     let known = tenant.reading.fingerprint.filter(|_| is_only);
     let folder = ReadRequest {
         id: id.clone(),
@@ -100,7 +100,7 @@ pub(crate) fn report_unresponsive(
     }
 }
 
-/// Returns the folder for files that are too large for memory: in the state, else where temporary files are.
+/// Returns the folder for files that are too large for memory: that of the store, or else that of temporary files.
 fn folder_of_large_files(store: Option<&Arc<Store>>) -> PathBuf {
     let folder = store.map(|store| store.folder().to_owned());
     let folder = folder.filter(|folder| folder.is_dir());

@@ -1,6 +1,6 @@
-//! A limit on the threads that render the pages of large tenants side by side.
+//! A limit on the threads that render the pages of large tenants in parallel.
 //!
-//! Each of these threads has a JavaScript engine of its own. All jobs together lease no more than a few threads for each processor, so that a new theme for many large tenants does not start that many for each of them.
+//! Each of these threads has its own JavaScript engine. All jobs share a few threads for each processor, so that a new theme does not start threads for each large tenant.
 
 use std::sync::Mutex;
 use std::sync::PoisonError;
@@ -8,14 +8,14 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-/// The threads that all jobs lease from.
+/// The number of threads that all jobs share.
 #[derive(Debug)]
 pub(crate) struct RenderThreads {
-    /// How many are not leased; none before the first lease.
+    /// The number of threads that are not leased. `None` before the first lease.
     free: Mutex<Option<usize>>,
 }
 
-/// Threads that one job has leased. They are returned when the lease is dropped, or released because the job was given up.
+/// The number of threads that one job has leased. [`RenderThreads::release`] returns them when rendering ends or the job is abandoned.
 #[derive(Debug, Default)]
 pub(crate) struct ThreadLease(AtomicUsize);
 
@@ -25,7 +25,9 @@ pub(crate) static RENDER_THREADS: RenderThreads = RenderThreads {
 };
 
 impl RenderThreads {
-    /// Leases free threads, `wanted` at most, into `lease`. Returns a pool of them, or `None` where fewer than two are free: the caller's own thread does as much.
+    /// Leases at most `wanted` free threads, and notes them in `lease`. Returns a pool of them. `total` is the number of threads before the first lease.
+    ///
+    /// Returns `None` if fewer than two threads are wanted or free: the caller's own thread is as fast.
     pub(crate) fn lease(
         &self,
         wanted: usize,
@@ -48,7 +50,7 @@ impl RenderThreads {
         pool.ok()
     }
 
-    /// Returns the threads of a lease, once.
+    /// Releases the threads of a lease. A second call has no effect.
     pub(crate) fn release(&self, lease: &ThreadLease) {
         let leased = lease.0.swap(0, Relaxed);
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);

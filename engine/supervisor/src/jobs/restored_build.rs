@@ -1,6 +1,6 @@
-//! What a tenant was rendered to before the process began, or before it went out of memory: taken up where everything that it is made from is as it was, so that it is not rendered again.
+//! Restores the pages of a tenant after a restart or an eviction. Pages are restored from the store if all inputs are unchanged; otherwise the tenant is rendered again.
 //!
-//! **Invariant:** changes no byte: what is taken up is what rendering would give.
+//! **Invariant:** restored pages equal those that rendering would give, byte for byte.
 
 use std::sync::Arc;
 
@@ -14,24 +14,24 @@ use render::{Compiled, Outcome, release_key};
 use crate::runner::catalog::tenant::BuildInputs;
 use crate::state::tables::PersistedRelease;
 
-/// A tenant as it was rendered before.
+/// An earlier rendering of a tenant.
 #[derive(Debug)]
 pub(crate) struct RestoredBuild {
     pub(crate) compiled: Compiled,
     pub(crate) report: Report,
-    /// A digest of what it answers.
+    /// A digest of all responses.
     pub(crate) answers: [u8; 32],
 }
 
 impl BuildInputs {
-    /// A digest of everything that its pages depend on. `None` where the folder is not known by its hash.
+    /// Returns a digest of all inputs of the pages, or `None` if the hash of the folder is not known.
     fn key(&self) -> Option<[u8; 32]> {
         let (site, addresses) = (&self.site, &self.addresses);
         let folder = self.folder.as_ref()?;
         Some(release_key(folder, site, addresses, &self.inputs))
     }
 
-    /// Keeps what is known of a release that was made from this.
+    /// Persists the digests and the outcome of a release that was built from these inputs.
     pub(crate) fn keep(
         self,
         store: &Store,
@@ -39,7 +39,7 @@ impl BuildInputs {
         report: &Report,
         answers: [u8; 32],
     ) {
-        // What is made for authors is made anew.
+        // Pages with the live-reload script (`--dev`) are not persisted.
         if self.folder.is_none() || self.inputs.islands.dev.is_some() {
             return;
         }
@@ -55,7 +55,7 @@ impl BuildInputs {
         PersistedRelease::write(store, &id, make);
     }
 
-    /// What was made from the same before, with its pages or, unless `with_pages`, at open mounts.
+    /// Returns an earlier rendering from the same inputs: with its pages, or at open mounts unless `with_pages`.
     pub(crate) fn recalled(&self, store: &Store, with_pages: bool) -> Option<RestoredBuild> {
         if self.inputs.islands.dev.is_some() {
             return None;

@@ -1,8 +1,9 @@
-//! What makes two releases the same to visitors: the same addresses, statuses, header fields and bodies.
+//! The key of a release: a digest of its addresses, statuses, header fields and bodies.
 //!
-//! Files that pages name have a hash in their names, so that another file is another page. What a release was made from is not part of its key: a change that visitors cannot see makes no release.
+//! Files that pages name have a hash in their names, so that a changed file changes the pages that name it.
+//! The inputs of a release are not part of its key: a change that visitors cannot see does not make a release.
 //!
-//! **Invariant:** two releases have the same key exactly if no request tells them apart.
+//! **Invariant:** two releases have equal keys exactly if every request gets the same response from both.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use sha2::{Digest, Sha256};
 /// Returns a digest of all responses of a tenant at all its addresses.
 pub(crate) fn key_of(places: &[PlacedPages]) -> [u8; 32] {
     let mut hash = Sha256::new();
-    // Files are the same at most addresses, and may be many.
+    // Most addresses share one table of files, which may be large.
     let mut of_files: HashMap<*const ResourceTable, [u8; 32]> = HashMap::new();
     for place in places {
         let Pages {
@@ -37,7 +38,7 @@ pub(crate) fn key_of(places: &[PlacedPages]) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// Returns a digest of responses by path, in whatever order they come.
+/// Returns a digest of resources by path, whatever their order.
 fn digest<'a>(resources: impl Iterator<Item = (&'a str, &'a Arc<Resource>)>) -> [u8; 32] {
     let mut responses: Vec<String> = resources
         .map(|(path, resource)| match &**resource {

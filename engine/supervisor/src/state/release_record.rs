@@ -1,4 +1,4 @@
-//! What is known of the releases of a tenant: what was recorded last, what changed since, and which one is pinned.
+//! The release record of a tenant: its last recorded release, the changes since then, and its pinned release.
 //!
 //! **Invariant:** plain values; knows neither the disk nor other tenants.
 
@@ -11,18 +11,18 @@ use render::Deployment;
 use render::Templates;
 use render::{Compiled, Inputs};
 
-/// What is known of the releases of a tenant.
+/// The last recorded release of a tenant, the changes since then, and its pinned release.
 #[derive(Debug, Default)]
 pub(crate) struct ReleaseRecord {
-    /// What the last one was made from, other than the folder, and the key of what it answers.
+    /// The theme, the deployment and the key of the release that was recorded last.
     pub(crate) last: Option<(Arc<Templates>, Arc<Deployment>, [u8; 32])>,
-    /// The files that changed since.
+    /// The files that changed since that release.
     pub(crate) changed: BTreeSet<String>,
-    /// Whether something was rendered that is not recorded.
+    /// Whether output was rendered since that release.
     pub(crate) is_due: bool,
-    /// The release that is served, whatever the folder says.
+    /// The pinned release, which is served in place of the folder's pages.
     pub(crate) pinned: Option<PinnedRelease>,
-    /// The release that is served once the disk is told of its pin.
+    /// The release that is served once its pin is written to disk.
     pub(crate) staged: Option<PinnedRelease>,
 }
 
@@ -67,14 +67,14 @@ impl ReleaseRecord {
         }
     }
 
-    /// Says what was recorded last.
+    /// Sets the inputs and the key of the release that was recorded last.
     pub(crate) fn set_last(&mut self, inputs: &Inputs, answers: [u8; 32]) {
         let parts = (&inputs.templates, &inputs.deployment);
         self.last = Some((Arc::clone(parts.0), Arc::clone(parts.1), answers));
     }
 }
 
-/// A release that is served in the place of what the folder says.
+/// A release that an operator has pinned in place of the folder's pages.
 #[derive(Debug)]
 pub(crate) struct PinnedRelease {
     pub(crate) number: u64,

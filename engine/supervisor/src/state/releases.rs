@@ -1,7 +1,7 @@
-//! What tenants served is recorded, and an older release is served again when an operator says so.
+//! Records releases of tenants, and prepares an earlier release to be served again after a rollback.
 //!
-//! A release has all that a tenant answers at its addresses, and the shared files that its pages name: themes go on without it.
-//! While one is pinned, its tenant is read and rendered as always, and its errors are reported; visitors get the release.
+//! A release contains all responses of a tenant at its addresses, and the shared files that its pages name. Later changes of the theme do not affect a release.
+//! While a release is pinned, its tenant is still read and rendered, and errors are reported. Visitors get the pinned release.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -19,10 +19,10 @@ use crate::runner::catalog::tenant::{BuildInputs, TenantData};
 use crate::state::release_key::key_of;
 use crate::state::release_record::PinnedRelease;
 
-/// So many releases may wait to be written: each has its pages in memory.
+/// The limit on releases that wait to be written. Each of them has its pages in memory.
 pub(crate) const MAX_QUEUED_RELEASES: usize = 64;
 
-/// Records the current output as a release, where it was rendered since the last one.
+/// Records the current output as a release, if it was rendered since the last record and responses differ.
 pub(crate) fn record(data: &mut TenantData, id: &TenantId, store: &Store, shared: &ResourceTable) {
     if !std::mem::take(&mut data.recorded.is_due) {
         return;
@@ -55,7 +55,9 @@ pub(crate) fn record(data: &mut TenantData, id: &TenantId, store: &Store, shared
     made_from.keep(store, &compiled, &data.reports.result, key);
 }
 
-/// Why it answers something else than what was recorded last; `None` where it does not.
+/// Returns the causes of a new release: changed files, or a change of the theme, the deployment or the addresses.
+///
+/// Returns `None` if all responses equal those of the release that was recorded last.
 fn cause(data: &mut TenantData, made_from: &BuildInputs, key: [u8; 32]) -> Option<Vec<String>> {
     let inputs = &made_from.inputs;
     let changed = std::mem::take(&mut data.recorded.changed);
@@ -75,7 +77,7 @@ fn cause(data: &mut TenantData, made_from: &BuildInputs, key: [u8; 32]) -> Optio
     })
 }
 
-/// Places a release at those of its addresses that the tenant still has. Returns `None` where the tenant has none of them.
+/// Places a release at those of its addresses that the tenant still has. Returns `None` if the tenant has none of them.
 pub(crate) fn place(data: &TenantData, release: Release) -> Option<PinnedRelease> {
     let served = data.served.as_ref()?;
     let mut encoder = Encoder::new(&served.compiled.cache);
@@ -116,7 +118,7 @@ pub(crate) fn place(data: &TenantData, release: Release) -> Option<PinnedRelease
     })
 }
 
-/// What is answered at each address, as far as it is in memory.
+/// Returns the pages at each address, or `None` if the pages of any address are not in memory.
 fn places_of(compiled: &Compiled) -> Option<Vec<PlacedPages>> {
     let mounts = compiled.mounts.iter();
     let placed = |placed: &PlacedMount| {
@@ -129,7 +131,7 @@ fn places_of(compiled: &Compiled) -> Option<Vec<PlacedPages>> {
     mounts.map(placed).collect()
 }
 
-/// Shared files as a release has them: a place that is no host's.
+/// Returns shared files in the form in which a release stores them: as pages without a host.
 fn shared_pages(files: ResourceTable) -> Pages {
     let nowhere = Resource::Redirect(HeaderValue::from_static("/"));
     Pages {
@@ -139,7 +141,7 @@ fn shared_pages(files: ResourceTable) -> Pages {
     }
 }
 
-/// The shared files that pages name, and those that these name in turn.
+/// Returns the shared files that pages name, directly or through other shared files.
 fn named(places: &[PlacedPages], shared: &ResourceTable) -> ResourceTable {
     let mut found = ResourceTable::new();
     let mut seen = HashSet::new();
@@ -150,7 +152,7 @@ fn named(places: &[PlacedPages], shared: &ResourceTable) -> ResourceTable {
         let Resource::Body(body) = &*resource else {
             continue;
         };
-        // Only text names files, and text is what is compressed.
+        // Only text names files, and only text is compressed.
         let (_, is_compressed, _) = body.fields.given();
         if !is_compressed {
             continue;

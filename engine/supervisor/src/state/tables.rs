@@ -1,19 +1,19 @@
-//! What the owner keeps for the next start: the last good copy of each folder, and what was costly to work out.
+//! The tables that are persisted for the next startup: the last valid copy of each folder, and the results of costly work.
 //!
-//! | table | what |
+//! | table | contents |
 //! |---|---|
-//! | `good.tenant.<id>` | a tenant's folder when it was last without an error |
-//! | `good.theme.<name>` | a theme's folder when every page could last be rendered with it |
-//! | `read.tenant.<id>` | what was read of a tenant's folder ([`PersistedReading`]), marked with what tells the folder without reading it |
+//! | `good.tenant.<id>` | the last version of a tenant's folder without errors |
+//! | `good.theme.<name>` | the last version of a theme's folder with which every page could be rendered |
+//! | `read.tenant.<id>` | the reading of a tenant's folder ([`PersistedReading`]), marked with a digest of the folder's label and file metadata |
 //! | `made.tenant.<id>` | a tenant's [`Cache`] |
-//! | `rendered.tenant.<id>` | what its newest release was made from, and what is known of it beside its pages |
-//! | `addresses` | who has which address, so that nobody takes one over a restart |
-//! | `good.deployment` | `deployment.yaml` when it was last without an error |
-//! | `made.themes` | the [`Cache`] of what all tenants share |
-//! | `old.tenant.<id>` | a tenant's files that were replaced within a day, for pages that still name them |
-//! | `old.shared` | the same of what all tenants share, and what they share now |
+//! | `rendered.tenant.<id>` | the digests and the outcome of a tenant's newest release ([`PersistedRelease`]) |
+//! | `addresses` | the owner of each address, so that addresses keep their owners over a restart |
+//! | `good.deployment` | the last version of `deployment.yaml` without errors |
+//! | `made.themes` | the [`Cache`] of shared files |
+//! | `old.tenant.<id>` | a tenant's files that were replaced within a day, for older pages that still name them |
+//! | `old.shared` | shared files that were replaced within a day, and the current shared files |
 //!
-//! A copy is only requested while the folder itself is of no use. Nothing is ever served for a tenant whose folder is gone, unless the whole folder of tenants is.
+//! A valid copy is used only while the folder itself is unusable. A tenant whose folder was removed is not served, unless the folder of tenants itself is missing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -46,18 +46,18 @@ const ADDRESSES: &str = "addresses";
 const VALID_DEPLOYMENT: &str = "good.deployment";
 const REPLACED_TENANT: &str = "old.tenant.";
 const REPLACED_SHARED: &str = "old.shared";
-/// The key of the one value of a table.
+/// The key of the only row of a table that has a single row.
 const ONLY_KEY: &str = "";
 
-/// The state of one deployment, as its owner uses it.
+/// The persisted state of one deployment.
 #[derive(Debug)]
 pub struct Persisted {
     store: Arc<Store>,
-    /// The tenants with a good copy.
+    /// The tenants with a persisted valid folder.
     tenants: BTreeSet<String>,
-    /// The themes whose copy this process wrote, by what they were made from.
+    /// The fingerprints of the themes that this process wrote, by name.
     themes: BTreeMap<String, [u8; 32]>,
-    /// The addresses and the deployment as this process wrote them.
+    /// The addresses and the text of `deployment.yaml` that this process wrote last.
     addresses: Option<(Arc<Assignment>, Option<String>)>,
 }
 
@@ -65,18 +65,19 @@ pub struct Persisted {
 pub(crate) struct ValidThemeFolder<'t> {
     pub(crate) name: &'t str,
     pub(crate) folder: &'t Folder,
-    /// Of what the theme was made from.
+    /// A digest of the inputs of the theme.
     pub(crate) fingerprint: [u8; 32],
 }
 
-/// A cache with what tells whether it has changed since it was written.
+/// A cache, and the facts that show whether it has changed since it was written.
 #[derive(Debug, Default)]
 pub(crate) struct PersistedCache {
     pub(crate) cache: Arc<Cache>,
-    /// Whether the good copy of its tenant is the folder as it is.
+    /// Whether the persisted valid folder of its tenant equals the current folder.
     pub(crate) is_good: bool,
-    /// Whether it was written before this process.
+    /// Whether the table of the cache existed when the cache was opened.
     is_on_disk: bool,
+    /// A digest of the keys that were written last.
     written: Option<Key>,
 }
 
@@ -92,25 +93,25 @@ impl PersistedCache {
         }
     }
 
-    /// What was worked out for a tenant, read when it is needed.
+    /// Returns the cache of a tenant, whose table is read on first use.
     pub(crate) fn of_tenant(store: &Arc<Store>, id: &TenantId) -> Self {
         Self::of(store, format!("{TENANT_CACHE}{id}"))
     }
 
-    /// Forgets what is in memory. What is on disk is read again when it is needed.
+    /// Drops all cached results from memory. The table is read again on first use.
     pub(crate) fn forget(&mut self, store: Option<&Arc<Store>>, id: &TenantId) {
         let fresh = store.map(|store| Self::of_tenant(store, id));
         self.cache = fresh.unwrap_or_default().cache;
     }
 
-    /// Forgets what was not used, while nothing can be written. It is all written once something can.
+    /// Drops unused results while the store is not writable. The first write after that writes all results.
     pub(crate) fn put_off(&mut self) {
         self.cache.used();
         self.is_on_disk = false;
         self.written = None;
     }
 
-    /// Writes what was used, if that is something else than what is there. `has_grown`: whether work was done for it.
+    /// Writes the results that were used, if they differ from the table. `has_grown`: whether results were added.
     fn keep(&mut self, store: &Store, name: &str, has_grown: bool) {
         let is_same = self.is_on_disk && !has_grown && self.cache.is_used_up();
         let used = self.cache.used();
@@ -135,7 +136,7 @@ fn digest<'a>(keys: impl Iterator<Item = &'a [u8]>) -> Key {
 }
 
 impl Persisted {
-    /// Opens what was kept in `directory` for these places.
+    /// Opens the state of a deployment in `directory`. The folders of `places` identify the deployment.
     #[must_use]
     pub fn open(directory: &Path, places: &Places, keep: Keep) -> Self {
         let store = Store::of_deployment(directory, &Self::name(places), keep);
@@ -147,15 +148,15 @@ impl Persisted {
         }
     }
 
-    /// What was kept in `directory` for these places, to be read. Nothing is made or changed there.
+    /// Opens the state of a deployment in `directory` for reading. Does not create or change any file.
     #[must_use]
     pub fn reader(directory: &Path, places: &Places) -> Store {
         Store::reader(Store::place(directory, &Self::name(places)))
     }
 
-    /// What tells a deployment from others.
+    /// Returns the name of a deployment: the absolute paths of its folders of tenants and themes.
     fn name(places: &Places) -> String {
-        // Not resolved: a link that is flipped to another release stays the same deployment.
+        // Symbolic links are not resolved: a link that is switched to another version stays the same deployment.
         let absolute = |path: &Path| {
             let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
             path.display().to_string()
@@ -168,28 +169,28 @@ impl Persisted {
         )
     }
 
-    /// What was worked out for the files that all tenants share.
+    /// Returns the cache of shared files.
     pub(crate) fn shared_cache(&self) -> PersistedCache {
         PersistedCache::of(&self.store, SHARED_CACHE.to_owned())
     }
 
-    /// Where it all lies.
+    /// Returns the store of all tables and releases.
     pub(crate) const fn store(&self) -> &Arc<Store> {
         &self.store
     }
 
-    /// The shared files that pages of before may still ask for.
+    /// Returns the replaced shared files, which older pages may still request.
     pub(crate) fn shared_replaced(&self, secure: bool) -> ReplacedFiles {
         let rows = self.store.table(REPLACED_SHARED).unwrap_or_default();
         ReplacedFiles::of_rows(rows, Whose::Shared, secure)
     }
 
-    /// The tenants that have a good copy.
+    /// Returns the tenants with a persisted valid folder.
     pub(crate) fn tenants(&self) -> impl Iterator<Item = &str> {
         self.tenants.iter().map(String::as_str)
     }
 
-    /// Forgets tenants whose folders are gone: they are not to come back.
+    /// Removes the tables of tenants whose folders were removed, so that these tenants are not restored.
     pub(crate) fn keep_only(&mut self, present: &BTreeMap<TenantId, PathBuf>) {
         let store = &self.store;
         store.set_tenants(present.keys().map(ToString::to_string));
@@ -206,7 +207,7 @@ impl Persisted {
         });
     }
 
-    /// Who had which address.
+    /// Returns the persisted owner of each address.
     pub(crate) fn owners(&self) -> Owners {
         let rows = in_memory(&self.store, ADDRESSES).unwrap_or_default();
         let text = |bytes: Bytes| String::from_utf8(bytes.to_vec()).ok();
@@ -217,14 +218,14 @@ impl Persisted {
             .collect()
     }
 
-    /// What `deployment.yaml` last said.
+    /// Returns the text of the last valid `deployment.yaml`.
     pub(crate) fn deployment(&self) -> Option<String> {
         let rows = in_memory(&self.store, VALID_DEPLOYMENT)?;
         let (_, text) = rows.into_iter().next()?;
         String::from_utf8(text.to_vec()).ok()
     }
 
-    /// Keeps who has which address, and what `deployment.yaml` says.
+    /// Persists the owner of each address, and the text of `deployment.yaml`.
     pub(crate) fn keep_addresses(
         &mut self,
         assignment: &Arc<Assignment>,
@@ -257,7 +258,7 @@ impl Persisted {
         }
     }
 
-    /// Keeps what was worked out for a tenant, and its folder with its fingerprint, if it has just been without an error.
+    /// Persists the cache of a tenant and, if `good` is given, its valid folder with the fingerprint of the folder.
     pub(crate) fn keep_tenant(
         &mut self,
         id: &TenantId,
@@ -275,7 +276,7 @@ impl Persisted {
         cache.keep(&self.store, &format!("{TENANT_CACHE}{id}"), has_grown);
     }
 
-    /// Keeps what was read of the folder of a tenant that has a good copy. Whether it has one.
+    /// Persists the reading of a folder whose tenant has a persisted valid folder. Returns whether the tenant has such a folder.
     pub(crate) fn keep_reading(
         &self,
         id: &TenantId,
@@ -289,7 +290,7 @@ impl Persisted {
         is_known
     }
 
-    /// Keeps a theme's folder, with which every page could be rendered.
+    /// Persists a theme's folder with which every page could be rendered.
     pub(crate) fn keep_theme(&mut self, theme: &ValidThemeFolder<'_>) {
         if !self.has_theme(theme) {
             let name = theme.name.to_owned();
@@ -301,19 +302,19 @@ impl Persisted {
         }
     }
 
-    /// Returns whether this process wrote the copy of a theme.
+    /// Returns whether this process wrote this version of a theme.
     pub(crate) fn has_theme(&self, theme: &ValidThemeFolder<'_>) -> bool {
         self.themes.get(theme.name) == Some(&theme.fingerprint)
     }
 
-    /// Keeps the files of a tenant that were replaced.
+    /// Persists the replaced files of a tenant.
     pub(crate) fn keep_replaced(&self, id: &TenantId, replaced: &ReplacedFiles) {
         let rows = replaced.rows(&ResourceTable::default());
         self.store
             .write_table(format!("{REPLACED_TENANT}{id}"), None, move || rows);
     }
 
-    /// Keeps what was worked out for the files that all share and, if they are new, those of now and of before.
+    /// Persists the cache of shared files and, if `new` is given, the replaced and the current shared files.
     pub(crate) fn keep_shared(
         &self,
         cache: &mut PersistedCache,
@@ -328,7 +329,7 @@ impl Persisted {
         }
     }
 
-    /// Keeps a folder, marked with its fingerprint where that is known.
+    /// Persists a folder, marked with its fingerprint if that is known.
     fn keep_folder(&self, name: String, content: FolderContent, fingerprint: Option<[u8; 32]>) {
         self.store.write_table(name, fingerprint, move || {
             let folder = content.folder().unwrap_or_default();
@@ -337,46 +338,46 @@ impl Persisted {
     }
 }
 
-/// The rows of a table, all of them in memory.
+/// Reads all rows of a table into memory. Returns `None` if any of them cannot be read.
 fn in_memory(store: &Store, name: &str) -> Option<Vec<(Bytes, Bytes)>> {
     rows_in_memory(store.table(name)?)
 }
 
-/// Whether the good copy of a tenant is the folder with this fingerprint.
+/// Returns whether the persisted valid folder of a tenant has this fingerprint.
 pub(crate) fn is_kept(store: &Store, id: &TenantId, fingerprint: &[u8; 32]) -> bool {
     store.mark(&format!("{VALID_TENANT}{id}")).as_ref() == Some(fingerprint)
 }
 
-/// Writes what was read of a tenant's folder that has this mark.
+/// Writes the reading of a tenant's folder with this mark.
 pub(crate) fn write_reading(store: &Store, id: &TenantId, mark: Mark, reading: PersistedReading) {
     let rows = move || reading.rows().unwrap_or_default();
     store.write_table(format!("{READ_TENANT}{id}"), Some(mark), rows);
 }
 
-/// What was read of a tenant's folder that has this mark.
+/// Returns the rows of the persisted reading of a tenant's folder, if it has this mark.
 pub(crate) fn kept_reading(store: &Store, id: &TenantId, mark: &Mark) -> Option<Rows> {
     store.marked_table(&format!("{READ_TENANT}{id}"), mark)
 }
 
-/// The last good content of a tenant, if one was kept.
+/// Returns the last valid content of a tenant, if it was persisted.
 pub(crate) fn kept_site(store: &Store, id: &TenantId, label: &str) -> Option<Site> {
     let folder = kept_folder(store, &format!("{VALID_TENANT}{id}"), label)?;
     tenant::read(id, &folder).0
 }
 
-/// What is kept of a tenant's newest release beside its pages.
+/// The persisted data of a tenant's newest release, without its pages.
 #[derive(Debug)]
 pub(crate) struct PersistedRelease {
-    /// A digest of what it was made from.
+    /// A digest of the inputs of the release.
     pub(crate) key: Key,
-    /// A digest of what it answers, which is the key of the release in the store.
+    /// A digest of all responses, which is the key of the release in the store.
     pub(crate) answers: Key,
-    /// What is known of it ([`render::Outcome`]).
+    /// The serialised [`render::Outcome`].
     pub(crate) outcome: [Bytes; 2],
 }
 
 impl PersistedRelease {
-    /// Keeps it; `make` is called on the thread that writes.
+    /// Writes the data that `make` returns. `make` is called on the writer thread.
     pub(crate) fn write(
         store: &Store,
         id: &TenantId,
@@ -391,7 +392,7 @@ impl PersistedRelease {
         store.write_table(name, None, move || make().map(rows).unwrap_or_default());
     }
 
-    /// What was kept, if that is whole.
+    /// Reads the persisted data. Returns `None` if it is missing or incomplete.
     pub(crate) fn read(store: &Store, id: &TenantId) -> Option<Self> {
         let rows = in_memory(store, &format!("{RENDERED_TENANT}{id}"))?;
         let rows: [(Bytes, Bytes); 4] = rows.try_into().ok()?;
@@ -404,10 +405,12 @@ impl PersistedRelease {
     }
 }
 
-/// The rows of such a table, in their order.
+/// The keys of the rows of a [`PersistedRelease`], in order.
 const KEYS: [&str; 4] = ["key", "answers", "known", "materials"];
 
-/// The files of a tenant that pages of before may still ask for. Unless the folder is the same as the good copy, those of the good copy were served until now.
+/// Returns the replaced files of a tenant, which older pages may still request.
+///
+/// Unless `is_same` (the folder equals its persisted copy), the files of that copy are among them, because they were served until now.
 pub(crate) fn kept_replaced(
     store: &Store,
     id: &TenantId,
@@ -423,7 +426,7 @@ pub(crate) fn kept_replaced(
     replaced
 }
 
-/// The last good copies of themes, by their names.
+/// Returns the persisted valid folders of themes, by name.
 pub(crate) fn kept_themes(store: &Store, directory: &Path) -> BTreeMap<String, Folder> {
     let names = store.tables(VALID_THEME).into_iter();
     names

@@ -1,4 +1,4 @@
-//! Hands what is new to the store on disk.
+//! Hands new data of tenants, themes and addresses to the store on disk.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::runner::registry::Registry;
 use crate::state::releases::record;
 use crate::state::tables::Persisted;
 
-/// Hands what is new of a tenant to the thread that writes it, and its output to be recorded as a release.
+/// Hands the new data of a tenant to the writer thread, and records its current output as a release.
 pub(crate) fn persist_tenant(registry: &mut Registry, id: &TenantId) {
     let Some(persisted) = &mut registry.persisted else {
         return;
@@ -31,7 +31,7 @@ pub(crate) fn persist_tenant(registry: &mut Registry, id: &TenantId) {
     }
 }
 
-/// Hands what is new of themes, shared files and addresses to the thread that writes it.
+/// Hands new themes, shared files and addresses to the writer thread.
 pub(crate) fn persist_shared(registry: &mut Registry) {
     let Some(persisted) = &registry.persisted else {
         return;
@@ -86,7 +86,7 @@ fn persist(data: &mut TenantData, id: &TenantId, persisted: &mut Persisted, stat
     }
 }
 
-/// Returns the themes with which a page could not be rendered, or is still to be.
+/// Returns the themes with which a page failed to render or is still being rendered.
 fn unproven_themes(registry: &Registry) -> BTreeSet<String> {
     let has_failed = |tenant: &TenantData| {
         tenant.reports.result.iter().any(|diagnostic| {
