@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_packed_folder_is_the_same_once_it_is_opened_and_shows_what_was_shown() {
+    fn packing_preserves_the_folder_and_its_visible_pages() {
         let files = [
             ("tenant.yaml", "name: Corner\n"),
             ("pages/index.md", "---\ntitle: Corner\n---\nWelcome.\n"),

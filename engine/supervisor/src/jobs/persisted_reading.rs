@@ -131,21 +131,21 @@ mod tests {
         }
     }
 
-    /// Reads a folder, and keeps what was read of it and a word that the folder does not say.
-    fn keep(folder: &ReadRequest, store: &Store) {
+    /// Reads a folder, and persists the reading with an extra diagnostic, by which tests recognise a restored reading.
+    fn persist(folder: &ReadRequest, store: &Store) {
         let read = read(folder).expect("something new");
         let mark = read.mark.expect("a mark");
         let mut reading = reading_of(read);
-        let word = Diagnostic::error(Code::FillIn, folder.label.clone(), "it was taken up");
-        reading.report.extend([word]);
+        let marker = Diagnostic::error(Code::FillIn, folder.label.clone(), "restored");
+        reading.report.extend([marker]);
         write_reading(store, &folder.id, mark, reading);
         store.finish();
     }
 
-    fn is_taken_up(folder: &ReadRequest) -> bool {
+    fn is_restored(folder: &ReadRequest) -> bool {
         let read = read(folder).expect("something new");
-        let mut said = read.report.iter();
-        said.any(|diagnostic| diagnostic.message == "it was taken up")
+        let mut diagnostics = read.report.iter();
+        diagnostics.any(|diagnostic| diagnostic.message == "restored")
     }
 
     fn corner(place: &TempDir) -> PathBuf {
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_up_is_what_reading_gives() {
+    fn restored_reading_equals_a_new_reading() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let mut count = 0;
         for tenants in ["tenants", "tests/fixtures/sites/tenants"] {
@@ -186,50 +186,50 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_is_read_again_once_it_or_its_label_is_another_one() {
+    fn folder_with_changed_content_or_label_is_read_again() {
         let place = TempDir::new().expect("a folder");
         let (path, store) = (corner(&place), store(&place));
         let folder = to_read(&path, &store);
-        keep(&folder, &store);
-        assert!(is_taken_up(&folder), "nothing changed");
+        persist(&folder, &store);
+        assert!(is_restored(&folder), "the folder is unchanged");
         let elsewhere = ReadRequest {
             label: "other/corner".to_owned(),
             ..to_read(&path, &store)
         };
-        assert!(!is_taken_up(&elsewhere), "reports would name it wrongly");
+        assert!(!is_restored(&elsewhere), "reports would name another label");
         let known = ReadRequest {
             is_new: false,
             ..to_read(&path, &store)
         };
-        assert!(!is_taken_up(&known), "what this process knows is newer");
+        assert!(!is_restored(&known), "the reading of this process is newer");
         let page = "---\ntitle: Corner\n---\nWilkomme.\n";
         fs::write(path.join("pages/index.md"), page).expect("a file");
         let read = read(&folder).expect("something new");
-        assert!(read.mark.is_some(), "it is to be kept");
+        assert!(read.mark.is_some(), "the reading is to be persisted");
         let read = reading_of(read).packed.folder().expect("a folder");
         assert_eq!(read.files["pages/index.md"], page);
-        assert!(!is_taken_up(&folder));
+        assert!(!is_restored(&folder));
     }
 
     #[test]
-    fn a_damaged_reading_is_read_anew() {
+    fn folder_with_a_damaged_reading_is_read_again() {
         let place = TempDir::new().expect("a folder");
         let path = corner(&place);
         let first = store(&place);
-        keep(&to_read(&path, &first), &first);
+        persist(&to_read(&path, &first), &first);
         drop(first);
-        let is_taken_up = || is_taken_up(&to_read(&path, &store(&place)));
+        let is_restored = || is_restored(&to_read(&path, &store(&place)));
         let records = place.path().join("state/tables/records");
-        let whole = fs::read(&records).expect("a file");
-        for damage in [whole.len() / 2, whole.len() - 1] {
-            let mut bytes = whole.clone();
+        let intact = fs::read(&records).expect("a file");
+        for damage in [intact.len() / 2, intact.len() - 1] {
+            let mut bytes = intact.clone();
             bytes[damage] ^= 1;
             fs::write(&records, bytes).expect("a file");
-            assert!(!is_taken_up(), "a bit at {damage}");
-            fs::write(&records, &whole[..damage]).expect("a file");
-            assert!(!is_taken_up(), "cut at {damage}");
+            assert!(!is_restored(), "with a flipped bit at {damage}");
+            fs::write(&records, &intact[..damage]).expect("a file");
+            assert!(!is_restored(), "cut at {damage}");
         }
-        fs::write(&records, whole).expect("a file");
-        assert!(is_taken_up(), "whole again");
+        fs::write(&records, intact).expect("a file");
+        assert!(is_restored(), "intact again");
     }
 }

@@ -31,7 +31,7 @@ pub(crate) struct ReadOptions<'a> {
 }
 
 /// Returns a job that reads the folder of a tenant.
-pub(crate) fn read(id: TenantId, tenant: &TenantData, order: ReadOptions<'_>) -> Job<JobOutcome> {
+pub(crate) fn read(id: TenantId, tenant: &TenantData, options: ReadOptions<'_>) -> Job<JobOutcome> {
     let ReadOptions {
         settings,
         store,
@@ -39,7 +39,7 @@ pub(crate) fn read(id: TenantId, tenant: &TenantData, order: ReadOptions<'_>) ->
         is_only,
         is_new,
         packs,
-    } = order;
+    } = options;
     let path = settings.places.tenants.join(id.as_str());
     // A reading in flight may replace the known fingerprint before this one ends.
     let known = tenant.reading.fingerprint.filter(|_| is_only);

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn large_jobs_share_the_processors() {
+    fn large_jobs_share_the_threads() {
         let threads = RenderThreads {
             free: Mutex::new(None),
         };

@@ -119,16 +119,16 @@ mod tests {
     }
 
     #[test]
-    fn releases_that_no_request_tells_apart_have_one_key() {
+    fn releases_with_equal_responses_have_equal_keys() {
         let (status, etag, fields) = PAGE;
-        let turned: Vec<_> = fields.iter().rev().copied().collect();
-        let one = [("/a", body(PAGE)), ("/b", body(PAGE))];
-        let other = [("/b", body((status, etag, &turned))), ("/a", body(PAGE))];
-        assert_eq!(key_of(&[place("", &one)]), key_of(&[place("", &other)]));
+        let reversed: Vec<_> = fields.iter().rev().copied().collect();
+        let first = [("/a", body(PAGE)), ("/b", body(PAGE))];
+        let second = [("/b", body((status, etag, &reversed))), ("/a", body(PAGE))];
+        assert_eq!(key_of(&[place("", &first)]), key_of(&[place("", &second)]));
     }
 
     #[test]
-    fn difference_in_address_status_field_or_body_is_another_key() {
+    fn difference_in_address_status_field_or_body_changes_the_key() {
         let (status, etag, fields) = PAGE;
         let redirect = |to| Arc::new(Resource::Redirect(HeaderValue::from_static(to)));
         let only = |page| [place("", &[("/", page)])];
