@@ -331,6 +331,7 @@ impl ReloadLoop {
         self.registry.handle(event, now);
     }
 
+    /// Publishes a snapshot, then reports and persists the changes.
     fn publish(&mut self, snapshot: Snapshot, state: &mut LoopState, now: Timestamp) {
         let begun = Instant::now();
         let former = self.snapshots.replace(snapshot);
@@ -398,6 +399,7 @@ impl ReloadLoop {
             .reloaded(Duration::ZERO, Some(problem.to_owned()));
     }
 
+    /// Reports when detection changes between notifications and polling.
     fn report_watching(&mut self, state: &LoopState) {
         if self.registry.is_polled != state.watch.is_polling() {
             self.registry.is_polled = state.watch.is_polling();

@@ -1,4 +1,4 @@
-//! Puts what is compiled together: a snapshot, the files that all hosts share, and the pictures that are still to be drawn.
+//! Assembles snapshots from compiled tenants, the files that all hosts share, and slots for images that are not rendered yet.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,9 +20,9 @@ use crate::snapshot::hosts::{HostedTenant, Hosts};
 use crate::snapshot::replaced::{self, ReplacedFiles, Retention};
 use crate::snapshot::shared::SharedFiles;
 
-/// Assembles snapshots, and holds what the next one shares with the last.
+/// Assembles snapshots, and holds the parts that consecutive snapshots share.
 ///
-/// A snapshot costs what has changed since the last one: tenants that have not changed are not looked at.
+/// The cost of a snapshot depends on the changes since the last snapshot: unchanged tenants are not visited.
 #[derive(Debug, Default)]
 pub(crate) struct Publisher {
     pub(crate) shared: SharedFiles,
@@ -35,15 +35,15 @@ pub(crate) struct Publisher {
     pinned: BTreeSet<TenantId>,
     /// The tenants with files that older pages may still request.
     with_replaced: BTreeSet<TenantId>,
-    /// Whether the last snapshot was not completed: no addresses were assigned yet, or the program failed.
+    /// Whether the last snapshot was not completed: no addresses were assigned yet, or a panic interrupted the assembly.
     is_behind: bool,
     /// The changes that the last snapshot contains.
     pub(crate) changes: ChangeSet,
-    /// The time that the last snapshot took to be assembled.
+    /// The time for assembling the last snapshot.
     pub(crate) took: Duration,
 }
 
-/// The themes that tenants are rendered with, and the number of tenants of each.
+/// The themes that tenants are rendered with, each with its number of tenants.
 #[derive(Debug, Default)]
 struct ThemesInUse(Vec<(Arc<Templates>, usize)>);
 
@@ -67,7 +67,9 @@ impl ThemesInUse {
 }
 
 impl Publisher {
-    /// Returns a snapshot of everything that is built, and the tenants of which replaced files came or went. `changes`: since the last snapshot.
+    /// Assembles a snapshot of all built tenants. `changes`: the changes since the last snapshot.
+    ///
+    /// Returns the snapshot, and the tenants whose replaced files have changed.
     pub(crate) fn publish(
         &mut self,
         changes: ChangeSet,
@@ -100,7 +102,7 @@ impl Publisher {
         (snapshot, replaced)
     }
 
-    /// Notes what the snapshot has of a tenant beside its routes.
+    /// Records the theme of a tenant, and whether the tenant has a pinned release or replaced files.
     fn note(&mut self, id: &TenantId, catalog: &Catalog) {
         let tenant = catalog.tenants.get(id);
         let served = tenant.and_then(|tenant| tenant.served.as_ref());
@@ -121,10 +123,10 @@ impl Publisher {
         set(&mut self.with_replaced, id, has_replaced);
     }
 
-    /// Makes the files that every host serves: those of every theme that pages are rendered with.
+    /// Renders the files that every host serves: the files of all themes that are loaded or in use.
     fn share(&mut self, catalog: &Catalog, settings: &Settings, retention: Retention) {
         let mut themes = catalog.themes.all();
-        // A persisted theme that stands in for its folder has files, too.
+        // A persisted theme that replaces its folder has files, too.
         for (used, _) in &self.themes_in_use.0 {
             if !themes.iter().any(|theme| Arc::ptr_eq(theme, used)) {
                 themes.push(Arc::clone(used));
@@ -135,7 +137,7 @@ impl Publisher {
         self.shared.renew(themes, islands, secure, time);
     }
 
-    /// Drops replaced files that are too old or too many. Returns the tenants of which such files came or went since the last snapshot.
+    /// Removes replaced files that are too old or beyond the limits. Returns the tenants whose replaced files have changed since the last snapshot.
     fn prune(
         &mut self,
         changed: &BTreeSet<TenantId>,
@@ -143,7 +145,7 @@ impl Publisher {
         retention: Retention,
     ) -> Vec<TenantId> {
         let tenants = &mut catalog.tenants;
-        // Taken out, since they are pruned together.
+        // Some limits apply to all tenants together, so that one call prunes all files.
         let mut some: Vec<(&TenantId, ReplacedFiles)> = Vec::new();
         for id in &self.with_replaced {
             if let Some(tenant) = tenants.get_mut(id) {
@@ -215,7 +217,7 @@ impl Publisher {
         }
     }
 
-    /// Returns the shared files that pinned releases name.
+    /// Returns the shared files that pinned releases reference.
     fn pinned_files<'c>(
         &self,
         catalog: &'c Catalog,
@@ -225,7 +227,7 @@ impl Publisher {
         pinned.flat_map(|pinned| pinned.shared.iter().map(|(path, file)| (&**path, file)))
     }
 
-    /// Returns the diagnostics of shared files and of hosts, where the program failed.
+    /// Returns the diagnostics of panics in the rendering of shared files and of hosts' files.
     pub(crate) fn report(&self) -> Report {
         let mut report = self.hosts.report.clone();
         report.extend(self.shared.failed.clone());
@@ -233,7 +235,7 @@ impl Publisher {
     }
 }
 
-/// Returns what a tenant gives to its hosts, if it is served.
+/// Returns the pages and replaced files of a tenant, if the tenant is published.
 fn part(id: &TenantId, catalog: &Catalog, world: &World) -> Option<HostedTenant> {
     let tenant = catalog.tenants.get(id)?;
     let is_published = world.tenant(id.as_str()).is_some_and(States::is_published);
@@ -244,7 +246,7 @@ fn part(id: &TenantId, catalog: &Catalog, world: &World) -> Option<HostedTenant>
     })
 }
 
-/// Makes a set contain a tenant, or not.
+/// Adds a tenant to a set, or removes the tenant.
 fn set(tenants: &mut BTreeSet<TenantId>, id: &TenantId, is_in: bool) {
     if !is_in {
         tenants.remove(id);
@@ -253,7 +255,7 @@ fn set(tenants: &mut BTreeSet<TenantId>, id: &TenantId, is_in: bool) {
     }
 }
 
-/// Returns the page for a host that no tenant has: in the language of the root tenant, else of any theme.
+/// Returns the page for unknown hosts: in the theme and the language of the root tenant, or else in the first theme.
 fn unknown_host(catalog: &Catalog, root: Option<&TenantId>) -> Option<String> {
     let root = root.and_then(|root| catalog.tenants.get(root)?.content.site.as_deref());
     let own = root.and_then(|site| {

@@ -1,8 +1,9 @@
-//! What changed between two releases of a tenant, for people to read.
+//! Compares two releases of a tenant, and describes the changes for operators.
 //!
-//! Paths are compared at one place, since all places of a tenant have the same pages. HTML becomes a line for each block (`<p>`, `<li>`, `<meta>`) and each sentence in it, so that a difference shows little more than what was edited; where bodies are no text, their sizes are said.
+//! Pages are compared at one address, since a tenant has the same pages at all its addresses.
+//! HTML is split into a line for each block (`<p>`, `<li>`, `<meta>`) and each sentence, so that a difference shows little more than the edit. For bodies that are not text, the sizes are shown.
 //!
-//! **Invariant:** knows no disk and no tenant; the same releases give the same changes.
+//! **Invariant:** without I/O and without knowledge of tenants. The same releases give the same changes.
 
 mod lines;
 #[cfg(test)]
@@ -21,18 +22,18 @@ use release::snapshot::{Body, Coding, Resource};
 use release::store::{PlacedPages, Release};
 use server::admin::control::{Change, PageChange};
 
-/// Lines of a page's difference; the rest is counted.
+/// The limit on lines in the difference of a page. Further lines are counted.
 const MAX_LINES: usize = 200;
-/// Characters of a line; the rest is cut off.
+/// The limit on the length of a line, in characters. The rest is cut off.
 const MAX_LINE_BYTES: usize = 400;
-/// Bytes of differences of all pages together; after that, pages are only named.
+/// The limit on the differences of all pages together, in bytes. Beyond the limit, pages are listed without a difference.
 const MAX_DIFF_BYTES: usize = 2 * 1024 * 1024;
-/// Bytes of a text that is compared line by line; of larger ones, the sizes are said.
+/// The limit on a text that is compared line by line, in bytes. For larger texts, the sizes are shown.
 const MAX_COMPARED_BYTES: usize = 512 * 1024;
-/// Unchanged lines that are shown before a change and after it.
+/// The number of unchanged lines before and after a change.
 const CONTEXT_LINES: usize = 1;
 
-/// What changed from one release to a later one, sorted by path. Error pages are named only where both have them.
+/// Returns the changes from one release to another, sorted by path. Error pages are compared only if both releases have them.
 #[must_use]
 pub fn compare(from: &Release, to: &Release) -> Vec<PageChange> {
     let (from, to) = common_place(&from.places, &to.places);
@@ -71,7 +72,7 @@ pub fn compare(from: &Release, to: &Release) -> Vec<PageChange> {
     changes.list
 }
 
-/// The first place that both have, or else the first of each.
+/// Returns the pages at the first address that both releases have, or else at the first address of each.
 fn common_place<'p>(
     from: &'p [PlacedPages],
     to: &'p [PlacedPages],
@@ -85,11 +86,11 @@ fn common_place<'p>(
     (from.first(), to.first())
 }
 
-/// The changes so far.
+/// The changes found so far.
 #[derive(Debug, Default)]
 struct PageChanges {
     list: Vec<PageChange>,
-    /// Bytes of their texts.
+    /// The size of the texts in `list`, in bytes.
     text: usize,
 }
 
@@ -113,7 +114,7 @@ impl PageChanges {
     }
 }
 
-/// What one path answers, as far as it is compared.
+/// The parts of a response that are compared.
 #[derive(Debug)]
 enum ComparedResource<'r> {
     Redirect(&'r [u8]),
@@ -151,7 +152,7 @@ impl<'r> ComparedResource<'r> {
         }
     }
 
-    /// In a few words.
+    /// Returns a short description, such as `text/html, 8 bytes`.
     fn summary(&self) -> String {
         match self {
             Self::Redirect(location) => {
@@ -172,7 +173,7 @@ impl<'r> ComparedResource<'r> {
         }
     }
 
-    /// Its lines, where it is text that is short enough to be compared.
+    /// Returns the lines of a text, or `None` if the body is not text or exceeds [`MAX_COMPARED_BYTES`].
     fn lines(&self) -> Option<Vec<&'r str>> {
         let Self::Body {
             media_type, bytes, ..
@@ -192,7 +193,7 @@ impl<'r> ComparedResource<'r> {
     }
 }
 
-/// The media type without parameters.
+/// Returns the media type of a body, without parameters.
 fn media_type(body: &Body) -> &str {
     let (given, _, _) = body.fields.given();
     let value = given
@@ -202,7 +203,7 @@ fn media_type(body: &Body) -> &str {
     media_type.map_or("application/octet-stream", str::trim)
 }
 
-/// The bytes without an encoding.
+/// Returns the bytes of a body without content encoding.
 fn identity(body: &Body) -> &Payload {
     static NONE: Payload = Payload::Memory(Bytes::new());
     body.variants
@@ -218,10 +219,10 @@ fn is_text(media_type: &str) -> bool {
         || media_type.ends_with("javascript")
 }
 
-/// The difference of two contents that are not the same: lines with one line around each, or both in a few words.
+/// Returns the changed lines of two texts with their context, or else a short description of both resources.
 fn difference(old: &ComparedResource<'_>, new: &ComparedResource<'_>) -> String {
     if let (Some(old), Some(new)) = (old.lines(), new.lines()) {
-        // Only white space has changed where there is no line.
+        // Without a changed line, only white space differs.
         let lines = changed_lines(&old, &new);
         if !lines.is_empty() {
             return lines;
@@ -237,7 +238,7 @@ fn changed_lines(old: &[&str], new: &[&str]) -> String {
     let mut diff = Diff::compute(Algorithm::Histogram, &input);
     diff.postprocess_no_heuristic(&input);
     let mut shown = DiffText::default();
-    // The first of the old lines that was not shown or passed over.
+    // The index of the first old line behind the last hunk.
     let mut next = 0;
     for hunk in diff.hunks() {
         let range = |range: Range<u32>| range.start as usize..range.end as usize;
@@ -255,7 +256,7 @@ fn changed_lines(old: &[&str], new: &[&str]) -> String {
     shown.text()
 }
 
-/// The lines of a difference, as far as people read.
+/// The text of a difference, with at most [`MAX_LINES`] lines.
 #[derive(Default)]
 struct DiffText {
     text: String,
@@ -273,7 +274,7 @@ impl DiffText {
         }
     }
 
-    /// Lines that are the same in both are passed over.
+    /// Adds a mark for omitted lines, which are the same in both texts.
     fn gap(&mut self) {
         if self.count < MAX_LINES {
             self.text.push_str("...\n");
@@ -289,7 +290,7 @@ impl DiffText {
     }
 }
 
-/// Adds a line, or so much of it as people read.
+/// Adds a line, cut off after [`MAX_LINE_BYTES`] characters.
 fn push_line(text: &mut String, line: &str) {
     match line.char_indices().nth(MAX_LINE_BYTES) {
         None => text.push_str(line),

@@ -1,4 +1,4 @@
-//! What can only be said of all tenants together: links between them, and pages that none of them leads to.
+//! Diagnostics that need all tenants: broken links between tenants, and pages that no tenant links to.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ pub(crate) fn cross_tenant(catalog: &Catalog, settings: &Settings) -> Report {
     report
 }
 
-/// Pages that nothing leads to, neither their own tenant nor another.
+/// Returns a diagnostic for each page that neither its own tenant nor another tenant links to.
 fn orphans(catalog: &Catalog) -> Vec<Diagnostic> {
     let compiled = || {
         catalog
@@ -44,7 +44,7 @@ fn orphans(catalog: &Catalog) -> Vec<Diagnostic> {
         .collect()
 }
 
-/// Links between tenants, held against what each of them has now.
+/// Checks the links between tenants against the current pages of their targets.
 fn neighbour_links(catalog: &Catalog) -> Report {
     let mut all = Report::default();
     for compiled in catalog
@@ -59,7 +59,7 @@ fn neighbour_links(catalog: &Catalog) -> Report {
             let code = match neighbour {
                 None => Code::UnknownTenant,
                 Some(Some(neighbour)) if !neighbour.has(&link.path) => Code::BrokenNeighbourLink,
-                // A neighbour that is not served now has its own errors in the report.
+                // A target tenant without pages has its own errors in the report.
                 Some(_) => continue,
             };
             let diagnostic = &link.diagnostic;

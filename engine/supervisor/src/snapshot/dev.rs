@@ -1,4 +1,4 @@
-//! What authors see with `--dev`: what is wrong, told to the pages that it concerns, and a page for a tenant that has none.
+//! Messages and pages for authors (`--dev`): errors for open pages, and a placeholder page for tenants without valid pages.
 
 use std::collections::BTreeMap;
 
@@ -12,21 +12,21 @@ use content::report::{Diagnostic, Report, Severity};
 use render::PlacedMount;
 use render::dev;
 
-/// What an open page is told after each change. What it makes of it is the script's business (`ui/runtime/dev`).
+/// The message to open pages after each change, which the script in `ui/runtime/dev` shows.
 #[derive(Debug, Serialize)]
 struct DevState<'a> {
     everyone: Vec<DevProblem<'a>>,
     tenants: BTreeMap<&'a str, Vec<Diagnostic>>,
 }
 
-/// Why nothing at all was taken.
+/// The reason that the folders cannot be read.
 #[derive(Debug, Serialize)]
 struct DevProblem<'a> {
     file: String,
     message: &'a str,
 }
 
-/// Returns all errors as JSON. `problem`: why the folders cannot be read.
+/// Returns all errors as JSON. `problem`: the reason that the folders cannot be read.
 pub(crate) fn diagnostics(catalog: &Catalog, settings: &Settings, problem: Option<&str>) -> String {
     let folder = settings.places.tenants.display().to_string();
     let state = DevState {
@@ -44,11 +44,11 @@ pub(crate) fn diagnostics(catalog: &Catalog, settings: &Settings, problem: Optio
             .filter(|(_, errors)| !errors.is_empty())
             .collect(),
     };
-    // Texts and numbers always become JSON.
+    // Serialisation of strings and numbers does not fail.
     serde_json::to_string(&state).unwrap_or_default()
 }
 
-/// Returns mounts for tenants that were never valid: at the addresses that their names give them and, where no tenant has it, at the domain's root.
+/// Returns mounts with a placeholder page for tenants that were never valid: at the addresses of their names, and at the domain's root.
 pub(crate) fn absent(catalog: &Catalog, settings: &Settings) -> Vec<PlacedMount> {
     if !settings.is_dev() {
         return Vec::new();
@@ -78,7 +78,7 @@ pub(crate) fn absent(catalog: &Catalog, settings: &Settings) -> Vec<PlacedMount>
     mounts
 }
 
-/// Returns the errors of a tenant and its theme; of all themes while its own is not known.
+/// Returns the errors of a tenant and its theme, or of all themes if the tenant's theme is not known.
 fn errors_of(catalog: &Catalog, tenant: &TenantData) -> Vec<Diagnostic> {
     let theme = tenant
         .content

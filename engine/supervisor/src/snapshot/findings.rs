@@ -1,4 +1,4 @@
-//! What there is to say of some tenants, for whoever looks at them: the console asks for those that it shows, so that nobody else pays for it.
+//! Diagnostics of selected tenants for the console, which requests only the tenants on the open page.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,30 +8,30 @@ use crate::runner::registry::Registry;
 use crate::snapshot::cross_tenant::cross_tenant;
 use content::report::{Diagnostic, Report};
 
-/// Up to so many tenants, what can only be said of all together is said, too.
+/// The number of tenants up to which findings include diagnostics between tenants.
 const BATCH_SIZE: usize = 500;
 
-/// What there is to say of some tenants.
+/// The diagnostics of selected tenants.
 #[derive(Debug, Clone, Default)]
 pub struct Findings {
-    /// What is in no tenant's folder: themes, `deployment.yaml`, the folder of tenants itself.
+    /// Diagnostics of files outside the tenants' folders: themes, `deployment.yaml`, the folder of tenants.
     pub elsewhere: Vec<Diagnostic>,
-    /// Of each of them.
+    /// The findings of each selected tenant, by id.
     pub tenants: BTreeMap<String, TenantFindings>,
-    /// Whether links between tenants are among it; of very many `rowhouse check` alone says that.
+    /// Whether diagnostics of links between tenants are included. With more than 500 tenants, only `rowhouse check` reports them.
     pub with_neighbours: bool,
 }
 
-/// What there is to say of one tenant.
+/// The findings of one tenant.
 #[derive(Debug, Clone, Default)]
 pub struct TenantFindings {
-    /// Errors first, then by file and line.
+    /// The diagnostics: errors first, then by file and line.
     pub diagnostics: Vec<Diagnostic>,
-    /// The address that search engines are told, without scheme.
+    /// The canonical address, without scheme.
     pub canonical: Option<String>,
 }
 
-/// Returns the diagnostics of these tenants, and of files that belong to none.
+/// Returns the diagnostics of these tenants, and of files outside the tenants' folders.
 pub(crate) fn findings(registry: &Registry, ids: &[String]) -> Findings {
     let catalog = &registry.catalog;
     let with_neighbours = catalog.tenants.len() <= BATCH_SIZE;
@@ -84,7 +84,7 @@ pub(crate) fn findings(registry: &Registry, ids: &[String]) -> Findings {
     }
 }
 
-/// The tenant in whose folder a file is.
+/// Returns the name of the tenant's folder that contains a file.
 fn owner(file: &str, tenants: &Path) -> Option<String> {
     let within = Path::new(file).strip_prefix(tenants).ok()?;
     let folder = within.components().next()?;

@@ -1,8 +1,10 @@
-//! Puts the hosts together: each one's tenants by prefix, and the files around their pages.
+//! Assembles the hosts: the tenants of each host by prefix, and the files around their pages.
 //!
-//! Pictures take longer to draw than everything else takes to compile, so that a snapshot has slots for them, which are filled while it is served.
+//! Rendering images takes longer than compiling all pages. A snapshot therefore has slots for images, which are filled while the snapshot is served.
 //!
-//! A change of one tenant costs what that tenant gives to its hosts, however many others they have: its former entries are removed from the tables of its hosts, the new ones added, and the tables of the next snapshot share the rest with those of the last. The files of a host (`robots.txt`, `sitemap.xml`) are made again when something that they say has changed: a saved page costs no new sitemap unless it comes, goes or changes its day.
+//! The cost of a change depends on the changed tenant, and not on the number of tenants of its hosts: the tenant's former entries are removed from the tables of its hosts, and the new entries are added. Consecutive snapshots share the rest of the tables.
+//!
+//! The files of a host (`robots.txt`, `sitemap.xml`) are rendered again when their inputs change. A saved page leads to a new sitemap only if the page appears, expires or changes its date.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -23,31 +25,31 @@ use render::{PendingPictures, Picture, Undrawn};
 pub(crate) struct Hosts {
     /// The tenants that are served.
     parts: BTreeMap<Arc<str>, HostedTenant>,
-    /// The tenants with a mount at each address, whoever owns it.
+    /// All tenants with a mount at each address, including tenants that do not own the address.
     claims: BTreeMap<String, BTreeSet<Arc<str>>>,
     /// The pages that the sitemap of each host lists, by tenant.
     listings: BTreeMap<String, BTreeMap<Arc<str>, Arc<Listing>>>,
     table: VersionedTable<HostEntry>,
     pub(crate) traffic: TrafficTable,
     files: BTreeMap<String, (HostFacts, ResourceTable)>,
-    /// The hosts whose files the program failed to make. They are made again with the next change.
+    /// The hosts whose files could not be rendered because of a panic. The next change tries again.
     failed: BTreeSet<String>,
     deployment: Option<Arc<Deployment>>,
     pending: PendingPictures,
-    /// The failures.
+    /// The diagnostics of hosts whose files could not be rendered.
     pub(crate) report: Report,
 }
 
-/// What a tenant gives to its hosts.
+/// The pages and replaced files of a tenant, for its hosts.
 #[derive(Debug, Clone)]
 pub(crate) struct HostedTenant {
     pub(crate) compiled: Arc<Compiled>,
-    /// Files that older pages may still ask for.
+    /// The files that older pages may still request.
     pub(crate) replaced: Arc<ResourceTable>,
 }
 
 impl HostedTenant {
-    /// Returns whether it has the same addresses, and says the same for sitemaps.
+    /// Returns whether both have the same addresses and the same entries in sitemaps.
     fn is_listed_as(&self, other: &Self) -> bool {
         self.compiled.listing == other.compiled.listing && self.addresses().eq(other.addresses())
     }
@@ -56,7 +58,7 @@ impl HostedTenant {
         self.compiled.mounts.iter().map(address)
     }
 
-    /// Returns the hosts that it gives something to.
+    /// Returns the hosts with mounts or sitemap entries of the tenant.
     fn hosts(&self) -> impl Iterator<Item = &String> {
         let mounts = self.compiled.mounts.iter();
         let hosts = mounts.map(|placed| &placed.address.host);
@@ -69,9 +71,9 @@ fn address(placed: &PlacedMount) -> String {
 }
 
 impl Hosts {
-    /// Applies changes of tenants: `None` for one that is served no longer. `everything`: the files of all hosts are looked at. `deployment` is shared by all hosts: where it is another than before, all are put together again.
+    /// Applies changes of tenants: `None` removes a tenant. `everything`: the files of all hosts are checked for changes. A new `deployment` assembles all hosts again.
     ///
-    /// Returns the hosts: those that serve tenants, the domain, and the names that only lead to it.
+    /// Returns all hosts: the hosts that serve tenants, the domain, and the host names that redirect to the domain.
     pub(crate) fn update(
         &mut self,
         changes: BTreeMap<Arc<str>, Option<HostedTenant>>,
@@ -125,7 +127,7 @@ impl Hosts {
         self.table.clone()
     }
 
-    /// Returns the hosts with mounts for tenants that were never valid, where their addresses are free.
+    /// Returns the hosts with additional mounts of tenants that were never valid, at free addresses.
     pub(crate) fn with_absent(
         table: &VersionedTable<HostEntry>,
         absent: &[PlacedMount],
@@ -140,7 +142,7 @@ impl Hosts {
         table
     }
 
-    /// Returns the changed tenants, and those that have a mount at an address of theirs.
+    /// Returns the changed tenants, and the tenants that have a mount at an address of a changed tenant.
     fn concerned(&self, changes: &BTreeMap<Arc<str>, Option<HostedTenant>>) -> BTreeSet<Arc<str>> {
         let mut tenants: BTreeSet<Arc<str>> = changes.keys().cloned().collect();
         for (tenant, part) in changes {
@@ -152,7 +154,7 @@ impl Hosts {
         tenants
     }
 
-    /// Takes the entries of a tenant out of the tables of its hosts.
+    /// Removes the entries of a tenant from the tables of its hosts.
     fn remove_routes(&mut self, tenant: &str) {
         let Some(part) = self.parts.get(tenant) else {
             return;
@@ -176,7 +178,7 @@ impl Hosts {
         }
     }
 
-    /// Replaces what is known of a tenant. Adds the hosts to `listed` whose files may say something else now.
+    /// Replaces the data of a tenant. Adds the hosts whose files may have changed to `listed`.
     fn exchange(
         &mut self,
         tenant: Arc<str>,
@@ -227,7 +229,7 @@ impl Hosts {
         routes(&mut self.table, host)
     }
 
-    /// Places the mounts of a tenant at the addresses that are its own, or nobody's.
+    /// Adds the mounts of a tenant at addresses that the tenant owns or that have no owner.
     fn add_mounts(&mut self, tenant: &Arc<str>, owners: &Owners, listed: &mut BTreeSet<String>) {
         let Some(part) = self.parts.get(tenant) else {
             return;
@@ -235,7 +237,7 @@ impl Hosts {
         let compiled = Arc::clone(&part.compiled);
         for placed in &compiled.mounts {
             placed.mount.count_in(&mut self.traffic);
-            // What is served may be older than who has what: an address that was given up is its new owner's.
+            // The pages may be older than the assignment: an address that the tenant gave up belongs to its new owner.
             let owner = owners.get(&address(placed));
             if owner.is_none_or(|owner| owner.as_str() == &**tenant) {
                 let host = &placed.address.host;
@@ -247,7 +249,7 @@ impl Hosts {
         }
     }
 
-    /// Adds the pictures of a tenant and its replaced files to its hosts.
+    /// Adds the images of a tenant and its replaced files to its hosts.
     fn add_files(&mut self, tenant: &str) {
         let Some(part) = self.parts.get(tenant).cloned() else {
             return;
@@ -269,7 +271,7 @@ impl Hosts {
         }
     }
 
-    /// Removes a host that serves no tenant any longer.
+    /// Removes a host that no longer serves a tenant, unless the host is the domain.
     fn remove_empty(&mut self, host: &str, domain: &str) {
         let entry = self.table.get(host);
         if let Some(HostEntry::Site(routes)) = entry
@@ -282,7 +284,7 @@ impl Hosts {
         }
     }
 
-    /// Makes the files of a host, unless they would say the same as before. `is_new`: the deployment has changed.
+    /// Renders the files of a host again if their inputs have changed. `is_new`: the deployment has changed.
     fn refresh(&mut self, host: &str, deployment: &Arc<Deployment>, is_new: bool) {
         let Some(HostEntry::Site(routes)) = self.table.get(host) else {
             return;
@@ -292,7 +294,7 @@ impl Hosts {
             canonical: host.to_owned(),
             listings: Vec::new(),
         };
-        // The domain stands for all tenants below it, whatever its root tenant prefers.
+        // The domain is its own canonical host, because it serves all tenants and not only the root tenant.
         if let Some(root) = &routes.root
             && host != deployment.origin.domain()
             && let Some(part) = self.parts.get(&root.tenant)
@@ -318,12 +320,12 @@ impl Hosts {
         }
     }
 
-    /// The bytes of those of these pictures that are drawn.
+    /// Returns the size of the rendered images among `pictures`, in bytes.
     pub(crate) fn bytes_of(&self, pictures: &[Picture]) -> usize {
         self.pending.bytes_of(pictures)
     }
 
-    /// The drawn pictures that a tenant showed and shows no longer, as files by their path below its mounts.
+    /// Returns the rendered images that `before` has and `now` lacks, as files by their path below the mounts.
     pub(crate) fn replaced_pictures(
         &self,
         before: &Compiled,
@@ -343,14 +345,14 @@ impl Hosts {
         .collect()
     }
 
-    /// Lets pictures go; who is to show one has it drawn again.
+    /// Removes rendered images from memory. An image is rendered again when a page shows it.
     pub(crate) fn forget(&mut self, pictures: &[Picture]) {
         pictures
             .iter()
             .for_each(|picture| self.pending.forget(picture));
     }
 
-    /// What is still to be drawn for a tenant.
+    /// Returns the images of a tenant that are not rendered yet.
     pub(crate) fn undrawn(&self, tenant: &Compiled, secure: bool) -> Vec<Undrawn> {
         self.pending.undrawn(tenant, secure)
     }
@@ -380,7 +382,7 @@ fn known_routes<'t>(
     }
 }
 
-/// The names that only lead to the domain.
+/// Adds the host names that only redirect to the domain.
 fn add_moved(hosts: &mut VersionedTable<HostEntry>, deployment: &Deployment) {
     let Some(home) = render::moved_to(deployment) else {
         return;

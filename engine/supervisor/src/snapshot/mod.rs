@@ -1,4 +1,4 @@
-//! Assembles a snapshot from the rendered tenants, and reports what concerns more than one tenant.
+//! Assembles a snapshot from the rendered tenants, and reports diagnostics that concern several tenants.
 
 pub(crate) mod assembly;
 pub mod compare;

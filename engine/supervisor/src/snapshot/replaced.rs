@@ -1,6 +1,6 @@
-//! Files with hashed names that a page opened before a change may still ask for.
+//! Replaced files with hashed names, which pages opened before a change may still request.
 //!
-//! A visitor who loaded a page yesterday asks for yesterday's chunk when a menu opens today. So what a change replaces lives on for a day (`--keep-assets`), also over a restart, as long as there is room for it.
+//! A page that was loaded yesterday requests yesterday's script when the visitor opens a menu today. Replaced files are therefore served for a day (`--keep-assets`), also after a restart, within the limits below.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,38 +15,38 @@ use release::store::Rows;
 use render::ASSETS;
 use render::Whose;
 
-/// How long a replaced file stays where nothing else is said: as long as a page that names it may be open, or lie in a cache.
+/// The default time for which a replaced file is served: a page that references the file may be open or cached for that long.
 pub(crate) const RETENTION_TIME: SignedDuration = SignedDuration::from_hours(24);
-/// The most bytes of replaced files of one tenant, or of what all share, with their encodings. The oldest go first.
+/// The limit on replaced files of one tenant, or of the shared files, in bytes of all content encodings. The oldest files are removed first.
 pub const MAX_BYTES_PER_TENANT: u64 = 32 << 20;
-/// The same for all tenants together.
+/// The limit on replaced files of all tenants together, in bytes of all content encodings.
 pub const MAX_BYTES: u64 = 96 << 20;
-/// The most replaced files of one tenant, or of what all share: each takes a kilobyte of memory, however small it is.
+/// The limit on the number of replaced files of one tenant, or of the shared files. Even a small file takes a kilobyte of memory.
 pub const MAX_FILES_PER_TENANT: u64 = 2_000;
-/// The same for all tenants together.
+/// The limit on the number of replaced files of all tenants together.
 pub const MAX_FILES: u64 = 20_000;
-/// The most bytes of files that are too large for memory, of one tenant.
+/// The limit on replaced files of one tenant that are too large for memory, in bytes on disk.
 pub const MAX_LARGE_BYTES_PER_TENANT: u64 = 1 << 30;
-/// The same for all tenants together.
+/// The limit on replaced files of all tenants that are too large for memory, in bytes on disk.
 pub const MAX_LARGE_BYTES: u64 = 4 << 30;
 
-/// How long replaced files stay, and how much room those on the disk have.
+/// The limits on the time and the disk space of replaced files.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Retention {
     pub(crate) kept_for: SignedDuration,
-    /// The most bytes of files that are too large for memory, as far as the state has a limit.
+    /// The limit on files that are too large for memory, in bytes; `u64::MAX` if the state has no limit.
     pub(crate) large_bytes: u64,
 }
 
-/// The replaced files of one tenant, or of what all share, by their path below the mount.
+/// The replaced files of one tenant, or of the shared files, by their path below the mount.
 #[derive(Debug, Default)]
 pub(crate) struct ReplacedFiles {
     files: BTreeMap<Box<str>, ReplacedFile>,
-    /// What was served before the process began.
+    /// The files that count as served until now, such as the files of an earlier process.
     before: ResourceTable,
-    /// The files as they are served.
+    /// The files as snapshots contain them.
     table: Arc<ResourceTable>,
-    /// Whether something is here, or gone, since somebody last asked.
+    /// Whether files were added or removed since [`ReplacedFiles::is_new`] was last called.
     is_new: bool,
 }
 
@@ -57,12 +57,12 @@ struct ReplacedFile {
 }
 
 impl ReplacedFiles {
-    /// Lets files count as served until now, by a process before this one.
+    /// Sets the files that count as served until now, although they are not in memory.
     pub(crate) fn follow(&mut self, before: ResourceTable) {
         self.before = before;
     }
 
-    /// `before` gives way to `now`: what only `before` had is kept. What comes back is simply there again.
+    /// Adds the files that only `before` has, and removes the files that `now` has again. Without `before`, the files set by [`ReplacedFiles::follow`] are used.
     pub(crate) fn turn(
         &mut self,
         before: Option<&ResourceTable>,
@@ -84,7 +84,7 @@ impl ReplacedFiles {
         self.settle(is_new);
     }
 
-    /// Keeps files that were in no table: drawn pictures.
+    /// Adds files that were in no table: rendered images.
     pub(crate) fn add(&mut self, files: ResourceTable, at: Timestamp) {
         let is_new = !files.is_empty();
         let files = files.into_iter();
@@ -93,12 +93,12 @@ impl ReplacedFiles {
         self.settle(is_new);
     }
 
-    /// The files that are kept: the same `Arc` for as long as they are the same.
+    /// Returns the replaced files: the same `Arc` until the files change.
     pub(crate) const fn table(&self) -> &Arc<ResourceTable> {
         &self.table
     }
 
-    /// Says that something came or went, if it did.
+    /// Assembles the table again if files were added or removed.
     fn settle(&mut self, is_new: bool) {
         if is_new {
             self.is_new = true;
@@ -108,22 +108,24 @@ impl ReplacedFiles {
         }
     }
 
-    /// Returns whether there are none, and none came or went.
+    /// Returns whether there are no files and no new changes.
     pub(crate) fn is_empty(&self) -> bool {
         self.files.is_empty() && !self.is_new
     }
 
-    /// Returns whether files came or went since [`ReplacedFiles::is_new`] was last called.
+    /// Returns whether files were added or removed since [`ReplacedFiles::is_new`] was last called.
     pub(crate) const fn has_changed(&self) -> bool {
         self.is_new
     }
 
-    /// Whether something came or went since this was last asked.
+    /// Returns whether files were added or removed since the last call.
     pub(crate) fn is_new(&mut self) -> bool {
         std::mem::take(&mut self.is_new)
     }
 
-    /// For the next start: the files that are kept and those of `now`, which are not replaced yet, by when that was and their paths.
+    /// Returns the rows to persist: the replaced files, and the files of `now`, which are not replaced yet.
+    ///
+    /// A key is the time of the replacement (seconds as a little-endian `i64`, `i64::MAX` for files of `now`), followed by the path.
     pub(crate) fn rows(&self, now: &ResourceTable) -> Rows {
         let replaced = self.files.iter();
         let replaced = replaced.map(|(path, file)| (path, &file.resource, file.at.as_second()));
@@ -138,7 +140,7 @@ impl ReplacedFiles {
         rows
     }
 
-    /// What [`ReplacedFiles::rows`] gave.
+    /// Restores the files from the rows of [`ReplacedFiles::rows`].
     pub(crate) fn of_rows(rows: Rows, whose: Whose, secure: bool) -> Self {
         let mut replaced = Self::default();
         for (key, bytes) in rows {
@@ -148,7 +150,7 @@ impl ReplacedFiles {
             let Ok(path) = std::str::from_utf8(path) else {
                 continue;
             };
-            // A copy: the whole table is not to stay for one file of it.
+            // A copy, because a slice of the table would hold the complete table in memory.
             let bytes = || match &bytes {
                 Payload::Memory(bytes) => Bytes::copy_from_slice(bytes).into(),
                 large @ Payload::Large(_) => large.clone(),
@@ -168,7 +170,7 @@ impl ReplacedFiles {
             }
         }
         replaced.settle(!replaced.files.is_empty());
-        // It is on the disk.
+        // The restored files are persisted already.
         replaced.is_new = false;
         replaced
     }
@@ -177,7 +179,7 @@ impl ReplacedFiles {
         self.files.values().map(|file| size(&file.resource)).sum()
     }
 
-    /// Forgets what is too old, and the oldest of what is too much.
+    /// Removes the files that are too old, and the oldest files beyond the limits.
     pub(crate) fn prune(&mut self, now: Timestamp, retention: Retention) {
         let Retention {
             kept_for,
@@ -197,7 +199,7 @@ impl ReplacedFiles {
     }
 }
 
-/// The same for all tenants, each for itself and then together.
+/// Prunes the files of each tenant, and then removes the oldest files of all tenants beyond the common limits.
 pub(crate) fn prune_all<'a>(
     tenants: impl Iterator<Item = &'a mut ReplacedFiles>,
     now: Timestamp,
@@ -218,10 +220,10 @@ pub(crate) fn prune_all<'a>(
     make_room(&mut some, MAX_FILES, |_| 1);
 }
 
-/// How much of the room a file takes: its bytes that count, or one.
+/// Returns the share of a limit that a file uses: bytes, or 1 for a limit on the number of files.
 type FileSize = fn(&Resource) -> u64;
 
-/// Forgets the oldest files until the others fit the room.
+/// Removes the oldest files until the total size of the other files is at most `most`.
 fn make_room(all: &mut [&mut ReplacedFiles], most: u64, size: FileSize) {
     let mut bytes: u64 = all.iter().map(|replaced| replaced.bytes(size)).sum();
     if bytes <= most {
@@ -251,7 +253,7 @@ fn make_room(all: &mut [&mut ReplacedFiles], most: u64, size: FileSize) {
 
 fn identity(resource: &Resource) -> Option<&Payload> {
     match resource {
-        // What leads to another file is no file.
+        // A response with another status is a redirect and has no file.
         Resource::Body(body) if body.status != StatusCode::OK => None,
         Resource::Body(body) => Some(&body.variants.identity()?.bytes),
         Resource::Redirect(_) => None,

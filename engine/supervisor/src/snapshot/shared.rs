@@ -1,4 +1,4 @@
-//! The files that all tenants share: the themes' and the islands', with those of before that older pages may still ask for.
+//! The files that all tenants share: files of themes and islands, and replaced files that older pages may still request.
 
 use std::sync::Arc;
 
@@ -13,36 +13,36 @@ use render::Templates;
 use crate::snapshot::replaced::{ReplacedFiles, Retention};
 use crate::state::tables::PersistedCache;
 
-/// The shared files as their owner keeps them.
+/// The shared files, current and replaced.
 #[derive(Debug, Default)]
 pub(crate) struct SharedFiles {
-    /// Those of now, and the themes that they were made from.
+    /// The current files, which `themes` provide.
     pub(crate) files: Arc<ResourceTable>,
     themes: Vec<Arc<Templates>>,
-    /// Those that were replaced.
+    /// The replaced files.
     pub(crate) replaced: ReplacedFiles,
-    /// Both, as they are served.
+    /// The current and the replaced files in one table, as snapshots contain them.
     served: Arc<ResourceTable>,
-    /// Whether they changed since they were last persisted.
+    /// Whether the files have changed since they were last persisted.
     pub(crate) is_new: bool,
-    /// What was worked out for them.
+    /// The persisted cache of costly results.
     pub(crate) cache: PersistedCache,
-    /// Why they could not be made anew.
+    /// The diagnostic of the last rendering, if it panicked.
     pub(crate) failed: Option<Diagnostic>,
 }
 
 impl SharedFiles {
-    /// The files as they are served.
+    /// Returns the current and the replaced files in one table.
     pub(crate) const fn served(&self) -> &Arc<ResourceTable> {
         &self.served
     }
 
-    /// Says that they are served.
+    /// Records that the files are served, so that pages may reference them.
     pub(crate) fn set_served(&self) {
         self.themes.iter().for_each(|theme| theme.set_served());
     }
 
-    /// Makes them anew when a theme changed, and lets go what nobody may ask for any longer. An error is the program's own; it is tried again with the next change.
+    /// Renders the files again if the themes have changed, and prunes replaced files. After a panic, the next change tries again.
     pub(crate) fn renew(
         &mut self,
         themes: Vec<Arc<Templates>>,

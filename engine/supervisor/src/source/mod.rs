@@ -1,4 +1,4 @@
-//! Folders on disk, and the notices of their changes.
+//! The folders on disk: surveys read them, and a watch notices their changes.
 
 pub(crate) mod survey;
 pub(crate) mod theme_folders;

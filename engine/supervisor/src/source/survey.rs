@@ -1,6 +1,6 @@
-//! Reads what concerns all tenants: the list of their folders, `deployment.yaml` and the themes.
+//! Reads the inputs that all tenants share: the list of their folders, `deployment.yaml` and the themes.
 //!
-//! **Invariant:** decides nothing and changes nothing, so that it can run on any thread.
+//! **Invariant:** decides nothing and changes nothing, so that a survey can run on any thread.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -28,13 +28,13 @@ const MAX_DEPLOYMENT_BYTES: u64 = 1 << 20;
 pub(crate) struct SurveyRequest {
     tenants: PathBuf,
     deployment: PathBuf,
-    /// The themes to read again, as they were before.
+    /// The themes to read again; `None` to read no themes.
     themes: Option<ThemesRequest>,
-    /// The state from which tenants are restored that cannot be listed at startup.
+    /// The persisted tenants to restore if no folders are listed; `None` once tenants are known.
     restore: Option<RestoreRequest>,
 }
 
-/// The themes to read again.
+/// The themes to read again, with their last state.
 #[derive(Debug, Clone)]
 pub(crate) struct ThemesRequest {
     pub(crate) directory: Option<PathBuf>,
@@ -50,7 +50,7 @@ pub(crate) struct RestoreRequest {
     pub(crate) secure: bool,
 }
 
-/// A tenant whose persisted content is served in place of its folder.
+/// A tenant whose persisted content is served instead of its folder.
 #[derive(Debug)]
 pub(crate) struct RestoredTenant {
     pub(crate) site: Site,
@@ -58,7 +58,7 @@ pub(crate) struct RestoredTenant {
     pub(crate) replaced: ReplacedFiles,
 }
 
-/// What was read.
+/// The result of a survey.
 #[derive(Debug)]
 pub(crate) struct Survey {
     /// The tenants' folders by name.
@@ -129,7 +129,7 @@ impl RestoreRequest {
     }
 }
 
-/// Returns where `deployment.yaml` is.
+/// Returns the path of `deployment.yaml`.
 pub(crate) fn deployment_file(places: &Places) -> PathBuf {
     let within = || places.tenants.join(FILE);
     places.deployment.clone().unwrap_or_else(within)

@@ -12,9 +12,9 @@ use content::source::{self, Folder, FolderLimits, SourceError};
 pub(crate) struct ThemeFolders {
     /// The folders by name.
     pub(crate) folders: Result<BTreeMap<String, Folder>, SourceError>,
-    /// The themes for which the program failed.
+    /// The themes whose reading panicked.
     pub(crate) failed: BTreeSet<String>,
-    /// What could not be read.
+    /// The diagnostics of files that could not be read.
     pub(crate) notes: Report,
 }
 

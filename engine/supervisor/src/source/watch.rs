@@ -1,10 +1,11 @@
-//! Says when something below a folder changed, and waits until it has settled.
+//! Notices changes below folders, and collects them for a few milliseconds.
 //!
-//! Two ways of noticing stand side by side, because the quick one (the system's notifications) is silent on network file systems and runs out of watches on large trees.
-//! Neither is believed about *what* changed: a notification only names a path, and whoever reads the folder compares contents.
-//! Both look at the folders that are read, found in the same way and within the same limits: at nothing hidden, at no folder twice, and at nothing outside of a tenant or theme. What cannot be watched is polled, and costs nobody else the notifications.
+//! There are two methods. Notifications of the system are fast, but do not cover network file systems and have a limited number of watches. Polling covers everything else.
+//! Neither method says *what* changed: a notification names a path, and the reader of the folder compares contents.
+//! Both methods visit the folders that are read, within the same limits: no hidden folder, no folder twice, and nothing outside a tenant or theme.
+//! A tenant or theme that cannot be watched is polled, and all other tenants and themes keep their notifications.
 //!
-//! **Invariant:** reads no content. It knows paths and moments, not tenants.
+//! **Invariant:** reads no content. A watch knows paths and times, and no tenants.
 
 mod folders;
 mod notice;
@@ -30,64 +31,64 @@ pub use self::poll::POLL_INTERVAL;
 use self::probe::PathProbe;
 use content::source::{self, Identity};
 
-/// How changes are noticed.
+/// The method of noticing changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DetectionMethod {
-    /// By the system's notifications; by polling where these cannot be had.
+    /// Notifications of the system, or polling where notifications are not available.
     Notifications,
-    /// By looking at every file once in [`POLL_INTERVAL`]: for network file systems.
+    /// Comparing the metadata of every file once per [`POLL_INTERVAL`], for network file systems.
     Polling,
-    /// Not at all: only a signal reloads.
+    /// No detection: only a signal reloads.
     Off,
 }
 
 /// The time for which changes are collected before they are passed on.
 const COALESCE_TIME: Duration = Duration::from_millis(10);
-/// How often it is checked whether the roots are other folders or files.
+/// The interval at which the roots are checked for other folders or files at their paths.
 const ROOTS_INTERVAL: Duration = Duration::from_secs(1);
-/// The time within which a folder can be listed. A folder that takes longer is polled, too.
+/// The limit on the time for listing a folder. A folder that takes longer is polled, too.
 const RESPONSE_TIME: Duration = Duration::from_millis(250);
-/// The same where all folders are listed.
+/// The limit on the time for listing a folder while all folders are listed.
 const STARTUP_RESPONSE_TIME: Duration = Duration::from_secs(5);
-/// How often a folder that grows is looked at again before it is left to the next notification.
+/// The limit on consecutive listings of a growing folder. The next notification lists the folder again.
 const MAX_ROUNDS: usize = 16;
 
-/// What was noticed.
+/// The changes that a watch has noticed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FolderChanges {
-    /// Paths below the watched folders.
+    /// The changed paths below the watched folders.
     pub paths: BTreeSet<PathBuf>,
-    /// Anything may have changed: notifications were lost, or somebody asked.
+    /// Whether anything may have changed: notifications were lost, or a complete reload was requested.
     pub everything: bool,
 }
 
-/// Watches folders for as long as it lives.
+/// A watch over folders, which ends when it is dropped.
 #[derive(Debug)]
 pub struct Watch {
-    /// How it is to watch, and from when on nobody has: until it has begun.
+    /// The method, and the start of the time without detection; `None` once the watch has begun.
     since: Option<(DetectionMethod, SystemTime)>,
     watcher: Option<RecommendedWatcher>,
     roots: Vec<PathBuf>,
-    /// Which folders, and which versions of files, the roots were when they were last looked at.
+    /// The identities of the roots at their last check.
     identities: Vec<Option<RootIdentity>>,
     folders: WatchedFolders,
-    /// Directories of tenants or themes that cannot be watched, and are polled.
+    /// The directories of tenants or themes that cannot be watched, and are polled.
     polled: Arc<Mutex<BTreeSet<PathBuf>>>,
-    /// The directories of tenants or themes that are polled since the system's limit of watches was reached.
+    /// The directories of tenants or themes that are polled because the system's limit of watches was reached.
     beyond_limit: BTreeSet<PathBuf>,
-    /// Polling stands in for notifications that were wanted.
+    /// Whether polling replaces all notifications, because they are not available.
     fell_back: bool,
     mailbox: Mailbox,
-    /// When the roots were last looked at.
+    /// The time of the last check of the roots.
     looked: Instant,
     probe: PathProbe,
 }
 
 impl Watch {
-    /// A watch over folders with everything below them, and single files. What changes from now on is told once it has [begun](Self::begin).
+    /// Creates a watch over files, and over folders with everything below them. Changes from now on are reported once the watch has [begun](Self::begin).
     #[must_use]
     pub fn new(method: DetectionMethod, roots: Vec<PathBuf>) -> Self {
-        // Notifications tell absolute paths.
+        // Notifications have absolute paths.
         let absolute = |root: PathBuf| std::path::absolute(&root).unwrap_or(root);
         let roots: Vec<PathBuf> = roots.into_iter().map(absolute).collect();
         Self {
@@ -105,7 +106,7 @@ impl Watch {
         }
     }
 
-    /// Begins to watch, unless it has. Of ten thousand folders that takes a second.
+    /// Begins to watch, unless the watch has begun. With 10,000 folders the call takes a second.
     pub fn begin(&mut self) {
         let Some((method, since)) = self.since else {
             return;
@@ -124,7 +125,7 @@ impl Watch {
         self.since = None;
     }
 
-    /// Tells what changed before anything was watched.
+    /// Reports the changes since `since`, when nothing was watched.
     fn catch_up(&self, since: SystemTime) {
         let roots = self.roots.iter();
         let roots = roots.filter(|root| poll::is_changed_itself(root, since));
@@ -134,23 +135,25 @@ impl Watch {
             .filter(|path| poll::is_changed(path, since))
             .collect();
         for path in roots.cloned().chain(below) {
-            // We have the mailbox.
+            // The mailbox exists as long as `self`.
             let _ = self.sender().send(Notice::Path(path));
         }
     }
 
-    /// Returns whether changes, or those of some tenants, are noticed by polling, although notifications were wanted.
+    /// Returns whether the changes of all or some tenants are noticed by polling, although notifications were requested.
     #[must_use]
     pub fn is_polling(&self) -> bool {
         self.fell_back || !self.beyond_limit.is_empty()
     }
 
-    /// Whether a root is another folder or file now: it was mounted, unmounted, moved or written, or a link to it was flipped. Notifications come from the folder that it was.
+    /// Returns whether another folder or file is at the path of a root now: a mount, a moved folder, a written file or the target of a changed link.
+    ///
+    /// In that case all folders are watched again, because notifications still come from the former folder.
     fn looks_elsewhere(&mut self) -> bool {
         let roots = self.roots.iter().cloned();
         let mut looked = self.probe.each(roots, RESPONSE_TIME, identity);
         let known = self.roots.iter().zip(&self.identities);
-        // A root that does not respond counts as it was.
+        // A root that does not respond counts as unchanged.
         let identities: Vec<_> = known
             .map(|(root, known)| looked.remove(root).flatten().unwrap_or(*known))
             .collect();
@@ -164,6 +167,7 @@ impl Watch {
         true
     }
 
+    /// Polls all folders from now on, because notifications are not available.
     fn fall_back(&mut self, reason: &dyn std::fmt::Display) {
         if self.fell_back {
             return;
@@ -177,24 +181,26 @@ impl Watch {
         self.poll_all();
     }
 
-    /// For others to say that something may have changed.
+    /// Returns a sender of notices to the watch.
     #[must_use]
     pub fn sender(&self) -> NoticeSender {
         self.mailbox.sender()
     }
 
-    /// Waits for changes, for `timeout` at most. Returns those of a few milliseconds, settled or not; `None` where there are none, or other work is [ready](Notice::Ready).
+    /// Waits for changes for at most `timeout`, and returns the changes of a few milliseconds, settled or not.
+    ///
+    /// Returns `None` if there are no changes, or earlier if other work is [ready](Notice::Ready).
     pub fn next(&mut self, timeout: Duration) -> Option<FolderChanges> {
         self.mailbox.wait(timeout);
         if self.mailbox.has_changes() {
-            // One copy changes many files. Other work does not wait.
+            // Copying a folder changes many files. Other work does not wait for that.
             self.mailbox.wait_for_ready(COALESCE_TIME);
         }
         self.mailbox.take_ready();
         if self.looked.elapsed() >= ROOTS_INTERVAL {
             self.looked = Instant::now();
             if self.looks_elsewhere() {
-                // What is pending is a part of everything.
+                // `FolderChanges::all` includes the pending changes.
                 let pending = self.mailbox.take();
                 self.changes(pending);
                 return Some(FolderChanges::all());
@@ -207,12 +213,12 @@ impl Watch {
         })
     }
 
-    /// Watches the folders of what has changed, as they are now. To be called before these are read, so that later changes are noticed.
+    /// Updates the watches of changed folders. Must be called before the folders are read, so that later changes are noticed.
     pub fn refresh(&mut self, changes: &FolderChanges) {
         self.watch_changed(changes);
     }
 
-    /// Returns what changed, by the paths of tenants and themes.
+    /// Returns the changes by the paths that tenants and themes have for them.
     fn changes(&mut self, pending: PendingNotices) -> FolderChanges {
         let mut changes = FolderChanges {
             everything: pending.everything,
@@ -229,9 +235,10 @@ impl Watch {
         changes
     }
 
+    /// Watches all folders by notifications, or falls back to polling.
     fn listen(&mut self) {
         self.folders = WatchedFolders::default();
-        // Each folder is watched by itself: the library would end at the first that cannot be, and knows no limits.
+        // Each folder has its own watch: a recursive watch of `notify` stops at the first folder that cannot be watched, and has no limits.
         let config = Config::default().with_follow_symlinks(false);
         let listened = RecommendedWatcher::new(self.handler(), config).and_then(|mut watcher| {
             for root in self.roots.iter().filter(|root| root.is_dir()) {
@@ -246,7 +253,7 @@ impl Watch {
         self.watch_changed(&FolderChanges::all());
     }
 
-    /// Watches the folders of everything that changed, as they are now.
+    /// Updates the watches of changed folders, and logs if the limit of watches is reached.
     fn watch_changed(&mut self, changes: &FolderChanges) {
         let directories = self.directories(changes);
         let was_within_limit = self.beyond_limit.is_empty();
@@ -268,7 +275,7 @@ impl Watch {
                 return;
             }
             let find = |directory: &Path| folders::find(directory);
-            // At startup everything else is read at the same time.
+            // At startup, all folders are read at the same time.
             let limit = match everything {
                 true => STARTUP_RESPONSE_TIME,
                 false => RESPONSE_TIME,
@@ -278,7 +285,7 @@ impl Watch {
             let mut touched = BTreeSet::new();
             for (directory, found) in found {
                 let Some(found) = found else {
-                    // The watches that it has stay: on a busy machine it may only be slow.
+                    // The directory keeps its watches: it may only be slow on a busy machine.
                     self.lock_polled().insert(directory);
                     continue;
                 };
@@ -290,7 +297,7 @@ impl Watch {
                 let found = found.unwrap_or_default();
                 let is_changed = self.folders.replace(directory.clone(), found, &mut own);
                 if is_changed {
-                    // What came into a folder after it was listed and before it was watched was told by nobody.
+                    // An entry that was created between the listing and the watch caused no notification, so the folder is listed again.
                     directories.push(directory);
                 }
                 if is_changed || round == 0 {
@@ -300,7 +307,7 @@ impl Watch {
             let steps = self.folders.steps(touched);
             for gone in steps.gone {
                 if let Some(watcher) = &mut self.watcher {
-                    // What is gone cannot be watched any longer; that it failed changes nothing.
+                    // The watch of a removed folder may have ended, so a failure is expected.
                     let _ = watcher.unwatch(&gone);
                 }
             }
@@ -315,7 +322,7 @@ impl Watch {
         }
     }
 
-    /// The directories of tenants and themes in which something changed.
+    /// Returns the directories of the changed tenants and themes.
     fn directories(&self, changes: &FolderChanges) -> Vec<PathBuf> {
         let mut directories = BTreeSet::new();
         for root in &self.roots {
@@ -328,7 +335,7 @@ impl Watch {
                 directories.extend(shown.map(|name| root.join(name)));
                 continue;
             }
-            // A root that cannot be listed is told by who reads it.
+            // A survey reports a root that cannot be listed.
             let listed = source::list(root).unwrap_or_default();
             directories.extend(listed.into_values());
             let known = self.folders.directories();
@@ -337,9 +344,9 @@ impl Watch {
         directories.into_iter().collect()
     }
 
-    /// Takes that a folder cannot be watched: only its own tenant or theme is polled.
+    /// Polls the tenant or theme of a folder that cannot be watched.
     fn unwatchable(&mut self, place: &WatchedPath, error: &notify::Error) {
-        // It has gone since it was found, which is told by the folder above it.
+        // The folder was removed after the listing, which the watch of its parent reports.
         if matches!(error.kind, ErrorKind::PathNotFound) {
             return;
         }
@@ -362,6 +369,7 @@ impl Watch {
         self.polled.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Starts a thread that polls all folders.
     fn poll_all(&self) {
         let (roots, probe) = (self.roots.clone(), PathProbe::default());
         let before = poll::below(&roots, &probe);
@@ -371,7 +379,7 @@ impl Watch {
         }));
     }
 
-    /// Polls what cannot be watched.
+    /// Starts a thread that polls the directories that cannot be watched.
     fn poll_some(&self) {
         let polled = Arc::clone(&self.polled);
         let probe = PathProbe::default();
@@ -385,10 +393,11 @@ impl Watch {
         drop(poll::poll(self.sender(), poll::Stamps::new(), look));
     }
 
+    /// Returns the handler of notifications, which sends notices to the mailbox.
     fn handler(&self) -> impl Fn(notify::Result<Event>) + Send + 'static {
         let sender = self.sender();
         move |event| {
-            // The watch drops this with itself.
+            // A send fails only after the watch was dropped, which drops this handler, too.
             let _ = match event {
                 Ok(event) if matches!(event.kind, EventKind::Access(_)) => Ok(()),
                 Ok(event) if event.need_rescan() => sender.send(Notice::Everything),
@@ -410,7 +419,7 @@ impl FolderChanges {
         }
     }
 
-    /// The names directly below `root` that changed; `None` when the root itself did.
+    /// Returns the changed names directly below `root`, or `None` if the root itself changed.
     #[must_use]
     pub fn below(&self, root: &Path) -> Option<BTreeSet<String>> {
         let root = WatchedRoot::new(root);
@@ -423,7 +432,7 @@ impl FolderChanges {
             .collect()
     }
 
-    /// Whether anything below none of `roots` changed: a place that a link leads to.
+    /// Returns whether a path outside all `roots` changed, such as the target of a link.
     #[must_use]
     pub fn elsewhere(&self, roots: &[&Path]) -> bool {
         let roots: Vec<WatchedRoot<'_>> = roots.iter().map(|root| WatchedRoot::new(root)).collect();
@@ -432,7 +441,7 @@ impl FolderChanges {
     }
 }
 
-/// A watched folder by the name it was given and by its own: notifications may use either.
+/// A watched folder by its given, its resolved and its absolute path. Notifications may use each of these paths.
 struct WatchedRoot<'a> {
     given: &'a Path,
     resolved: Option<PathBuf>,
@@ -456,7 +465,7 @@ impl<'a> WatchedRoot<'a> {
     }
 }
 
-/// Whether the system has no more watches (`ENOSPC`) or descriptors (`EMFILE`) to give.
+/// Returns whether the system has no more watches (`ENOSPC`) or file descriptors (`EMFILE`).
 fn is_limit(error: &notify::Error) -> bool {
     match &error.kind {
         ErrorKind::MaxFilesWatch => true,
@@ -470,10 +479,10 @@ fn is_limit(error: &notify::Error) -> bool {
     }
 }
 
-/// Too many open descriptors (POSIX, `errno.h`; the same on all that we know).
+/// The error number for too many open file descriptors (POSIX `errno.h`), which is 24 on all supported systems.
 const EMFILE: i32 = 24;
 
-/// What tells a folder from every other that may stand at its path: its device and its number there. A root that is a file is not watched by notifications, so that its time and size tell.
+/// The identity of a root: device and inode. Notifications do not cover a root that is a file, so its identity includes modification time and size.
 type RootIdentity = (Identity, Option<SystemTime>, u64);
 
 fn identities(roots: &[PathBuf]) -> Vec<Option<RootIdentity>> {

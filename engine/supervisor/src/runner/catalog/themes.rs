@@ -28,6 +28,7 @@ pub(crate) struct Themes {
     notes: Report,
 }
 
+/// A theme with its last valid templates and its diagnostics.
 #[derive(Debug, Clone)]
 struct LoadedTheme {
     /// The hash of the folders that the theme was loaded from; `None` if loading panicked.
@@ -51,6 +52,7 @@ impl LastValidThemes {
         self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Returns the templates of a persisted theme, if the theme is valid.
     pub(crate) fn get(&self, name: &str) -> Option<Arc<Templates>> {
         let store = self.store.as_ref()?;
         let mut found = self.found();

@@ -1,17 +1,17 @@
-//! Texts as lines that are short enough to show what was edited.
+//! Splits texts into lines that are short enough to show an edit.
 //!
-//! **Invariant:** every character but white space is in one of the lines, whatever the text is, and in order, but for the content of styles, which comes last: who compares pages wants to see first what visitors read.
+//! **Invariant:** the lines contain each character of the text in order, except white space. The contents of `<style>` elements come last, so that readers see the visible text first.
 
-/// Bytes of a line that is no HTML, before it is taken apart: styles and scripts come without line breaks.
+/// The length in bytes beyond which a line that is not HTML is split. Minified styles and scripts have no line breaks.
 const LONG_LINE: usize = 200;
 
-/// Elements that stand within a sentence.
+/// Elements that occur within a sentence.
 const INLINE_ELEMENTS: [&str; 22] = [
     "a", "abbr", "b", "bdi", "br", "cite", "code", "del", "em", "i", "ins", "kbd", "mark", "q",
     "s", "small", "span", "strong", "sub", "sup", "time", "u",
 ];
 
-/// The lines of a text that is no HTML. Long ones are taken apart where a statement ends.
+/// Returns the lines of a text that is not HTML. Long lines are split behind each statement.
 pub(super) fn text_lines(text: &str) -> Vec<&str> {
     let mut lines = Vec::new();
     for line in text.lines() {
@@ -24,7 +24,7 @@ pub(super) fn text_lines(text: &str) -> Vec<&str> {
     lines
 }
 
-/// HTML as a line for each block and for each sentence in it. Never fails: what is no HTML becomes lines of some kind.
+/// Returns a line for each block of HTML and for each sentence in a block. Malformed HTML is split, too.
 pub(super) fn html_lines(html: &str) -> Vec<&str> {
     let mut lines = Vec::new();
     let mut styles = Vec::new();
@@ -68,7 +68,7 @@ fn is_named(name: &str, other: &str) -> bool {
     name.eq_ignore_ascii_case(other)
 }
 
-/// The length of the text before the end tag of an element in which no other tags are.
+/// Returns the length of the text before the end tag of an element that contains no other tags.
 fn end_of_raw(text: &str, name: &str) -> usize {
     let mut ends = text.match_indices("</").map(|(at, _)| at);
     let is_end = |at: &usize| {
@@ -81,15 +81,15 @@ fn end_of_raw(text: &str, name: &str) -> usize {
 /// A tag in HTML.
 #[derive(Debug)]
 struct HtmlTag<'h> {
-    /// As it is written; empty for comments and declarations.
+    /// The name as written; empty for comments and declarations.
     name: &'h str,
     is_end: bool,
-    /// Where the text goes on.
+    /// The offset behind the tag.
     end: usize,
 }
 
 impl<'h> HtmlTag<'h> {
-    /// The tag that begins with the `<` at `open`, if it is one. Values in quotes may hold `>`. What does not end goes to the end of the text, as in browsers.
+    /// Returns the tag that begins with the `<` at `open`, if there is a tag. Quoted values may contain `>`. An unclosed tag ends with the text, as in browsers.
     fn at(html: &'h str, open: usize) -> Option<Self> {
         let rest = &html[open + 1..];
         if let Some(comment) = rest.strip_prefix("!--") {
@@ -129,23 +129,23 @@ impl<'h> HtmlTag<'h> {
     }
 }
 
-/// Adds a piece of HTML, in which a line ends after each sentence.
+/// Adds a piece of HTML, split behind each sentence.
 fn push_sentences<'h>(lines: &mut Vec<&'h str>, piece: &'h str) {
-    // Abbreviations end no sentence, but a line more does no harm.
+    // An abbreviation splits a sentence, which does no harm.
     push_pieces(lines, piece, |character, next| match character {
         '.' | '!' | '?' => next.is_some_and(char::is_whitespace),
         _ => character == '\n',
     });
 }
 
-/// Adds a piece of a style, a script or JSON, in which a line ends after each part.
+/// Adds a piece of a style, a script or JSON, split behind each statement.
 fn push_statements<'h>(lines: &mut Vec<&'h str>, piece: &'h str) {
     push_pieces(lines, piece, |character, _| {
         matches!(character, '{' | '}' | ';' | ',' | '\n')
     });
 }
 
-/// Adds a text as pieces without white space around them, and none that are empty. `is_end` is asked with each character and the next one.
+/// Adds the pieces of a text, trimmed and without empty pieces. `is_end` gets a character and the next character, and returns whether a piece ends between them.
 fn push_pieces<'h>(
     lines: &mut Vec<&'h str>,
     text: &'h str,

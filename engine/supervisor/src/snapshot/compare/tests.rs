@@ -1,4 +1,4 @@
-//! Releases that differ in one thing each.
+//! Tests with pairs of releases that differ in one property.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -25,7 +25,7 @@ fn body(status: u16, media_type: &'static str, bytes: &[u8]) -> Arc<Resource> {
         fields: Arc::new(Fields::new(given, true, false)),
         cache_tag: None,
         variants: [
-            // No two releases have to compress alike.
+            // Compressed bytes may differ between equal releases.
             variant(Coding::Gzip, Payload::from("compressed")),
             variant(Coding::Identity, bytes.to_vec().into()),
         ]
@@ -68,7 +68,7 @@ fn release(places: Vec<PlacedPages>) -> Release {
     }
 }
 
-/// The changes where each release has one place.
+/// Returns the changes between two releases that have one address each.
 fn changes(
     from: &[(&str, Arc<Resource>)],
     to: &[(&str, Arc<Resource>)],
@@ -148,7 +148,7 @@ fn text_files_are_compared_and_the_sizes_of_others_said() {
         changed(picture(b"\x89PNG"), picture(b"\x89PNG1")),
         "-image/png, 4 bytes\n+image/png, 5 bytes\n"
     );
-    // Not what its type says.
+    // The bytes are not text, although the type is.
     let broken = body(200, "text/plain", b"\xff");
     assert_eq!(
         changed(text("a"), broken),

@@ -1,6 +1,6 @@
-//! Which folders are watched, each once, and by which paths the tenants or themes know them.
+//! The watched folders, each with one watch, and the paths that tenants and themes have for them.
 //!
-//! The system has one watch for a folder, however many links lead to it, and names one path. Whoever else has a link to that folder is to hear of a change as well.
+//! The system has one watch for a folder, and its notifications name one path. If several tenants link to the folder, a change concerns all of them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
@@ -10,37 +10,37 @@ use std::path::{Path, PathBuf};
 
 use content::source::{self, Activity, FolderLimits, Identity};
 
-/// A folder that is to be watched.
+/// A path of a folder that is to be watched.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct WatchedPath {
-    /// Where it is watched.
+    /// The path that is watched.
     pub(super) at: PathBuf,
-    /// The path by which it belongs to a tenant.
+    /// The path within a tenant or theme.
     pub(super) shown: PathBuf,
 }
 
 /// The folders of all tenants and themes.
 #[derive(Debug, Default)]
 pub(super) struct WatchedFolders {
-    /// By the directory of the tenant or theme.
+    /// The folders, by the directory of their tenant or theme.
     of: HashMap<PathBuf, Vec<(Identity, WatchedPath)>>,
     places: HashMap<Identity, BTreeSet<WatchedPath>>,
     watched: HashMap<Identity, PathBuf>,
-    /// In the order of paths, so that those in a folder follow it.
+    /// The folders by watched path, in an order in which subfolders follow their folder.
     at: BTreeMap<PathBuf, Identity>,
 }
 
-/// What is to be done to watch as things are now: first all of the one, then all of the other.
+/// The watches to remove and to set, in that order.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct WatchSteps {
-    /// What needs no watch any longer.
+    /// The paths that need no watch any longer.
     pub(super) gone: Vec<PathBuf>,
-    /// What is to be watched. A watch that is there already may have been lost with a folder that was moved or replaced, and setting it again costs nothing.
+    /// The paths to watch. They include watched paths, because a moved or replaced folder loses its watch, and setting a watch again is cheap.
     pub(super) wanted: Vec<WatchedPath>,
 }
 
 impl WatchedFolders {
-    /// Takes what the folders of a directory are now; whether they were others before.
+    /// Replaces the folders of a directory, and adds the former and the new folders to `touched`. Returns whether the folders have changed.
     pub(super) fn replace(
         &mut self,
         directory: PathBuf,
@@ -68,7 +68,7 @@ impl WatchedFolders {
         is_changed
     }
 
-    /// What follows for the watches of folders that were touched.
+    /// Returns the watches to remove and to set for the touched folders.
     pub(super) fn steps(&mut self, touched: BTreeSet<Identity>) -> WatchSteps {
         let mut steps = WatchSteps::default();
         let mut wanted = Vec::new();
@@ -99,7 +99,7 @@ impl WatchedFolders {
         steps
     }
 
-    /// Every path that tenants and themes have for one of which the system tells.
+    /// Returns all paths that tenants and themes have for the path of a notification.
     pub(super) fn shown(&self, path: PathBuf) -> Vec<PathBuf> {
         let places = |at: &Path| self.places.get(self.at.get(at)?);
         if let Some(places) = places(&path) {
@@ -114,7 +114,7 @@ impl WatchedFolders {
         }
     }
 
-    /// Returns every path that tenants and themes have for a folder and for the watched folders in it.
+    /// Returns all paths that tenants and themes have for a folder and for the watched folders in it.
     pub(super) fn shown_below(&self, folder: &Path) -> Vec<PathBuf> {
         let from = (Bound::Included(folder), Bound::Unbounded);
         let watched = self.at.range::<Path, _>(from);
@@ -125,19 +125,19 @@ impl WatchedFolders {
         shown
     }
 
-    /// How many folders are watched.
+    /// Returns the number of watched folders.
     #[cfg(test)]
     pub(super) fn count(&self) -> usize {
         self.watched.len()
     }
 
-    /// All directories of tenants and themes.
+    /// Returns the directories of tenants and themes that have watched folders.
     pub(super) fn directories(&self) -> impl Iterator<Item = &PathBuf> {
         self.of.keys()
     }
 }
 
-/// The folders of a directory that are to be watched. `None` when it cannot be opened or is over a limit, so that it has to be polled.
+/// Returns the folders to watch in a directory. Returns `None` if the directory must be polled, because it cannot be opened or exceeds a limit.
 pub(super) fn find(directory: &Path) -> Option<Vec<(Identity, WatchedPath)>> {
     if !source::is_folder(directory) {
         return Some(Vec::new());
@@ -155,7 +155,7 @@ pub(super) fn find(directory: &Path) -> Option<Vec<(Identity, WatchedPath)>> {
         (*identity, place)
     };
     let mut found: Vec<(Identity, WatchedPath)> = tree.folders.iter().map(own).collect();
-    // What a linked file says is changed in the folder that it leads to, and that one may be hidden.
+    // A linked file changes in the folder of its target, which may be hidden.
     if let (false, Ok(root)) = (tree.linked.is_empty(), directory.canonicalize()) {
         for path in &tree.linked {
             let path = directory.join(path);

@@ -1,42 +1,43 @@
-//! Notices, and the mailbox in which they wait for the [`Watch`](super::Watch).
+//! Notices, and the mailbox that collects them for the [`Watch`](super::Watch).
 //!
-//! Senders never block, since the system's notifications come on a thread that must not wait, and the mailbox never grows beyond a limit: [`PendingNotices`] keeps what has changed instead of every notice of it.
-//! Senders do not keep a mailbox alive. Once its watch is dropped, a send fails and the sender's thread ends.
+//! Senders never block, since the system's notifications arrive on a thread that must not wait.
+//! The size of the mailbox is limited: [`PendingNotices`] holds changed paths instead of notices, and folders instead of too many paths.
+//! Senders do not keep a mailbox alive. Once the watch is dropped, sending fails and the threads of the senders end.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-/// The limit on paths in a mailbox. Beyond it, folders stand for the paths below them.
+/// The limit on paths in a mailbox. Beyond the limit, folders replace the paths below them.
 const MAX_PATHS: usize = 4096;
 
-/// Something noticed, or requested.
+/// A notice to the reload loop.
 #[derive(Debug)]
 pub enum Notice {
     /// A path changed.
     Path(PathBuf),
     /// Anything may have changed.
     Everything,
-    /// Nothing changed, but there is other work for the reload loop.
+    /// Nothing changed, but other work is ready for the reload loop.
     Ready,
 }
 
-/// What was noticed since the mailbox was last emptied.
+/// The notices since the mailbox was last emptied.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct PendingNotices {
-    /// Paths that changed.
+    /// The changed paths.
     pub(super) paths: BTreeSet<PathBuf>,
-    /// Folders in which so much changed that only they are named.
+    /// The folders that replace too many changed paths below them.
     pub(super) folders: BTreeSet<PathBuf>,
     /// Whether anything may have changed.
     pub(super) everything: bool,
-    /// Whether there is other work for the reload loop.
+    /// Whether other work is ready for the reload loop.
     pub(super) is_ready: bool,
 }
 
 impl PendingNotices {
-    /// Adds a notice. With more than [`MAX_PATHS`] paths, folders stand for the deepest of them.
+    /// Adds a notice. Beyond [`MAX_PATHS`] paths, folders replace the deepest paths.
     pub(super) fn add(&mut self, notice: Notice) {
         self.add_within(notice, MAX_PATHS);
     }
@@ -55,7 +56,7 @@ impl PendingNotices {
             self.paths.clear();
             self.folders.clear();
         }
-        // Half of the limit is free afterwards, so that most notices find room.
+        // Afterwards half of the limit is free, so that few notices cause this work.
         if self.len() > max_paths {
             while self.len() > max_paths / 2 {
                 self.fold_deepest();
@@ -63,7 +64,7 @@ impl PendingNotices {
         }
     }
 
-    /// Whether there is a change to look at.
+    /// Returns whether there are changes.
     pub(super) fn has_changes(&self) -> bool {
         self.everything || self.len() > 0
     }
@@ -72,7 +73,7 @@ impl PendingNotices {
         self.paths.len() + self.folders.len()
     }
 
-    /// Puts folders in the place of the deepest paths.
+    /// Replaces the deepest paths with their folders.
     fn fold_deepest(&mut self) {
         let depth = |path: &PathBuf| path.components().count();
         let deepest = self.paths.iter().chain(&self.folders).map(depth).max();
@@ -90,7 +91,7 @@ impl PendingNotices {
         for path in deep {
             match path.parent() {
                 Some(parent) => self.folders.insert(parent.to_owned()),
-                // The whole file system.
+                // The path is the root of the file system.
                 None => {
                     self.everything = true;
                     false
@@ -102,12 +103,12 @@ impl PendingNotices {
     }
 }
 
-/// Whether a path is one of these folders or below one of them.
+/// Returns whether a path is one of these folders, or below one of them.
 fn is_below(path: &Path, folders: &BTreeSet<PathBuf>) -> bool {
     !folders.is_empty() && path.ancestors().any(|above| folders.contains(above))
 }
 
-/// Where notices wait.
+/// The mailbox of a watch.
 #[derive(Debug, Default)]
 pub(crate) struct Mailbox(Arc<MailboxState>);
 
@@ -129,12 +130,12 @@ impl Mailbox {
         NoticeSender(Arc::downgrade(&self.0))
     }
 
-    /// Waits until there is anything, for `timeout` at most.
+    /// Waits for a notice, for at most `timeout`.
     pub(super) fn wait(&self, timeout: Duration) {
         self.wait_while(timeout, |state| !state.has_changes() && !state.is_ready);
     }
 
-    /// Waits for other work for the reload loop, for `timeout` at most.
+    /// Waits for [`Notice::Ready`], for at most `timeout`.
     pub(super) fn wait_for_ready(&self, timeout: Duration) {
         self.wait_while(timeout, |state| !state.is_ready);
     }
@@ -152,22 +153,22 @@ impl Mailbox {
         }
     }
 
-    /// Returns whether there is a change to look at.
+    /// Returns whether there are changes.
     pub(super) fn has_changes(&self) -> bool {
         self.0.lock().has_changes()
     }
 
-    /// Takes whether there is other work for the reload loop, and leaves the changes.
+    /// Removes [`Notice::Ready`], and returns whether it was there. Changes stay in the mailbox.
     pub(super) fn take_ready(&self) -> bool {
         std::mem::take(&mut self.0.lock().is_ready)
     }
 
-    /// Empties the mailbox.
+    /// Empties the mailbox, and returns its notices.
     pub(super) fn take(&self) -> PendingNotices {
         std::mem::take(&mut *self.0.lock())
     }
 
-    /// Waits for [`Notice::Ready`] and takes it. Returns whether it came within `timeout`.
+    /// Waits for [`Notice::Ready`] and removes it. Returns whether it arrived within `timeout`.
     #[cfg(test)]
     pub(crate) fn is_woken(&self, timeout: Duration) -> bool {
         self.wait(timeout);
@@ -175,20 +176,20 @@ impl Mailbox {
     }
 }
 
-/// Sends notices for as long as the watch lives.
+/// A sender of notices to a watch.
 #[derive(Debug, Clone, Default)]
 pub struct NoticeSender(Weak<MailboxState>);
 
-/// The watch was dropped: no notice is looked at any longer.
+/// The error of sending a notice to a dropped watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the reload loop has ended")]
 pub struct WatchDropped;
 
 impl NoticeSender {
-    /// Leaves a notice, and never blocks.
+    /// Sends a notice. Never blocks.
     ///
     /// # Errors
-    /// When the watch was dropped.
+    /// Returns an error if the watch was dropped.
     pub fn send(&self, notice: Notice) -> Result<(), WatchDropped> {
         let shared = self.0.upgrade().ok_or(WatchDropped)?;
         let mut state = shared.lock();

@@ -1,6 +1,6 @@
-//! Looks at the times and sizes of all files again and again, where the system does not tell of changes.
+//! Polls the times and sizes of files where the system sends no notifications.
 //!
-//! It sees the files that are read, and no others: what it costs does not depend on what links lead to.
+//! Polling visits only files that are read, so that its cost does not depend on the targets of links.
 
 use std::collections::BTreeMap;
 use std::fs::{self, Metadata};
@@ -14,26 +14,26 @@ use super::notice::{Notice, NoticeSender};
 use super::probe::PathProbe;
 use content::source::{self, Activity, FolderLimits};
 
-/// How often polling looks.
+/// The interval of polling.
 pub const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// How much longer than one look the pause after it is at least: looking takes no more than a fifth of one processor.
+/// The shortest pause after a pass, in durations of that pass: polling takes at most a fifth of one processor.
 const MIN_PAUSE_RATIO: u32 = 4;
 
-/// How far the times of files may be behind: a step of Linux's clock for them.
+/// The delay of file times: one step of the clock that Linux uses for them.
 const CLOCK_STEP: Duration = Duration::from_millis(10);
 
-/// A digest of what can be seen of each directory without reading its files.
+/// A digest of the metadata in each directory, without the contents of its files.
 pub(super) type Stamps = BTreeMap<PathBuf, u64>;
 
-/// The same of one look, in which some directories may not have responded.
+/// The stamps of one pass; `None` for a directory that did not respond.
 pub(super) type PolledStamps = BTreeMap<PathBuf, Option<u64>>;
 
-/// The time within which the files of a directory can be looked at.
+/// The limit on the time for reading the metadata in a directory.
 const RESPONSE_TIME: Duration = Duration::from_secs(10);
 
-/// Looks again and again on a thread of its own, and tells of what is not as it was `before`. The thread ends with the watch.
+/// Starts a thread that polls with `look`, and sends a notice for each path whose stamp differs from `before`. The thread ends with the watch.
 ///
-/// The library's own poller keeps times in whole seconds and misses the second of two quick writes.
+/// The poller of `notify` compares times in whole seconds and misses the second of two quick writes.
 pub(super) fn poll(
     sender: NoticeSender,
     mut before: Stamps,
@@ -49,7 +49,7 @@ pub(super) fn poll(
             let begin = Instant::now();
             let now: Stamps = look()
                 .into_iter()
-                // A directory that does not respond counts as it was.
+                // A directory that does not respond counts as unchanged.
                 .filter_map(|(path, stamp)| {
                     let stamp = stamp.or_else(|| before.get(&path).copied());
                     Some((path, stamp?))
@@ -70,12 +70,12 @@ pub(super) fn poll(
     })
 }
 
-/// The stamps of everything directly below the roots, with all that is in it.
+/// Returns the stamps of the entries directly below the roots, including their contents.
 pub(super) fn below(roots: &[PathBuf], probe: &PathProbe) -> PolledStamps {
     stamps(entries(roots), probe)
 }
 
-/// The stamps of directories, each with all that is in it.
+/// Returns the stamps of directories, including their contents.
 pub(super) fn stamps(
     directories: impl IntoIterator<Item = PathBuf>,
     probe: &PathProbe,
@@ -83,7 +83,7 @@ pub(super) fn stamps(
     probe.each(directories, RESPONSE_TIME, stamp)
 }
 
-/// The stamps of those directories that responded.
+/// Returns the stamps of the directories that responded.
 pub(super) fn known(looked: PolledStamps) -> Stamps {
     let looked = looked.into_iter();
     looked
@@ -91,7 +91,7 @@ pub(super) fn known(looked: PolledStamps) -> Stamps {
         .collect()
 }
 
-/// Everything directly below the roots that is not hidden.
+/// Returns the entries directly below the roots, without hidden entries.
 pub(super) fn entries(roots: &[PathBuf]) -> Vec<PathBuf> {
     let entries = roots.iter().filter_map(|root| fs::read_dir(root).ok());
     entries
@@ -102,7 +102,7 @@ pub(super) fn entries(roots: &[PathBuf]) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The stamp of a directory with all that is read of it, or of a file.
+/// Returns the stamp of a file, or of a directory with all files that are read.
 pub(super) fn stamp(path: &Path) -> u64 {
     let mut hash = DefaultHasher::new();
     look(path, |path, metadata| {
@@ -115,7 +115,7 @@ pub(super) fn stamp(path: &Path) -> u64 {
     hash.finish()
 }
 
-/// Whether a directory, or anything that is read of it, is not as it was at a moment.
+/// Returns whether a directory, or a file in it that is read, has changed since `since`.
 pub(super) fn is_changed(path: &Path, since: SystemTime) -> bool {
     let mut is_changed = false;
     look(path, |_, metadata| {
@@ -124,16 +124,16 @@ pub(super) fn is_changed(path: &Path, since: SystemTime) -> bool {
     is_changed
 }
 
-/// The same of a directory or file alone. What is not there is no change.
+/// Returns whether a directory or file itself has changed since `since`; `false` if it does not exist.
 pub(super) fn is_changed_itself(path: &Path, since: SystemTime) -> bool {
     let metadata = fs::metadata(path);
     metadata.is_ok_and(|metadata| is_later(&metadata, since))
 }
 
-/// Whether something was last changed after a moment, as far as the file system's clock tells.
+/// Returns whether the change time (ctime) is later than `since`, within the precision of the file system's clock.
 fn is_later(metadata: &Metadata, since: SystemTime) -> bool {
     let nanoseconds = match metadata.ctime_nsec() {
-        // It may tell whole seconds only.
+        // The file system may store whole seconds only.
         0 => 999_999_999,
         nanoseconds => u32::try_from(nanoseconds).unwrap_or(0),
     };
@@ -141,7 +141,7 @@ fn is_later(metadata: &Metadata, since: SystemTime) -> bool {
     UNIX_EPOCH + Duration::new(seconds, nanoseconds) + CLOCK_STEP > since
 }
 
-/// Shows a path with all that is read of it, and what the system says of each.
+/// Calls `show` with a path and all paths in it that are read, each with its metadata.
 fn look(path: &Path, mut show: impl FnMut(&Path, Option<&Metadata>)) {
     let mut look_at = |path: &Path| show(path, fs::metadata(path).ok().as_ref());
     look_at(path);

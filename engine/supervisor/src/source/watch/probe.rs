@@ -1,6 +1,6 @@
-//! Looks at many paths at once, and waits for no file system that does not respond.
+//! Probes many paths at once, without waiting for file systems that do not respond.
 //!
-//! A call on a network mount whose server is gone never returns. Its thread is left alone, and its path is not looked at again until the call has returned.
+//! A call on a network mount without a server never returns. The thread of such a call is abandoned, and its path is not probed again until the call has returned.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
@@ -9,13 +9,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The limit on threads that look at paths whose file systems respond.
+/// The limit on threads of one call, without threads that are blocked in a file system.
 const MAX_THREADS: usize = 8;
 
-/// The pause between two looks for calls that take too long.
+/// The interval at which probes are checked for exceeding their time limit.
 const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The paths that are being looked at, with when that began. A clone is the same.
+/// The paths with probes in flight, and the start of each probe. Clones share the paths.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PathProbe(Arc<Mutex<BTreeMap<PathBuf, Instant>>>);
 
@@ -28,7 +28,9 @@ struct ProbeWork<T, F> {
 }
 
 impl PathProbe {
-    /// Applies `look` to each of the paths on other threads. A path has no result where a call has been in flight for longer than `limit`, now or since an earlier look.
+    /// Calls `look` with each path, on other threads.
+    ///
+    /// The result of a path is `None` if its probe takes longer than `limit`, or if an earlier probe is still in flight.
     pub(super) fn each<T, F>(
         &self,
         paths: impl IntoIterator<Item = PathBuf>,
@@ -58,7 +60,7 @@ impl PathProbe {
             threads += 1;
         }
         if threads == 0 {
-            // Without a thread it is done here.
+            // No thread could be started, so the calling thread does the work.
             work.run();
         }
         while !missing.is_empty() {
@@ -81,7 +83,7 @@ impl PathProbe {
             };
             for path in stalled {
                 missing.remove(&path);
-                // In the place of the thread that is lost.
+                // A new thread replaces the blocked thread.
                 work.start();
             }
         }
@@ -98,7 +100,7 @@ where
     T: Send + 'static,
     F: Fn(&Path) -> T + Send + Sync + 'static,
 {
-    /// Starts a thread that looks at what waits. Returns whether there is one.
+    /// Starts a thread that probes the queued paths. Returns whether the thread has started.
     fn start(self: &Arc<Self>) -> bool {
         let work = Arc::clone(self);
         let thread = thread::Builder::new().name("probe".to_owned());

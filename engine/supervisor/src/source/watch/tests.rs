@@ -1,4 +1,4 @@
-//! What is noticed, of what, and what watching it costs.
+//! Tests of the changes that a watch reports, and of the number of watches.
 
 use std::os::unix::fs::symlink;
 
@@ -11,21 +11,21 @@ fn settle() {
     std::thread::sleep(Duration::from_millis(50));
 }
 
-/// The next changes, whose folders are watched as they are now.
+/// Returns the next changes, and updates the watches of the changed folders.
 fn next(watch: &mut Watch, timeout: Duration) -> Option<FolderChanges> {
     let changes = watch.next(timeout)?;
     watch.refresh(&changes);
     Some(changes)
 }
 
-/// A watch that has begun.
+/// Returns a watch that has begun.
 fn begun(roots: Vec<PathBuf>) -> Watch {
     let mut watch = Watch::new(DetectionMethod::Notifications, roots);
     watch.begin();
     watch
 }
 
-/// A folder of tenants, each with a page, and a watch over it.
+/// Creates a folder of tenants with a page each, and a watch over the folder.
 fn watched(names: &[&str], prepare: impl Fn(&Path)) -> (TempDir, PathBuf, Watch) {
     let place = TempDir::new().expect("a folder");
     let tenants = place.path().canonicalize().expect("a path").join("tenants");
@@ -45,7 +45,7 @@ fn write(tenants: &Path, path: &str, text: &str) {
     std::fs::write(path, text).expect("a file");
 }
 
-/// The names of the tenants in which something is noticed, from now on until all of `wanted` are among them.
+/// Waits until changes of all tenants in `wanted` are noticed.
 fn noticed(watch: &mut Watch, tenants: &Path, wanted: &[&str]) {
     let mut names = BTreeSet::new();
     let begin = Instant::now();
@@ -94,7 +94,7 @@ fn a_relative_root_knows_its_absolute_paths() {
 fn only_tenants_beyond_the_limit_of_watches_are_polled() {
     let (_place, tenants, mut watch) = watched(&["beyond", "within"], |_| ());
     let at = tenants.join("beyond/pages");
-    // As if the system had refused it.
+    // Simulates that the system refused the watch.
     let watcher = watch.watcher.as_mut().expect("notifications");
     watcher.unwatch(&at).expect("a watch");
     let place = WatchedPath {
@@ -108,7 +108,7 @@ fn only_tenants_beyond_the_limit_of_watches_are_polled() {
     noticed(&mut watch, &tenants, &["within"]);
     write(&tenants, "beyond/pages/index.md", "second");
     noticed(&mut watch, &tenants, &["beyond"]);
-    // There is room by now, which the next look has found.
+    // The watch is possible again, and the last update has set it.
     assert!(!watch.is_polling());
 }
 
@@ -149,7 +149,7 @@ fn links_in_circles_and_out_of_the_tenant_cost_no_watch() {
 fn a_folder_that_cannot_be_watched_costs_only_its_own_tenant_the_notifications() {
     let (_place, tenants, mut watch) = watched(&["bad", "good"], |_| ());
     let at = tenants.join("bad/pages");
-    // As if the system had refused it.
+    // Simulates that the system refused the watch.
     let watcher = watch.watcher.as_mut().expect("notifications");
     watcher.unwatch(&at).expect("a watch");
     let error = io::Error::from(io::ErrorKind::PermissionDenied);
