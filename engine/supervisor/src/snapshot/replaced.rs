@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_replaced_file_stays_for_a_day_however_often_something_changes() {
+    fn replaced_file_is_served_for_a_day_despite_further_changes() {
         let mut replaced = ReplacedFiles::default();
         let mut before = table(&[("/assets/0.css", 10), ("/page", 10)]);
         for number in 1..=30 {
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_comes_back_is_there_again() {
+    fn file_that_is_current_again_is_no_longer_replaced() {
         let mut replaced = ReplacedFiles::default();
         let (one, two) = (
             table(&[("/assets/1.css", 9)]),
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_go_first_when_there_is_no_room() {
+    fn oldest_files_beyond_limits_are_removed_first() {
         const LARGE: usize = 10 << 20;
         let mut many: Vec<ReplacedFiles> = (0..5).map(|_| ReplacedFiles::default()).collect();
         for (tenant, replaced) in many.iter_mut().enumerate() {
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_comes_back_with_what_was_served() {
+    fn persisted_files_are_restored_with_files_served_before() {
         let mut replaced = ReplacedFiles::default();
         let (one, two) = (
             table(&[("/assets/1.css", 9)]),

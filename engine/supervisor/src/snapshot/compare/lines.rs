@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_visitors_read_comes_before_styles() {
+    fn visible_text_comes_before_styles() {
         let html = "<style>a{b:c;}</style><p>One. Two.</p><script>d;e</script>";
         let read = [
             "<style>",
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn no_html_is_too_broken() {
+    fn malformed_html_is_split_without_loss() {
         for text in [
             "",
             "<",

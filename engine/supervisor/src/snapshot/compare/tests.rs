@@ -88,7 +88,7 @@ fn changed(from: Arc<Resource>, to: Arc<Resource>) -> String {
 }
 
 #[test]
-fn what_is_added_and_removed_is_named_by_path() {
+fn added_and_removed_paths_are_listed() {
     let old = [("/", html("<p>a")), ("/old", html("<p>b"))];
     let new = [
         ("/zoo", html("<p>c")),
@@ -106,7 +106,7 @@ fn what_is_added_and_removed_is_named_by_path() {
 }
 
 #[test]
-fn a_changed_sentence_stands_with_one_line_around_it() {
+fn changed_sentence_has_one_line_of_context() {
     let page = |title: &str, sentence: &str| {
         html(&format!(
             "<!doctype html><html><head><title>{title}</title><meta name=description content='a > b'></head><body><h1>Terms</h1><p>You may <a href=\"/x\">read</a> this. {sentence} The end.</p><ul><li>One<li>Two</ul></body></html>"
@@ -126,7 +126,7 @@ fn a_changed_sentence_stands_with_one_line_around_it() {
 }
 
 #[test]
-fn a_style_within_a_page_shows_the_rule_that_changed() {
+fn changed_rule_of_inline_style_is_shown() {
     let page = |colour: &str| {
         html(&format!(
             "<style>a{{margin:0}}p{{color:{colour};font:x}}</style><p>Text</p>"
@@ -137,7 +137,7 @@ fn a_style_within_a_page_shows_the_rule_that_changed() {
 }
 
 #[test]
-fn text_files_are_compared_and_the_sizes_of_others_said() {
+fn text_files_are_compared_by_line_and_other_files_by_size() {
     let text = |content: &str| body(200, "text/plain; charset=utf-8", content.as_bytes());
     assert_eq!(
         changed(text("a\nb\nc\nd"), text("a\nb\nc\ne")),
@@ -157,7 +157,7 @@ fn text_files_are_compared_and_the_sizes_of_others_said() {
 }
 
 #[test]
-fn redirects_are_compared_by_their_target() {
+fn redirects_are_compared_by_target() {
     assert_eq!(
         changed(redirect("/a"), redirect("/b")),
         "-redirect to /a\n+redirect to /b\n"
@@ -173,7 +173,7 @@ fn redirects_are_compared_by_their_target() {
 }
 
 #[test]
-fn error_pages_are_named_where_they_changed() {
+fn changed_error_pages_are_listed() {
     let old = release(vec![place("corner.example", &[])]);
     let mut pages = place("corner.example", &[]);
     let blog = |words: &str| ("/blog".into(), body(404, HTML, words.as_bytes()));
@@ -191,7 +191,7 @@ fn error_pages_are_named_where_they_changed() {
 }
 
 #[test]
-fn a_place_that_both_have_is_compared_first() {
+fn common_address_of_both_releases_is_compared() {
     let (one, other) = (html("<p>1"), html("<p>2"));
     let at = |host: &str, page: &Arc<Resource>| place(host, &[("/", Arc::clone(page))]);
     let old = release(vec![at("gone.example", &other), at("same.example", &one)]);

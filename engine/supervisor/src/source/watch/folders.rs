@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_with_two_links_has_one_watch_and_two_names() {
+    fn folder_with_two_links_has_one_watch_and_two_paths() {
         let mut folders = WatchedFolders::default();
         let steps = take(&mut folders, "/t/a", &[place(1, "/t/a")]);
         assert_eq!((wanted(&steps), steps.gone.len()), (vec!["/t/a"], 0));
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn another_folder_at_the_same_path_is_watched_anew() {
+    fn replaced_folder_is_watched_again() {
         let mut folders = WatchedFolders::default();
         take(&mut folders, "/t/a", &[place(1, "/t/a")]);
         let steps = take(&mut folders, "/t/a", &[place(2, "/t/a")]);

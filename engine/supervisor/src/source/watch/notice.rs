@@ -219,7 +219,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn properties_of_pending_notices(
+        fn pending_notices_are_limited_and_lose_no_path(
             paths in prop::collection::vec(path(), 0..200),
             max_paths in 1_usize..20,
             everything in prop::option::of(0_usize..200),
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn many_changes_of_one_tenant_leave_the_names_of_others() {
+    fn many_changes_of_one_tenant_keep_paths_of_other_tenants() {
         let mut pending = PendingNotices::default();
         pending.add(Notice::Path("/tenants/quiet/tenant.yaml".into()));
         for number in 0..100_000 {
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn other_work_and_lost_watches_survive_a_notice_of_everything() {
+    fn ready_notice_stays_after_notice_of_everything() {
         let mut pending = PendingNotices::default();
         pending.add(Notice::Ready);
         assert!(!pending.has_changes());
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn senders_do_not_keep_a_mailbox_alive() {
+    fn senders_do_not_keep_mailbox_alive() {
         let mailbox = Mailbox::default();
         let sender = mailbox.sender();
         assert_eq!(sender.send(Notice::Ready), Ok(()));

@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn path_that_hangs_delays_no_other_and_is_not_looked_at_twice() {
+    fn path_that_hangs_delays_no_other_path_and_is_not_probed_twice() {
         let probe = PathProbe::default();
         let (end, ends) = channel::<()>();
         let ends = Arc::new(Mutex::new(ends));

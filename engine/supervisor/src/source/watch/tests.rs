@@ -68,7 +68,7 @@ fn changes(paths: &[&str]) -> FolderChanges {
 }
 
 #[test]
-fn changes_are_told_by_the_first_name_below_the_root() {
+fn changes_are_reported_by_first_name_below_root() {
     let both = changes(&["/t/a/pages/index.md", "/t/b", "/themes/base/x.css"]);
     let names = BTreeSet::from(["a".to_owned(), "b".to_owned()]);
     assert_eq!(both.below(Path::new("/t")), Some(names));
@@ -80,7 +80,7 @@ fn changes_are_told_by_the_first_name_below_the_root() {
 }
 
 #[test]
-fn a_relative_root_knows_its_absolute_paths() {
+fn relative_root_matches_absolute_paths() {
     let here = std::env::current_dir().expect("a folder");
     let path = here.join("themes/base/theme.yaml");
     let changes = changes(&[&path.display().to_string()]);
@@ -91,7 +91,7 @@ fn a_relative_root_knows_its_absolute_paths() {
 }
 
 #[test]
-fn only_tenants_beyond_the_limit_of_watches_are_polled() {
+fn only_tenants_beyond_limit_of_watches_are_polled() {
     let (_place, tenants, mut watch) = watched(&["beyond", "within"], |_| ());
     let at = tenants.join("beyond/pages");
     // Simulates that the system refused the watch.
@@ -113,14 +113,14 @@ fn only_tenants_beyond_the_limit_of_watches_are_polled() {
 }
 
 #[test]
-fn what_a_link_leads_to_is_elsewhere() {
+fn target_of_link_outside_roots_is_elsewhere() {
     let roots = [Path::new("/t"), Path::new("/themes")];
     assert!(changes(&["/elsewhere/x"]).elsewhere(&roots));
     assert!(!changes(&["/t/a", "/themes/base"]).elsewhere(&roots));
 }
 
 #[test]
-fn links_in_circles_and_out_of_the_tenant_cost_no_watch() {
+fn circular_links_and_links_out_of_tenant_need_no_watch() {
     let outside = TempDir::new().expect("a folder");
     for number in 0..50 {
         write(outside.path(), &format!("{number}/x"), "x");
@@ -146,7 +146,7 @@ fn links_in_circles_and_out_of_the_tenant_cost_no_watch() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_watched_costs_only_its_own_tenant_the_notifications() {
+fn folder_that_cannot_be_watched_affects_only_its_tenant() {
     let (_place, tenants, mut watch) = watched(&["bad", "good"], |_| ());
     let at = tenants.join("bad/pages");
     // Simulates that the system refused the watch.
@@ -166,7 +166,7 @@ fn a_folder_that_cannot_be_watched_costs_only_its_own_tenant_the_notifications()
 }
 
 #[test]
-fn a_tenant_that_is_over_a_limit_is_polled_until_it_is_not() {
+fn tenant_is_polled_while_it_exceeds_a_limit() {
     let (_place, tenants, mut watch) = watched(&["bad", "good"], |tenants| {
         for number in 0..5_000 {
             std::fs::create_dir_all(tenants.join(format!("bad/many/{number}"))).expect("a folder");
@@ -184,7 +184,7 @@ fn a_tenant_that_is_over_a_limit_is_polled_until_it_is_not() {
 }
 
 #[test]
-fn all_tenants_that_are_one_folder_change_with_it() {
+fn change_of_folder_is_reported_for_all_tenants_that_link_to_it() {
     let outside = TempDir::new().expect("a folder");
     write(outside.path(), "release/pages/index.md", "first");
     let (_place, tenants, mut watch) = watched(&["one"], |tenants| {
@@ -204,7 +204,7 @@ fn all_tenants_that_are_one_folder_change_with_it() {
 }
 
 #[test]
-fn folders_that_come_move_and_are_replaced_are_watched() {
+fn new_moved_and_replaced_folders_are_watched() {
     let (_place, tenants, mut watch) = watched(&["app"], |_| ());
     write(&tenants, "app/assets/deep/er/x", "x");
     noticed(&mut watch, &tenants, &["app"]);
@@ -224,7 +224,7 @@ fn folders_that_come_move_and_are_replaced_are_watched() {
 }
 
 #[test]
-fn a_linked_file_is_watched_where_it_lies() {
+fn linked_file_is_watched_at_its_target() {
     let (_place, tenants, mut watch) = watched(&["app"], |tenants| {
         write(tenants, "app/.hidden/tenant.yaml", "first");
         symlink(".hidden/tenant.yaml", tenants.join("app/tenant.yaml")).expect("a link");
@@ -234,7 +234,7 @@ fn a_linked_file_is_watched_where_it_lies() {
 }
 
 #[test]
-fn what_changes_before_it_has_begun_is_told_and_nothing_else() {
+fn only_paths_that_changed_before_begin_are_reported_at_begin() {
     for method in [DetectionMethod::Notifications, DetectionMethod::Polling] {
         let place = TempDir::new().expect("a folder");
         let tenants = place.path().canonicalize().expect("a path").join("tenants");
@@ -263,7 +263,7 @@ fn what_changes_before_it_has_begun_is_told_and_nothing_else() {
 }
 
 #[test]
-fn a_folder_that_goes_or_comes_before_it_has_begun_is_told() {
+fn folder_removed_before_begin_is_reported() {
     let place = TempDir::new().expect("a folder");
     let tenants = place.path().canonicalize().expect("a path").join("tenants");
     write(&tenants, "a/pages/index.md", "first");
@@ -286,7 +286,7 @@ fn poll_thread_ends_with_its_watch() {
 }
 
 #[test]
-fn many_changes_of_a_tenant_are_noticed_as_its_own() {
+fn many_changes_of_tenant_are_attributed_to_that_tenant() {
     let (_place, tenants, mut watch) = watched(&["loud", "quiet"], |tenants| {
         symlink(tenants.join("loud/pages"), tenants.join("inner")).expect("a link");
     });
