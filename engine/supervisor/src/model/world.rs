@@ -225,7 +225,7 @@ impl World {
             && self.unpersisted.iter().any(|id| self.is_persistable(id))
     }
 
-    /// Returns whether pages exceed the memory limit by more than a share of `UNREQUESTED_SHARE`. Then memory is measured earlier than usual.
+    /// Returns whether pages exceed the memory limit so far that the next measurement, and with it the eviction, must come early.
     pub(crate) const fn is_over_budget(&self) -> bool {
         self.budget.used.saturating_sub(self.budget.limit) > self.budget.limit / UNREQUESTED_SHARE
     }

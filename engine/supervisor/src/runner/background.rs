@@ -1,6 +1,6 @@
-//! Makes what nobody waits for at once, on threads of their own: pictures, and the best encodings of pages. Neither a visitor nor a saved file is held up by it, and a processor is left for both.
+//! The background worker: renders images and makes the best encodings of pages on separate threads. It delays neither visitors nor saved files, and leaves a processor for both if there are several.
 //!
-//! No such job can be stopped. One that takes long goes on, with a line in the log, and the others no longer wait for it.
+//! A job cannot be stopped. A job that exceeds [`LATE_TIME`] is logged and continues, and other jobs no longer wait for it.
 
 pub(crate) mod order;
 
@@ -16,14 +16,14 @@ use content::report::guard::guard;
 use render::Undrawn;
 use render::Unimproved;
 
-/// How long the others wait for a job. What may be drawn takes a second or two.
+/// The time after which a job is late, so that other jobs no longer wait for it. An image within its limits takes a second or two.
 const LATE_TIME: Duration = Duration::from_secs(5);
-/// The most jobs at one time: each picture has its layers in memory.
+/// The limit on jobs in flight that are not late. Each image has its layers in memory.
 const MAX_JOBS: usize = 3;
-/// The most that are late at one time. With so many, nothing more is begun until one of them is done.
+/// The limit on late jobs. While it is reached, no further job starts.
 const MAX_LATE_JOBS: usize = 3;
 
-/// The threads that work in the background, for as long as this lives.
+/// The handle of the background threads. No further job starts after it is dropped.
 #[derive(Debug)]
 pub(crate) struct BackgroundWorker {
     messages: Sender<BackgroundMessage>,
@@ -31,27 +31,27 @@ pub(crate) struct BackgroundWorker {
 }
 
 enum BackgroundMessage {
-    /// Do these, in the place of all that were ordered before and are not begun.
+    /// Replaces all ordered jobs that have not started.
     Order(Vec<BackgroundJob>),
-    /// This is done.
+    /// The job has ended.
     Done(BackgroundJobId),
-    /// Nobody waits any longer.
+    /// The handle was dropped.
     End,
 }
 
-/// Something to make.
+/// A job: one image to render, or one body to compress.
 pub(crate) struct BackgroundJob {
     id: BackgroundJobId,
     name: String,
     work: Box<dyn FnOnce() + Send>,
 }
 
-/// Tells a job from all others.
+/// The identity of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BackgroundJobId {
-    /// A picture, by its digest.
+    /// An image, by its digest.
     Picture([u8; 32]),
-    /// The best encoding of a body, by its place in memory.
+    /// The best encoding of a body, by the address of the body in memory.
     Coding(usize),
 }
 
@@ -89,16 +89,16 @@ impl From<Unimproved> for BackgroundJob {
 }
 
 impl BackgroundWorker {
-    /// Begins to wait for orders.
+    /// Starts the dispatcher thread.
     pub(crate) fn start() -> Self {
         let processors = processors();
         Self::with(processors.saturating_sub(1).clamp(1, MAX_JOBS), LATE_TIME)
     }
 
     fn with(most: usize, late: Duration) -> Self {
-        // The dispatcher never waits for a job, so that no message waits for long.
+        // Unbounded: the dispatcher never waits for a job, so that messages do not pile up.
         let (messages, received) = channel();
-        // One message says the same as several.
+        // Capacity one: a second notice would say the same.
         let (finish, finished) = sync_channel(1);
         let dispatcher = Dispatcher {
             most,
@@ -111,15 +111,15 @@ impl BackgroundWorker {
         Self { messages, finished }
     }
 
-    /// Lets these be made, in the place of all that were ordered before.
+    /// Orders jobs, in place of all earlier jobs that have not started.
     pub(crate) fn order(&self, jobs: Vec<BackgroundJob>) {
         if !jobs.is_empty() {
-            // The thread lives as long as this.
+            // The dispatcher lives as long as its handle.
             let _ = self.messages.send(BackgroundMessage::Order(jobs));
         }
     }
 
-    /// Whether everything that was ordered has been made since this was last asked.
+    /// Returns whether all ordered jobs have ended since the last call. Late jobs do not count.
     pub(crate) fn has_finished(&self) -> bool {
         self.finished.try_recv().is_ok()
     }
@@ -131,7 +131,7 @@ impl Drop for BackgroundWorker {
     }
 }
 
-/// The thread that hands out jobs.
+/// The state of the dispatcher thread, which starts jobs.
 struct Dispatcher {
     most: usize,
     late: Duration,
@@ -150,7 +150,7 @@ struct StartedJob {
 
 impl Dispatcher {
     fn run(mut self, messages: &Receiver<BackgroundMessage>, finish: &SyncSender<()>) {
-        // Whether something was made that nobody was told of.
+        // Whether a job has ended since the last notice.
         let mut is_new = false;
         loop {
             match messages.recv_timeout(self.until_late()) {
@@ -180,7 +180,7 @@ impl Dispatcher {
         self.begun.iter().filter(|begun| !begun.is_late)
     }
 
-    /// How long there is nothing to look at.
+    /// Returns the time until the next job in flight becomes late.
     fn until_late(&self) -> Duration {
         let left = self
             .in_time()
@@ -188,7 +188,7 @@ impl Dispatcher {
         left.min().unwrap_or(Duration::from_secs(3600))
     }
 
-    /// Names what has become late.
+    /// Marks and logs the jobs that have become late.
     fn look(&mut self) {
         for begun in &mut self.begun {
             if !begun.is_late && begun.since.elapsed() >= self.late {
@@ -202,7 +202,7 @@ impl Dispatcher {
         }
     }
 
-    /// Begins as many as may be in flight at one time.
+    /// Starts as many jobs as may be in flight at the same time.
     fn begin(&mut self) {
         let mut in_time = self.in_time().count();
         let late = self.begun.len() - in_time;
@@ -232,7 +232,7 @@ impl Dispatcher {
     }
 }
 
-/// Says that a job is done, however that came about.
+/// Reports the end of a job when dropped, even after a panic.
 struct Done(Sender<BackgroundMessage>, BackgroundJobId);
 
 impl Drop for Done {
@@ -286,7 +286,7 @@ mod tests {
         worker.order(vec![slow, count(2), count(3)]);
         wait(|| drawn.load(SeqCst) == 2);
         wait(|| worker.has_finished());
-        // One that is being drawn is not begun again.
+        // A job in flight is not started again.
         worker.order(vec![count(1), count(4)]);
         wait(|| drawn.load(SeqCst) == 3);
         release.send(()).expect("a thread that waits");

@@ -1,6 +1,6 @@
-//! Measures the memory that pages take. The world evicts pages that were never requested first, then the least recently requested.
+//! Measures the memory use of pages, from which the world decides on evictions.
 //!
-//! Pages of a tenant with errors stay: nothing could render them again.
+//! Pages of a tenant with errors stay, because they could not be rendered again.
 
 pub(crate) mod demand;
 pub(crate) mod full_pass;
@@ -22,19 +22,19 @@ use crate::runner::memory::full_pass::FullPass;
 use crate::runner::registry::Registry;
 use crate::state::releases::MAX_QUEUED_RELEASES;
 
-/// The bytes of an evicted tenant beside its content: addresses, manifest, titles, diagnostics. Measured with 10,000 of them.
+/// The bytes of an evicted tenant without its content: addresses, manifest, titles, diagnostics. Measured with 10,000 tenants.
 const EVICTED_TENANT_BYTES: usize = 32 << 10;
 
-/// The part of the memory that pages may always take, however many tenants there are.
+/// A divisor of the memory limit: pages may always use `memory / MIN_PAGES_SHARE`, however many tenants there are.
 const MIN_PAGES_SHARE: usize = 8;
 
-/// The time between two measurements while requests bring in more pages than there is room for.
+/// The shortest time between two measurements while pages exceed the limit by far.
 const URGENT_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The number of tenants that the background renders before memory is measured.
 const BACKGROUND_BATCH: usize = 64;
 
-/// Measures memory every second, or sooner where pages take much more than the limit.
+/// Measures memory every second, or sooner if pages exceed the limit by far.
 pub(crate) fn measure_when_due(registry: &mut Registry, now: Timestamp) {
     let measured = registry.demands.measured;
     let is_urgent = registry.world.is_over_budget() && measured.is_before(URGENT_INTERVAL);
@@ -43,7 +43,7 @@ pub(crate) fn measure_when_due(registry: &mut Registry, now: Timestamp) {
     }
 }
 
-/// Measures the memory of the tenants that were requested or have changed, and has pages evicted that there is no room for.
+/// Measures the memory of tenants that were requested or have changed, and reports it to the world, which evicts pages beyond the limit.
 pub(crate) fn measure(registry: &mut Registry, now: Timestamp) {
     let begun = Instant::now();
     let catalog = &mut registry.catalog;
@@ -90,7 +90,7 @@ pub(crate) fn measure(registry: &mut Registry, now: Timestamp) {
     admit_background(registry);
 }
 
-/// Lets the background render more tenants, unless the disk falls behind: releases that wait to be recorded are in memory.
+/// Allows the background to render more tenants, unless the disk falls behind: releases that wait to be recorded are in memory.
 pub(crate) fn admit_background(registry: &Registry) {
     if registry.store().map_or(0, |store| store.queued()) < MAX_QUEUED_RELEASES {
         registry.workers.allow(BACKGROUND_BATCH);
@@ -117,7 +117,7 @@ pub(crate) fn store_status(registry: &Registry) -> StoreStatus {
     }
 }
 
-/// The bytes of the pages of a tenant that are in memory, each once.
+/// Returns the bytes of the tenant's pages that are in memory. Shared bytes count once.
 pub(crate) fn bytes_of(compiled: &Compiled) -> usize {
     let mut seen = HashSet::new();
     let pages = || compiled.mounts.iter().filter_map(PlacedMount::pages);

@@ -1,11 +1,12 @@
-//! Threads that read, check and compile tenants, so that nobody waits for the slowest.
+//! The job pool: threads that read, check and compile tenants, so that a slow tenant does not delay other tenants.
 //!
-//! Every changed tenant is handed over as a [`Job`]. Whoever handed it over waits for those that are done soon and takes the others when they are.
-//! As many threads as there are processors work on jobs that began within [`EXPECTED_TIME`], and four times as many where a great number of folders is to be read. A job that takes longer keeps its thread, and another thread is started for what waits: a tenant that takes long, or for ever, holds up nobody else.
-//! A job may have a [`Watchdog`](queue::Watchdog), which gives it up and says what comes of it instead. Its thread is lost if the work never ends; what it brings later is dropped.
-//! Of what waits, what came with the fewest others goes first: a saved page is not kept waiting by a new theme for a thousand tenants.
-//! Work in progress holds a share of one memory limit. What does not fit waits in the queue and holds no thread, and light work passes it by. What can never fit is refused.
-//! What is done in the background has threads of its own, which step back where there is much to do, and nobody waits for it; a request for its tenant brings it to the front ([`Workers::hurry`]).
+//! The event loop hands over every changed tenant as a [`Job`]. It waits for the jobs that end soon, and receives other results later.
+//!
+//! - **Threads.** One thread for each processor works on jobs that began within [`EXPECTED_TIME`], or four for each processor while many folders are read. A job that takes longer keeps its thread, and a further thread starts for queued jobs. A slow or endless tenant therefore does not delay other tenants.
+//! - **Watchdog.** A job may have a [`Watchdog`](queue::Watchdog), which abandons the job and supplies a result in its place. The thread is lost if the work never ends, and a late result is dropped.
+//! - **Order.** Jobs of the smallest batch start first: a saved page does not wait for a new theme of a thousand tenants.
+//! - **Memory.** All work in progress shares one memory limit. Work that does not fit is queued without a thread, and light work overtakes it. Work that can never fit is refused.
+//! - **Background.** Background jobs have their own threads, which have a low priority if the queue is long. A request for a tenant moves its background job to the front ([`Workers::hurry`]).
 
 mod queue;
 #[cfg(test)]
@@ -28,10 +29,10 @@ pub(crate) use self::queue::{
 use crate::source::watch::{Notice, NoticeSender};
 use content::name::TenantId;
 
-/// Threads beyond the number of processors, at most: so many tenants may take long side by side.
+/// The limit on threads beyond the number of processors, for tenants that take long at the same time.
 const MAX_EXTRA_THREADS: usize = 16;
 
-/// The threads, for as long as this lives.
+/// The job pool. Its threads end after it is dropped.
 pub(crate) struct Workers<T> {
     shared: Arc<PoolState<T>>,
     done: Receiver<(TenantId, T)>,
@@ -46,13 +47,13 @@ impl<T> fmt::Debug for Workers<T> {
 struct PoolState<T> {
     queue: Mutex<JobQueue<T>>,
     changed: Condvar,
-    /// The number of results that nobody has taken yet.
+    /// The number of results that were not received yet.
     untaken: AtomicUsize,
 }
 
 impl<T: Send + 'static> Workers<T> {
     pub(crate) fn new() -> Self {
-        // Holds one result a job that was handed over. Whoever hands jobs over takes their results, so that no result is older than the jobs of one turn.
+        // Unbounded: at most one result for each job. The event loop, which hands jobs over, receives their results at each turn.
         let (finish, done) = channel();
         let shared = Arc::new(PoolState {
             queue: Mutex::new(JobQueue::new(finish)),
@@ -62,15 +63,15 @@ impl<T: Send + 'static> Workers<T> {
         Self { shared, done }
     }
 
-    /// Tells `owner` from now on whenever something is done, and at once of what was done before.
+    /// Notifies `owner` of every new result from now on, and once at the start for earlier results.
     pub(crate) fn notify(&self, owner: NoticeSender) {
         let mut queue = self.shared.lock();
-        // Nobody asks any longer when everything ends.
+        // The receiver is gone during shutdown.
         let _ = owner.send(Notice::Ready);
         queue.owner = Some(owner);
     }
 
-    /// Hands over jobs that belong together.
+    /// Queues jobs as one batch. A job replaces a queued job of the same tenant and kind.
     pub(crate) fn hand_over(&self, jobs: Vec<Job<T>>) {
         let together = jobs.len();
         let mut queue = self.shared.lock();
@@ -87,7 +88,7 @@ impl<T: Send + 'static> Workers<T> {
         self.shared.changed.notify_all();
     }
 
-    /// Hands over a job that is begun only when somebody asks for its tenant, or at once where somebody has. Whether nobody has.
+    /// Holds a job back until its tenant is requested, or queues the job if a request waits already. Returns whether the job is held back.
     pub(crate) fn sleep(&self, job: Job<T>) -> bool {
         let mut queue = self.shared.lock();
         let is_wanted = queue.wanted.remove(job.id.as_str());
@@ -106,14 +107,14 @@ impl<T: Send + 'static> Workers<T> {
         self.shared.lock().memory = bytes;
     }
 
-    /// Drops what is to be done for a tenant when somebody asks.
+    /// Drops the job that is held back for a tenant, and forgets requests for the tenant.
     pub(crate) fn forget(&self, id: &TenantId) {
         let mut queue = self.shared.lock();
         queue.asleep.remove(id);
         queue.wanted.remove(id.as_str());
     }
 
-    /// Brings what is to be done in the background for a tenant, or when somebody asks, to the front, for whoever calls the result with its id.
+    /// Returns a function that moves the jobs of a tenant to the front of the queue: background jobs, and the job that is held back. Its argument is the tenant's id.
     pub(crate) fn hurry(&self) -> impl Fn(&str) + Send + Sync + 'static {
         let shared = Arc::clone(&self.shared);
         move |id| {
@@ -129,7 +130,7 @@ impl<T: Send + 'static> Workers<T> {
                 } else if !queue.is_under_way(id)
                     && let Some(owner) = &queue.owner
                 {
-                    // Nothing is left to be done: what it waits for is there, and only in no snapshot yet.
+                    // No job is left: the pages are built, and the request waits for the next snapshot.
                     let _ = owner.send(Notice::Ready);
                 }
                 return;
@@ -143,7 +144,7 @@ impl<T: Send + 'static> Workers<T> {
         }
     }
 
-    /// Forgets that requests wait for those tenants that are there. Whether there are such: they wait at what was served before.
+    /// Forgets requests for tenants whose pages are built, which `is_there` tells. Returns whether there were any: these requests wait for the next snapshot.
     pub(crate) fn wait_in_vain(&self, is_there: impl Fn(&str) -> bool) -> bool {
         let mut queue = self.shared.lock();
         let waiting = queue.wanted.len();
@@ -151,30 +152,30 @@ impl<T: Send + 'static> Workers<T> {
         queue.wanted.len() < waiting
     }
 
-    /// Lets no more than so many jobs of the background begin, until this is called again. At first there is no limit.
+    /// Sets the number of background jobs that may start until the next call. There is no limit before the first call.
     pub(crate) fn allow(&self, jobs: usize) {
         self.shared.lock().allowed = jobs;
         self.shared.changed.notify_all();
     }
 
-    /// Whether what waits in the background may not begin.
+    /// Returns whether background jobs are queued and may not start.
     pub(crate) fn is_held(&self) -> bool {
         let queue = self.shared.lock();
         queue.allowed == 0 && queue.waiting.range(Lane::Back.turns()).next().is_some()
     }
 
-    /// Lets the owner look what there is to do, for whoever calls the result.
+    /// Returns a function that notifies the owner, so that it checks for work.
     pub(crate) fn wake(&self) -> impl Fn() + Send + Sync + 'static {
         let shared = Arc::clone(&self.shared);
         move || {
             if let Some(owner) = &shared.lock().owner {
-                // Nobody listens any longer when everything ends.
+                // The receiver is gone during shutdown.
                 let _ = owner.send(Notice::Ready);
             }
         }
     }
 
-    /// Whether something is still to be done in the background.
+    /// Returns whether background jobs are queued or in flight.
     pub(crate) fn has_background(&self) -> bool {
         let queue = self.shared.lock();
         let mut running = queue.running.values();
@@ -195,18 +196,18 @@ impl<T: Send + 'static> Workers<T> {
         self.shared.lock().wanted.contains(id.as_str())
     }
 
-    /// Returns whether readings are queued or in flight that are likely to end within `expected` of their start; without a limit, whether any are.
+    /// Returns whether readings are queued or in flight that are likely to end within `expected` of their start. `None` sets no limit.
     pub(crate) fn has_readings(&self, expected: Option<Duration>) -> bool {
         let is_reading = |kind: JobKind| matches!(kind, JobKind::Read | JobKind::Report);
         self.shared.lock().has_younger(expected, is_reading)
     }
 
-    /// Returns the same of all jobs that are not in the background.
+    /// Returns whether jobs of any kind are queued or in flight that are likely to end within `expected` of their start. `None` sets no limit.
     pub(crate) fn has_work(&self, expected: Option<Duration>) -> bool {
         self.shared.lock().has_younger(expected, |_| true)
     }
 
-    /// Returns whether a job is queued or in flight, or has a result that was not taken yet.
+    /// Returns whether a job is queued or in flight, or has a result that was not received yet.
     pub(crate) fn is_busy(&self) -> bool {
         let queue = self.shared.lock();
         !queue.waiting.is_empty()
@@ -228,7 +229,7 @@ impl<T: Send + 'static> Workers<T> {
         Some((id, given_up))
     }
 
-    /// Waits for a result for this time at most.
+    /// Waits for the next result, for at most `time`.
     pub(crate) fn wait(&self, time: Duration) -> Option<(TenantId, T)> {
         self.poll().or_else(|| {
             let done = self.done.recv_timeout(time).ok()?;
@@ -252,7 +253,7 @@ impl<T> PoolState<T> {
 }
 
 impl<T: Send + 'static> PoolState<T> {
-    /// Starts threads for what waits, unless enough of them are at work on what has just begun.
+    /// Starts threads for queued jobs, unless enough threads work on jobs that began within [`EXPECTED_TIME`].
     fn staff(self: &Arc<Self>, queue: &mut JobQueue<T>) {
         for lane in Lane::BOTH {
             loop {
@@ -275,7 +276,7 @@ impl<T: Send + 'static> PoolState<T> {
                         }
                         shared.work(lane);
                     });
-                // Without another thread, those that are there go on.
+                // If the system refuses a thread, the present threads do the work.
                 if started.is_err() {
                     return;
                 }
@@ -347,15 +348,15 @@ impl<T: Send + 'static> PoolState<T> {
             let running = queue.running.remove(&number);
             if running.is_some_and(|running| !running.is_given_up) {
                 self.untaken.fetch_add(1, Relaxed);
-                // Nobody asks any longer when everything ends.
+                // The receiver is gone during shutdown.
                 let _ = finish.send((job.id, done));
             }
             self.changed.notify_all();
-            // Of what nobody waits for, the owner hears when all is done that may be.
+            // For background jobs without a waiting request, one notice at the end of the queue or the allowance is enough.
             let is_wanted = queue.wanted.contains(name.as_str());
             let is_over = queue.waiting.is_empty() || queue.allowed == 0;
             let is_awaited = lane == Lane::Front || is_wanted || is_over;
-            // Whoever it is by now: the owner listens only once what it begins with is in flight.
+            // Read now, not when the job began: the owner registers after its first jobs are in flight.
             if let Some(owner) = queue.owner.as_ref().filter(|_| is_awaited) {
                 let _ = owner.send(Notice::Ready);
             }
@@ -363,9 +364,9 @@ impl<T: Send + 'static> PoolState<T> {
     }
 }
 
-/// Lets everything else go before this thread, as far as the system has that (`setpriority(2)`: on Linux each thread has a priority of its own).
+/// Lowers the priority of this thread, if the system supports that (`setpriority(2)`: on Linux each thread has its own priority).
 pub(crate) fn step_back() {
     #[cfg(target_os = "linux")]
-    // Without it the work is done all the same.
+    // An error is ignored, because the priority does not affect the result.
     let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), 10);
 }

@@ -1,18 +1,18 @@
-//! Random histories: a seed gives the steps of one.
+//! Random histories. Each seed determines the steps of one history.
 
 pub(super) const TENANTS: [&str; 3] = ["corner", "harbour", "mill"];
 
-/// The events of one history.
+/// The number of steps of one history.
 const STEPS: usize = 200;
 
-/// One thing that happens to the server.
+/// One step of a history: an event outside the world.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum HistoryStep {
     /// An author saves a page.
     Save { tenant: usize, is_valid: bool },
-    /// A folder is removed, or comes back.
+    /// A folder is removed, or added again if it is missing.
     Remove(usize),
-    /// A file can be read or not.
+    /// A file becomes unreadable, or readable again.
     Lock(usize),
     /// The theme changes, or is removed (`false`).
     Theme(bool),
@@ -22,11 +22,11 @@ pub(super) enum HistoryStep {
     Finish(usize),
     /// A job ends without a result.
     Fail(usize),
-    /// A job's result comes twice.
+    /// A job reports its result twice.
     Repeat(usize),
-    /// A call to the file system of a job does not return.
+    /// A call of a job to the file system does not return.
     Stall(usize),
-    /// The loop panics: results that it was handling and jobs that it was handing over are lost.
+    /// The event loop panics. Results that it was handling and jobs that it was handing over are lost.
     Panic(usize),
     /// Time passes, in milliseconds.
     Wait(u64),
@@ -38,7 +38,7 @@ pub(super) enum HistoryStep {
     RollBack { tenant: usize, release: u64 },
     /// An operator resumes a tenant.
     Resume(usize),
-    /// The state can be written or not.
+    /// The store becomes writable, or read-only.
     Disk(bool),
     /// The process is restarted.
     Restart,

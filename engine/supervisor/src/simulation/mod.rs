@@ -1,6 +1,6 @@
-//! Random histories of a simulated server, each step of which is checked.
+//! Tests of the world with random histories of a simulated server. Every step of a history is checked.
 //!
-//! A seed gives a history. A history that breaks an invariant is shortened before it is printed.
+//! A seed determines a history. A history that breaks an invariant is shortened before it is printed.
 //! `ROWHOUSE_LONG=1` runs a million histories instead of twenty thousand.
 
 mod history;
@@ -35,7 +35,7 @@ fn run(
     }
 }
 
-/// Leaves out steps for as long as the rest still breaks an invariant.
+/// Removes steps while the remaining history still breaks an invariant.
 fn shorten(mut steps: Vec<HistoryStep>, begin: Instant) -> Vec<HistoryStep> {
     let mut size = steps.len() / 2;
     while size > 0 {
@@ -53,7 +53,7 @@ fn shorten(mut steps: Vec<HistoryStep>, begin: Instant) -> Vec<HistoryStep> {
     steps
 }
 
-/// Returns the first of these histories that breaks an invariant, shortened and readable.
+/// Returns the first history that breaks an invariant, shortened and as text.
 fn first_broken(seeds: std::ops::Range<u64>, begin: Instant) -> Option<String> {
     for seed in seeds {
         let steps = history(seed);

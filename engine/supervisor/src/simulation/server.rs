@@ -17,7 +17,7 @@ use crate::simulation::history::{HistoryStep, TENANTS};
 /// The bytes of a tenant's pages.
 const MAX_PAGE_BYTES: usize = 100;
 
-/// A number of turns after which a world that still wants to do something never settles.
+/// The number of turns after which a world that still returns actions counts as never settling.
 const MAX_TURNS: usize = 100;
 
 /// A tenant's folder on the simulated disk.
@@ -65,9 +65,9 @@ pub(super) enum ServedPage {
 /// The data of a tenant that the runner holds.
 #[derive(Debug, Clone, Default)]
 struct SimulatedData {
-    /// The folder as it was last read.
+    /// The folder at its last reading.
     read: Option<SimulatedFolder>,
-    /// The result of the reading at hand.
+    /// The result of the last reading that has ended.
     arrived: Option<SimulatedFolder>,
     /// The last valid content.
     content: Option<u64>,
@@ -159,7 +159,7 @@ impl SimulatedServer {
         }
     }
 
-    /// Tells the world of an event, and does what follows.
+    /// Reports an event to the world, and performs its actions until there are none.
     fn tell(&mut self, event: Event) {
         self.handle(event);
         for _ in 0..MAX_TURNS {
@@ -315,7 +315,7 @@ impl SimulatedServer {
             && *served == key
             && is_waiting
         {
-            // The pool begins at once.
+            // The pool starts the job at once.
             *in_memory = true;
         }
     }
@@ -359,7 +359,7 @@ impl SimulatedServer {
         }
     }
 
-    /// Derives the inputs of all tenants, as the runner does.
+    /// Derives the inputs of all tenants, like the runner.
     fn plans(&self) -> Vec<BuildPlan> {
         let plan = |(tenant, data): (&TenantId, &SimulatedData)| {
             Some(BuildPlan {
@@ -380,7 +380,7 @@ impl SimulatedServer {
         })
     }
 
-    /// Returns what a snapshot has of a tenant.
+    /// Returns the pages that the next snapshot contains for a tenant.
     fn shown(&self, tenant: &TenantId) -> Option<ServedPage> {
         let states = self.world.tenant(tenant.as_str())?;
         let data = self.data.get(tenant).cloned().unwrap_or_default();
@@ -393,7 +393,7 @@ impl SimulatedServer {
         }
     }
 
-    /// Publishes a snapshot of the tenants that have changed, and checks that no other has.
+    /// Publishes a snapshot of the tenants in `changes`, and checks that other tenants are unchanged.
     fn publish(&mut self, changes: &ChangeSet) {
         for tenant in (0..TENANTS.len()).map(id) {
             let shown = self.shown(&tenant);
@@ -426,7 +426,7 @@ impl SimulatedServer {
         self.waiting.retain(|id| !(is_served(id) && in_memory(id)));
     }
 
-    /// Lets a job end. `has_result`: not in vain.
+    /// Ends a job, with a result or without.
     fn finish(&mut self, job: SimulatedJob, has_result: bool) {
         match job {
             SimulatedJob::Survey(only) => {
@@ -702,7 +702,7 @@ impl SimulatedServer {
         self.tell(Event::Requested(Scope::Everything));
     }
 
-    /// Lets everything end that is in flight, and checks that the newest state of the disk is served.
+    /// Ends all jobs in flight, and checks that the newest state of the disk is served.
     pub(super) fn settle(&mut self) {
         self.disk.is_writable = true;
         for folder in self.disk.folders.values_mut() {

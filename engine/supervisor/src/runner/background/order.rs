@@ -1,6 +1,6 @@
-//! What is made only for tenants that somebody asks for: their pictures, and the best encodings of their pages.
+//! Orders background jobs for requested tenants: their images, and the best encodings of their pages.
 //!
-//! Both take longer than everything else. A server of ten thousand tenants, of which few have visitors at a time, does without for the others.
+//! These jobs take longer than all other work. On a server of ten thousand tenants, few of which have visitors at a time, most tenants do not need them.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -17,11 +17,11 @@ use crate::runner::memory::bytes_of;
 use crate::runner::memory::full_pass::FullPass;
 use crate::runner::registry::Registry;
 
-/// So many jobs are ordered at one time.
+/// The limit on jobs in one order.
 const BATCH_SIZE: usize = 64;
 
 impl TenantData {
-    /// Notes whether somebody has requested it since it was last looked.
+    /// Updates the number of requests, and the time at which a check last found new requests.
     pub(crate) fn look(&mut self) {
         let compiled = self.compiled();
         let mut mounts = compiled.iter().flat_map(|compiled| &compiled.mounts);
@@ -33,12 +33,14 @@ impl TenantData {
         }
     }
 
-    /// Whether somebody requested it since it came into memory. Counters of a tenant that was away begin anew.
+    /// Returns whether the tenant was requested since its last eviction, or a request waits for one of its images.
+    ///
+    /// The counters are compared for inequality, because those of a tenant that was removed and added again start at zero.
     pub(crate) const fn is_asked(&self) -> bool {
         self.demand.is_wanted || self.demand.requests != self.demand.asleep_at
     }
 
-    /// The bytes of its pages that are in memory, after [`Self::look`].
+    /// Returns the bytes of its pages that are in memory. Call [`Self::look`] first.
     pub(crate) fn bytes(&mut self) -> usize {
         let (is_asked, (known, bytes)) = (self.is_asked(), &self.demand.pages);
         let Some(compiled) = self.rendered() else {
@@ -52,12 +54,12 @@ impl TenantData {
         bytes
     }
 
-    /// When somebody was last seen to ask for it.
+    /// Returns the time at which a check last found new requests.
     pub(crate) const fn used_at(&self) -> Instant {
         self.demand.since
     }
 
-    /// What it serves, where somebody requested it and something is still to be made.
+    /// Returns the current release if it was requested and some of its images or encodings are not made yet.
     pub(crate) fn unfinished(&self) -> Option<&Arc<Compiled>> {
         let compiled = self.compiled().filter(|_| self.is_asked())?;
         let is_finished = std::ptr::eq(self.demand.finished.as_ptr(), Arc::as_ptr(compiled));
@@ -65,7 +67,7 @@ impl TenantData {
     }
 }
 
-/// Returns jobs that make images and encodings of requested tenants, where there are any. Looks every second, and at once where a request waits.
+/// Returns jobs that make images and encodings of requested tenants. Checks every second, and at once if a request waits.
 pub(crate) fn order(registry: &mut Registry) -> Vec<BackgroundJob> {
     let is_wanted = note_wanted(registry);
     let is_due = is_wanted || registry.demands.ordered.is_over();
@@ -78,7 +80,7 @@ pub(crate) fn order(registry: &mut Registry) -> Vec<BackgroundJob> {
     jobs
 }
 
-/// Notes the tenants of whose images a request waits for one. Returns whether there are any.
+/// Marks the tenants with an image that a request waits for. Returns whether there are any.
 fn note_wanted(registry: &mut Registry) -> bool {
     let tenants = &mut registry.catalog.tenants;
     let incomplete = &mut registry.demands.incomplete;
@@ -102,7 +104,7 @@ fn note_wanted(registry: &mut Registry) -> bool {
     is_wanted
 }
 
-/// Returns the first jobs: images that a request waits for, then, once all tenants are rendered, other images, and encodings last.
+/// Returns the next jobs: first the images that a request waits for. Once all tenants are rendered, other images follow, then encodings.
 fn unfinished(registry: &mut Registry) -> Vec<BackgroundJob> {
     let hosts = &registry.publisher.hosts;
     let secure = registry.settings.places.origin.is_secure();
@@ -121,7 +123,7 @@ fn unfinished(registry: &mut Registry) -> Vec<BackgroundJob> {
             continue;
         }
         let mut undrawn = hosts.undrawn(&compiled, secure);
-        // Tenants with the same drawing share it.
+        // Tenants with equal images share one.
         undrawn.retain(|picture| named.insert(picture.digest()));
         let mut unimproved = compiled.unimproved().peekable();
         if undrawn.is_empty() && unimproved.peek().is_none() {
@@ -151,14 +153,14 @@ fn unfinished(registry: &mut Registry) -> Vec<BackgroundJob> {
     jobs.take(BATCH_SIZE).collect()
 }
 
-/// Draws all images into the last snapshot.
+/// Renders all images of the last snapshot.
 pub(crate) fn draw(registry: &Registry) {
     let secure = registry.settings.places.origin.is_secure();
     let tenants = registry.catalog.tenants.values();
     let undrawn = tenants
         .filter_map(|tenant| tenant.compiled())
         .flat_map(|compiled| registry.publisher.hosts.undrawn(compiled, secure));
-    // Tenants with the same drawing share it, and the first of them keeps it in its cache.
+    // Tenants with equal images share one, which is stored in the cache of the first tenant.
     let mut named = HashSet::new();
     let undrawn: Vec<_> = undrawn
         .filter(|picture| named.insert(picture.digest()))
@@ -170,7 +172,7 @@ pub(crate) fn draw(registry: &Registry) {
     });
 }
 
-/// Makes the best encodings of all pages in the last snapshot.
+/// Makes the best encodings of all pages of the last snapshot.
 pub(crate) fn improve(registry: &Registry) {
     let tenants = registry.catalog.tenants.values();
     let bodies: Vec<Unimproved> = tenants

@@ -1,6 +1,6 @@
-//! Which tenants are requested, and which are in memory.
+//! The requests for tenants, and the work that these requests need.
 //!
-//! **Invariant:** plain values; decides nothing.
+//! **Invariant:** plain values without decisions.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -11,18 +11,18 @@ use render::Compiled;
 
 use crate::runner::memory::full_pass::FullPass;
 
-/// The names of tenants that requests were told of.
+/// A shared set of tenant names, to which threads of the server add.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TenantNames(Arc<Mutex<BTreeSet<String>>>);
 
 impl TenantNames {
-    /// Adds a tenant. Whether that is new.
+    /// Adds a tenant. Returns whether the name is new.
     pub(crate) fn add(&self, id: &str) -> bool {
         let mut names = self.locked();
         !names.contains(id) && names.insert(id.to_owned())
     }
 
-    /// Takes all names.
+    /// Removes and returns all names.
     pub(crate) fn take(&self) -> BTreeSet<String> {
         std::mem::take(&mut *self.locked())
     }
@@ -32,19 +32,20 @@ impl TenantNames {
     }
 }
 
-/// Whether somebody has requested a tenant.
+/// The requests for one tenant, as far as they were noticed.
 #[derive(Debug)]
 pub(crate) struct TenantDemand {
-    /// The number of its requests when it was last looked, and when that was another number.
+    /// The number of requests at the last check.
     pub(crate) requests: u64,
+    /// The time at which a check last found new requests.
     pub(crate) since: Instant,
-    /// The number of its requests when it went to sleep.
+    /// The number of requests at the last eviction.
     pub(crate) asleep_at: u64,
-    /// Whether a request waits for one of its pictures.
+    /// Whether a request waits for one of its images.
     pub(crate) is_wanted: bool,
-    /// For what everything is made that is made later.
+    /// The pages for which all images and best encodings are made.
     pub(crate) finished: Weak<Compiled>,
-    /// The bytes of these pages, which only grow where somebody asks.
+    /// The pages that were last measured, and their bytes. The bytes grow only with requests.
     pub(crate) pages: (Weak<Compiled>, usize),
 }
 
@@ -62,33 +63,33 @@ impl Default for TenantDemand {
 }
 
 impl TenantDemand {
-    /// It is out of memory: whoever asks next asks anew.
+    /// Notes the eviction of the tenant, so that earlier requests no longer count.
     pub(crate) fn sleep(&mut self) {
         self.asleep_at = self.requests;
         self.is_wanted = false;
     }
 }
 
-/// The tenants that something is to be done for because of requests.
+/// The tenants that need work because of requests.
 #[derive(Debug)]
 pub(crate) struct DemandQueues {
-    /// The tenants of whose images requests wait for one.
+    /// The tenants with an image that a request waits for.
     pub(crate) pictures: TenantNames,
     /// The last order of images and encodings.
     pub(crate) ordered: FullPass,
     /// The last measurement of memory.
     pub(crate) measured: FullPass,
-    /// The tenants of whose images and encodings the background makes some.
+    /// The tenants whose images or encodings are ordered from the background.
     pub(crate) unfinished: Vec<TenantId>,
     /// The tenants that were requested since the last measurement.
     pub(crate) requested: TenantNames,
     /// The tenants whose pages have changed since the last measurement.
     pub(crate) changed: BTreeSet<TenantId>,
-    /// The tenants of whose images and encodings some may be missing.
+    /// The tenants whose images or encodings may be incomplete.
     pub(crate) incomplete: BTreeSet<TenantId>,
-    /// How often pages were evicted.
+    /// The number of evictions.
     pub(crate) evictions: u64,
-    /// How often pages were restored that were rendered before.
+    /// The number of times that pages were restored instead of rendered.
     pub(crate) restored: u64,
 }
 

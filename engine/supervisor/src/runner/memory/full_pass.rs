@@ -1,16 +1,16 @@
-//! When something was last done for all tenants, and when it is due again.
+//! The interval between two passes of periodic work over all tenants.
 //!
 //! **Invariant:** knows no tenant.
 
 use std::time::{Duration, Instant};
 
-/// How often what is done in the background is put into a snapshot: visitors who wait for it have it already.
+/// The shortest time from the begin of one pass to the next.
 const MIN_INTERVAL: Duration = Duration::from_secs(1);
 
-/// With many tenants, what is done again and again for all of them takes this part of the time, and no more.
+/// A divisor of time: with many tenants, periodic work takes at most `1 / MIN_INTERVAL_RATIO` of the time.
 const MIN_INTERVAL_RATIO: u32 = 20;
 
-/// When something was last done for all tenants, and how long it took.
+/// The begin and the duration of the last pass over all tenants.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FullPass {
     begun: Instant,
@@ -18,7 +18,7 @@ pub(crate) struct FullPass {
 }
 
 impl FullPass {
-    /// Before the first.
+    /// Returns the state before the first pass.
     pub(crate) fn new() -> Self {
         Self {
             begun: Instant::now(),
@@ -26,18 +26,18 @@ impl FullPass {
         }
     }
 
-    /// One that began then, and ends now.
+    /// Returns a pass that began at `begun` and ends now.
     pub(crate) fn since(begun: Instant) -> Self {
         let took = begun.elapsed();
         Self { begun, took }
     }
 
-    /// Whether it began longer ago than this.
+    /// Returns whether the pass began at least `time` ago.
     pub(crate) fn is_before(self, time: Duration) -> bool {
         self.begun.elapsed() >= time
     }
 
-    /// Whether the next is due.
+    /// Returns whether the next pass is due.
     pub(crate) fn is_over(self) -> bool {
         self.begun.elapsed() >= MIN_INTERVAL.max(self.took * MIN_INTERVAL_RATIO)
     }

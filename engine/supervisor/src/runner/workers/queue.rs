@@ -1,6 +1,6 @@
-//! What waits, what is in flight, and whose turn it is.
+//! The job queue: queued and running jobs, and the order in which they start.
 //!
-//! **Invariant:** starts no thread and does no job.
+//! **Invariant:** starts no thread and runs no job.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -12,41 +12,41 @@ use std::time::{Duration, Instant};
 use crate::source::watch::NoticeSender;
 use content::name::TenantId;
 
-/// How long a job may take to be waited for, once visitors are served.
+/// The time within which a job is expected to end. Once visitors are served, the event loop does not wait for jobs that take longer.
 pub(crate) const EXPECTED_TIME: Duration = Duration::from_millis(300);
-/// How often a tenant may be worked on at once: what never ends must not keep its own correction waiting.
+/// The limit on jobs in flight for one tenant. It is above one, so that the correction of an endless tenant does not wait for it.
 const MAX_JOBS_PER_TENANT: usize = 2;
 
-/// The limit on threads that readings of one tenant's folder may hold that were given up: on a mount that does not respond, each of them stays until it does.
+/// The limit on threads that abandoned readings of one tenant's folder may hold. Each of them stays until its mount responds again.
 const MAX_STALLED_READINGS: usize = 8;
 
-/// What is done for a tenant. Of one kind, only what was handed over last is begun.
+/// The kind of a job. A new job replaces a queued job of the same tenant and kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum JobKind {
-    /// Its folder is read and checked.
+    /// Reads and checks the folder.
     Read,
-    /// It is compiled.
+    /// Compiles the tenant.
     Compile,
-    /// It is reported that reading its folder was given up.
+    /// Reports that the reading of the folder was abandoned.
     Report,
-    /// A release is read, or a pin is written.
+    /// Reads a release, or writes a pin.
     Release,
 }
 
-/// Work, which is told whether a request waits for it, and does not panic.
+/// The work of a job, which must not panic. The argument says whether a request waits for the job.
 pub(crate) type JobWork<T> = Box<dyn FnOnce(bool) -> JobStep<T> + Send>;
 
-/// What work comes to.
+/// The result of one step of a job.
 pub(crate) enum JobStep<T> {
-    /// Its result.
+    /// The outcome of the job.
     Done(T),
-    /// More work, which takes memory.
+    /// Further work, whose memory use is now known.
     Weighed(JobWeight<T>, JobWork<T>),
 }
 
 #[cfg(test)]
 impl<T> JobStep<T> {
-    /// Does all of it, whatever memory it takes.
+    /// Runs all further steps without a memory limit.
     pub(crate) fn finish(self) -> T {
         match self {
             Self::Done(done) => done,
@@ -55,87 +55,88 @@ impl<T> JobStep<T> {
     }
 }
 
-/// The memory that work takes.
+/// The memory that work needs.
 pub(crate) struct JobWeight<T> {
     pub(crate) bytes: u64,
-    /// Makes the result of work that takes more than the limit, which it is told.
+    /// Makes the outcome of work that needs more than the limit. The argument is the limit in bytes.
     pub(crate) refuse: Box<dyn FnOnce(u64) -> T + Send>,
 }
 
-/// Work for one tenant.
+/// A job for one tenant.
 pub(crate) struct Job<T> {
     pub(crate) id: TenantId,
     pub(crate) kind: JobKind,
-    /// Whether nobody waits for it.
+    /// Whether the job runs in the background: no request waits for it.
     pub(crate) is_background: bool,
-    /// The memory that `work` takes, where that is known before it begins.
+    /// The memory that `work` needs, if that is known before it begins.
     pub(crate) weight: Option<JobWeight<T>>,
     pub(crate) work: JobWork<T>,
     pub(crate) watchdog: Option<Watchdog<T>>,
-    /// The same job once more, for who cannot wait for the background: the first of the two that ends counts.
+    /// Makes a second copy of a background job that a request now waits for. The first copy to finish wins.
     pub(crate) again: Option<JobCopy<T>>,
 }
 
 impl<T> Job<T> {
-    /// The memory that it takes, as far as that is known.
+    /// Returns the memory that the job needs, in bytes, or zero if that is not known yet.
     pub(super) fn bytes(&self) -> u64 {
         self.weight.as_ref().map_or(0, |weight| weight.bytes)
     }
 }
 
-/// Makes a job once more.
+/// A function that makes a second copy of a job.
 pub(crate) type JobCopy<T> = Box<dyn FnOnce() -> Job<T> + Send>;
 
-/// Asked now and then while a job is in flight. What it returns is the result of a job that is given up.
+/// Polled while the job runs. Returning `Some` abandons the job and uses the value as its result.
 pub(crate) type Watchdog<T> = Box<dyn FnMut() -> Option<T> + Send>;
 
-/// All jobs, and what is known of their threads.
+/// All jobs, and the state of their threads.
 pub(super) struct JobQueue<T> {
-    /// By the number of jobs that came together, [`BACKGROUND`] for what nobody waits for, then in their order.
+    /// The queued jobs, by position.
     pub(super) waiting: BTreeMap<QueuePosition, Job<T>>,
-    /// What is begun only when somebody asks.
+    /// Jobs held back until their tenant is requested.
     pub(super) asleep: BTreeMap<TenantId, Job<T>>,
-    /// The tenants that somebody requested while nothing of theirs could be brought to the front.
+    /// The tenants that were requested while they had no job to move to the front.
     pub(super) wanted: BTreeSet<String>,
-    /// When each of those that wait has its turn.
+    /// The positions of the queued jobs of each tenant.
     pub(super) turns: BTreeMap<TenantId, Vec<(JobKind, QueuePosition)>>,
-    /// What is in flight, by its number.
+    /// The jobs in flight, by number.
     pub(super) running: BTreeMap<u64, RunningJob<T>>,
-    /// How many jobs of the background may still be begun.
+    /// The number of background jobs that may still start.
     pub(super) allowed: usize,
     /// The limit on the memory of all work in progress, in bytes.
     pub(super) memory: u64,
-    /// By [`Lane`].
+    /// The number of threads in each [`Lane`].
     pub(super) threads: [usize; 2],
     pub(super) next: u64,
     pub(super) finish: Sender<(TenantId, T)>,
-    /// Who is told whenever something is done.
+    /// The receiver of a notice for each new result.
     pub(super) owner: Option<NoticeSender>,
+    /// Whether the pool was dropped, so that its threads end.
     pub(super) is_over: bool,
 }
 
-/// When a job has its turn: the least comes first.
+/// The position of a job in the queue: the size of its batch, [`REQUESTED`] or [`BACKGROUND`], then its number. The lowest position starts first.
 pub(super) type QueuePosition = (usize, u64);
 
-/// The turns of what a request waits for.
+/// The batch size in the positions of jobs that a request waits for.
 pub(super) const REQUESTED: usize = 0;
 
-/// The turns of what nobody waits for.
+/// The batch size in the positions of background jobs.
 pub(super) const BACKGROUND: usize = usize::MAX;
 
-/// Which of the two kinds of threads does a job.
+/// A group of threads. Each job belongs to one group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lane {
-    /// What somebody waits for.
+    /// For jobs outside the background.
     Front,
-    /// What nobody waits for.
+    /// For background jobs.
     Back,
 }
 
 impl Lane {
     pub(super) const BOTH: [Self; 2] = [Self::Front, Self::Back];
 
-    /// The turns of its jobs.
+    /// Returns the range of positions of its jobs.
     pub(super) const fn turns(self) -> (Bound<QueuePosition>, Bound<QueuePosition>) {
         let first = (BACKGROUND, 0);
         match self {
@@ -145,9 +146,9 @@ impl Lane {
     }
 }
 
-/// With more jobs than this in the background, their threads leave the processors to everything else; and with more folders than this to be read, more of them are read at once than there are processors.
+/// The length of a long queue. With more queued jobs, new background threads have a low priority, and more folders are read at once than there are processors.
 pub(super) const LONG_QUEUE: usize = 64;
-/// So many folders for each processor: those who read wait for the disk most of the time, until the system has it all in memory.
+/// The number of folders that are read at once for each processor in a long queue. Readers mostly wait for the disk, until the system has cached all files.
 const READERS_PER_PROCESSOR: usize = 4;
 
 /// A job that is in flight.
@@ -160,21 +161,21 @@ pub(super) struct RunningJob<T> {
     pub(super) watchdog: Option<Watchdog<T>>,
     pub(super) again: Option<JobCopy<T>>,
     pub(super) is_given_up: bool,
-    /// The memory that it holds a share of, in bytes.
+    /// The memory that is reserved for the job, in bytes.
     pub(super) weight: u64,
 }
 
-/// The limit on readings beyond the usual number of threads that wait for slow file systems.
+/// The limit on further threads for readings that wait for slow file systems.
 const MAX_SLOW_READERS: usize = 128;
 
-/// Work that takes no more than this is begun whatever else is in progress: a saved page never waits for a large tenant.
+/// The limit up to which work is light. Light work starts whatever else is in progress, so that a saved page never waits for a large tenant.
 const MAX_LIGHT_BYTES: u64 = 8 << 20;
 
-/// The background steps back for everything else. A job that has been in flight there for so long may go on for many times as long, on a busy machine.
+/// The time after which a background job counts as slow. Background threads may have a low priority, so that on a busy machine such a job may take many times longer.
 const SLOW_TIME: Duration = Duration::from_millis(100);
 
 impl<T> JobQueue<T> {
-    /// Nothing to do yet; `finish` gets what is done.
+    /// Returns an empty queue. `finish` receives the results of jobs.
     pub(super) fn new(finish: Sender<(TenantId, T)>) -> Self {
         Self {
             waiting: BTreeMap::new(),
@@ -197,7 +198,7 @@ impl<T> JobQueue<T> {
         self.next
     }
 
-    /// How many threads work side by side.
+    /// Returns the number of threads that may work at the same time.
     pub(super) fn most(&self, lane: Lane) -> usize {
         let next = self.waiting.first_key_value();
         let is_reading = next.is_some_and(|(_, job)| job.kind == JobKind::Read);
@@ -207,13 +208,13 @@ impl<T> JobQueue<T> {
         }
     }
 
-    /// What is in flight on threads of a kind.
+    /// Returns the jobs in flight of a lane.
     pub(super) fn in_lane(&self, lane: Lane) -> impl Iterator<Item = &RunningJob<T>> {
         let running = self.running.values();
         running.filter(move |running| running.lane == lane)
     }
 
-    /// How many of them have been in flight for longer than [`EXPECTED_TIME`].
+    /// Returns the number of jobs of a lane that have been in flight for longer than [`EXPECTED_TIME`].
     pub(super) fn old(&self, lane: Lane) -> usize {
         let running = self.in_lane(lane);
         running
@@ -221,7 +222,7 @@ impl<T> JobQueue<T> {
             .count()
     }
 
-    /// Adds a job behind those that have as few others with them.
+    /// Adds a job behind the queued jobs with the same batch size.
     pub(super) fn insert(&mut self, first: usize, job: Job<T>) {
         let turn = (first, self.number());
         let turns = self.turns.entry(job.id.clone()).or_default();
@@ -229,7 +230,7 @@ impl<T> JobQueue<T> {
         self.waiting.insert(turn, job);
     }
 
-    /// Takes those jobs of a tenant out that are meant.
+    /// Removes the queued jobs of a tenant that `is_meant` selects.
     pub(super) fn remove(
         &mut self,
         id: &TenantId,
@@ -248,12 +249,12 @@ impl<T> JobQueue<T> {
         jobs.collect()
     }
 
-    /// Takes those jobs of a tenant out that are not at the front. Whoever asks again does not lose the place of what is.
+    /// Removes the queued jobs of a tenant that are not at the front. Jobs at the front keep their positions when the tenant is requested again.
     pub(super) fn unhurried(&mut self, id: &TenantId) -> Vec<Job<T>> {
         self.remove(id, |(_, (first, _))| first != REQUESTED)
     }
 
-    /// What the background is slow with for a tenant, to be done by somebody else.
+    /// Returns a copy of a slow background job of a tenant, to be run in front.
     pub(super) fn again(&mut self, id: &str) -> Option<Job<T>> {
         let running = self.running.values_mut();
         let mut slow = running.filter(|running| {
@@ -264,19 +265,19 @@ impl<T> JobQueue<T> {
         Some(again())
     }
 
-    /// Whether something is in flight for a tenant.
+    /// Returns whether a job is in flight for a tenant.
     pub(super) fn is_under_way(&self, id: &str) -> bool {
         let mut running = self.not_given_up();
         running.any(|running| running.id.as_str() == id)
     }
 
-    /// What is in flight and not given up.
+    /// Returns the jobs in flight that were not abandoned.
     pub(super) fn not_given_up(&self) -> impl Iterator<Item = &RunningJob<T>> {
         let running = self.running.values();
         running.filter(|running| !running.is_given_up)
     }
 
-    /// Returns how many threads are lost, or wait for a file system: these take little memory and no processor.
+    /// Returns the number of threads that are lost or wait for a file system. These threads use little memory and no processor.
     pub(super) fn stalled_or_given_up(&self, lane: Lane) -> usize {
         let running = self.in_lane(lane);
         let (lost, reading) = running
@@ -288,7 +289,7 @@ impl<T> JobQueue<T> {
         lost.len() + reading.count().min(MAX_SLOW_READERS)
     }
 
-    /// Gives up a job whose watchdog says so.
+    /// Abandons one job whose watchdog returns a result.
     pub(super) fn give_up(&mut self) -> Option<(TenantId, T)> {
         let mut running = self.running.values_mut();
         running.find_map(|running| {
@@ -299,7 +300,9 @@ impl<T> JobQueue<T> {
         })
     }
 
-    /// Returns whether a job of a kind is in flight that began within `expected`, or can begin; without a limit, whether any is queued or in flight. Jobs in the background do not count.
+    /// Returns whether a job outside the background is in flight that began within `expected`, or is queued and can start. `is_meant` selects its kind.
+    ///
+    /// `None` sets no limit: every queued job outside the background counts, and every job in flight.
     pub(super) fn has_younger(
         &self,
         expected: Option<Duration>,
@@ -336,22 +339,22 @@ impl<T> JobQueue<T> {
                 && own().filter(|running| !running.is_given_up).count() < MAX_JOBS_PER_TENANT
     }
 
-    /// Whether work that takes `bytes` may hold its share of the memory from now on. Work that can never fit may begin, to be refused.
+    /// Returns whether work that needs `bytes` may reserve them now. Work that can never fit may start, because it is then refused.
     ///
-    /// A job takes its share before it begins, and never a second one: nothing in progress waits for memory, so that nothing waits for ever.
+    /// A job reserves memory once. Work in progress never waits for memory, so that jobs cannot block each other for ever.
     fn has_memory(&self, bytes: u64) -> bool {
         let held: u64 = self.not_given_up().map(|running| running.weight).sum();
         bytes <= MAX_LIGHT_BYTES || held == 0 || bytes > self.memory || held + bytes <= self.memory
     }
 
-    /// Whether work that was just weighed may go on. Heavy work with an earlier turn goes first, so that it is not passed by for ever.
+    /// Returns whether work whose memory use has just become known may continue. Heavy work with an earlier position goes first, so that it is not overtaken for ever.
     pub(super) fn may_go_on(&self, turn: QueuePosition, bytes: u64) -> bool {
         let mut earlier = self.waiting.range(..turn);
         bytes <= MAX_LIGHT_BYTES
             || (self.has_memory(bytes) && !earlier.any(|(_, job)| job.bytes() > MAX_LIGHT_BYTES))
     }
 
-    /// Puts work back into the queue, at its turn, until there is memory for it.
+    /// Returns work to its position in the queue until enough memory is free.
     pub(super) fn postpone(
         &mut self,
         turn: QueuePosition,
@@ -363,7 +366,7 @@ impl<T> JobQueue<T> {
         let Some(running) = self.running.remove(&number) else {
             return;
         };
-        // The same work was handed over anew in the meantime.
+        // A newer job of the same kind was queued in the meantime.
         let turns = self.turns.entry(id.clone()).or_default();
         if running.is_given_up || turns.iter().any(|(other, _)| *other == kind) {
             return;
@@ -381,11 +384,12 @@ impl<T> JobQueue<T> {
         self.waiting.insert(turn, job);
     }
 
+    /// Removes and returns the first job of a lane that may start now.
     pub(super) fn take(&mut self, lane: Lane) -> Option<(QueuePosition, Job<T>)> {
         if lane == Lane::Back && self.allowed == 0 {
             return None;
         }
-        // Of heavy jobs only the first may begin.
+        // Only the first of the heavy jobs may start.
         let mut is_first_heavy = true;
         let mut waiting = self.waiting.range(lane.turns());
         let turn = waiting.find_map(|(turn, job)| {
@@ -408,7 +412,7 @@ impl<T> JobQueue<T> {
     }
 }
 
-/// How many threads work side by side. To find that out takes as long as some jobs do, so it is asked once.
+/// Returns the number of processors. The number is determined once, because the call takes as long as some jobs.
 pub(crate) fn processors() -> usize {
     static PROCESSORS: LazyLock<usize> =
         LazyLock::new(|| thread::available_parallelism().map_or(1, usize::from));

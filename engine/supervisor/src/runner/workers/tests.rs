@@ -1,4 +1,4 @@
-//! The threads, with work that ends, that does not, and that nobody waits for.
+//! Tests of the job pool, with jobs that end, endless jobs and background jobs.
 
 use super::*;
 use crate::source::watch::Mailbox;
@@ -79,7 +79,7 @@ fn what_takes_too_long_is_given_up_and_what_it_brings_later_is_dropped() {
     let (end, over) = channel::<()>();
     let over = Arc::new(Mutex::new(over));
     for _ in 0..3 {
-        // More than may be worked on at once for one tenant.
+        // More jobs than may be in flight for one tenant.
         let over = Arc::clone(&over);
         let endless = job("endless", move || {
             let _ = over.lock().expect("a lock").recv();
@@ -185,7 +185,7 @@ fn of_the_background_no_more_is_begun_than_is_allowed() {
     }
     workers.hand_over(vec![job("front", || 10)]);
     done.extend(all(&workers, Wait::Each(EXPECTED_TIME)));
-    // Taken one after the other, and either of two that are in flight may end first.
+    // Jobs start in order, and of two jobs in flight either may end first.
     done.sort_unstable();
     assert_eq!(done, [0, 1, 2, 10]);
     assert!(workers.has_background());
@@ -320,7 +320,7 @@ fn who_waits_for_what_is_there_is_told_of_once() {
     assert!(!workers.wait_in_vain(|id| id == "there"));
 }
 
-/// A job that takes so many bytes, and waits at a gate.
+/// Returns a job that needs `bytes` of memory, which become known only when the job runs.
 fn weighed(name: &str, bytes: u64, work: impl FnOnce() -> usize + Send + 'static) -> Job<usize> {
     let weight = JobWeight {
         bytes,
