@@ -63,9 +63,12 @@ impl From<Undrawn> for BackgroundJob {
             work: Box::new(move || {
                 match guard("draw", "a picture", "pictures", || picture.draw()) {
                     Ok(Ok(())) => {}
-                    Ok(Err(problem)) => warn!(problem, "a picture cannot be drawn"),
+                    Ok(Err(problem)) => warn!(problem, "image cannot be rendered; not retried"),
                     Err(diagnostic) => {
-                        warn!(problem = diagnostic.message, "a picture cannot be drawn");
+                        warn!(
+                            problem = diagnostic.message,
+                            "image cannot be rendered; not retried"
+                        );
                     }
                 }
             }),
@@ -81,7 +84,10 @@ impl From<Unimproved> for BackgroundJob {
             work: Box::new(move || {
                 let name = body.name();
                 if let Err(diagnostic) = guard("compress", name, name, || body.improve()) {
-                    warn!(problem = diagnostic.message, "a page cannot be compressed");
+                    warn!(
+                        problem = diagnostic.message,
+                        "best encoding of a page failed; serving its other encodings"
+                    );
                 }
             }),
         }
@@ -169,8 +175,8 @@ impl Dispatcher {
             self.begin();
             if is_new && self.waiting.is_empty() && self.in_time().next().is_none() {
                 is_new = false;
-                debug!("what was ordered in the background is done");
-                // It is full when the last one was not taken yet, and nobody asks any longer when everything ends.
+                debug!("background jobs done");
+                // The channel is full if the last notice was not received yet, and closed during shutdown.
                 let _ = finish.try_send(());
             }
         }
@@ -195,7 +201,7 @@ impl Dispatcher {
                 begun.is_late = true;
                 warn!(
                     job = begun.name,
-                    "a picture or a page takes more than {} s to make; the others no longer wait for it",
+                    "background job exceeds {} s; other jobs no longer wait for it",
                     self.late.as_secs()
                 );
             }
@@ -226,7 +232,9 @@ impl Dispatcher {
                         is_late: false,
                     });
                 }
-                Err(error) => warn!(job = name, %error, "no thread for the background"),
+                Err(error) => {
+                    warn!(job = name, %error, "background thread cannot start; job dropped")
+                }
             }
         }
     }
@@ -248,8 +256,10 @@ mod tests {
 
     use super::*;
 
-    const SOON: Duration = Duration::from_millis(20);
-    const PATIENCE: Duration = Duration::from_secs(30);
+    /// The time after which a job of these tests is late.
+    const LATE_AFTER: Duration = Duration::from_millis(20);
+    /// The time limit for each step of a test.
+    const TEST_TIMEOUT: Duration = Duration::from_secs(30);
 
     fn job(number: u8, draw: impl FnOnce() + Send + 'static) -> BackgroundJob {
         BackgroundJob {
@@ -259,17 +269,17 @@ mod tests {
         }
     }
 
-    fn wait(mut is_so: impl FnMut() -> bool) {
+    fn wait(mut condition: impl FnMut() -> bool) {
         let begin = Instant::now();
-        while !is_so() {
-            assert!(begin.elapsed() < PATIENCE, "it never came");
+        while !condition() {
+            assert!(begin.elapsed() < TEST_TIMEOUT, "the condition never holds");
             thread::sleep(Duration::from_millis(1));
         }
     }
 
     #[test]
-    fn a_picture_that_takes_long_holds_up_no_other_and_is_still_drawn() {
-        let worker = BackgroundWorker::with(1, SOON);
+    fn late_job_does_not_delay_other_jobs_and_still_ends() {
+        let worker = BackgroundWorker::with(1, LATE_AFTER);
         let drawn = Arc::new(AtomicUsize::new(0));
         let count = |number| {
             let drawn = Arc::clone(&drawn);
@@ -295,8 +305,8 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_are_late_are_counted_and_there_are_never_more() {
-        let worker = BackgroundWorker::with(2, SOON);
+    fn number_of_late_jobs_is_limited() {
+        let worker = BackgroundWorker::with(2, LATE_AFTER);
         let begun = Arc::new(AtomicUsize::new(0));
         let (release, held) = channel::<()>();
         let held = Arc::new(std::sync::Mutex::new(held));
@@ -312,7 +322,7 @@ mod tests {
         });
         worker.order(jobs.collect());
         wait(|| begun.load(SeqCst) > MAX_LATE_JOBS);
-        thread::sleep(SOON * 10);
+        thread::sleep(LATE_AFTER * 10);
         let most = begun.load(SeqCst);
         assert!(most <= MAX_LATE_JOBS + 2, "{most} threads");
         drop(release);
@@ -321,13 +331,13 @@ mod tests {
     }
 
     #[test]
-    fn a_drawing_that_panics_is_over_and_the_rest_is_drawn() {
-        let worker = BackgroundWorker::with(1, PATIENCE);
-        let (say, said) = channel();
+    fn job_that_panics_does_not_stop_other_jobs() {
+        let worker = BackgroundWorker::with(1, TEST_TIMEOUT);
+        let (sender, receiver) = channel();
         worker.order(vec![
-            job(1, || panic!("as the test wants it")),
-            job(2, move || say.send(()).unwrap_or_default()),
+            job(1, || panic!("the test makes this job panic")),
+            job(2, move || sender.send(()).unwrap_or_default()),
         ]);
-        said.recv_timeout(PATIENCE).expect("the other picture");
+        receiver.recv_timeout(TEST_TIMEOUT).expect("the other job");
     }
 }

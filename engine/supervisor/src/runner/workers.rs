@@ -225,7 +225,7 @@ impl<T: Send + 'static> Workers<T> {
         let given_up = queue.give_up();
         self.shared.staff(&mut queue);
         let (id, given_up) = given_up?;
-        error!(tenant = %id, "a tenant's work does not end; it is given up with its thread");
+        error!(tenant = %id, "job does not end; abandoned with its thread");
         Some((id, given_up))
     }
 
@@ -257,21 +257,21 @@ impl<T: Send + 'static> PoolState<T> {
     fn staff(self: &Arc<Self>, queue: &mut JobQueue<T>) {
         for lane in Lane::BOTH {
             loop {
-                let most = queue.most(lane);
+                let limit = queue.most(lane);
                 let (threads, old) = (queue.threads[lane as usize], queue.old(lane));
-                let waiting = queue.waiting.range(lane.turns()).take(most).count();
-                let wanted = most.min(waiting + queue.in_lane(lane).count() - old);
+                let waiting = queue.waiting.range(lane.turns()).take(limit).count();
+                let wanted = limit.min(waiting + queue.in_lane(lane).count() - old);
                 if threads - old >= wanted
-                    || threads >= most + MAX_EXTRA_THREADS + queue.stalled_or_given_up(lane)
+                    || threads >= limit + MAX_EXTRA_THREADS + queue.stalled_or_given_up(lane)
                 {
                     break;
                 }
                 let shared = Arc::clone(self);
-                let steps_back = lane == Lane::Back && queue.waiting.len() > LONG_QUEUE;
+                let is_low_priority = lane == Lane::Back && queue.waiting.len() > LONG_QUEUE;
                 let started = thread::Builder::new()
                     .name("tenants".to_owned())
                     .spawn(move || {
-                        if steps_back {
+                        if is_low_priority {
                             step_back();
                         }
                         shared.work(lane);

@@ -75,7 +75,7 @@ fn first_broken(seeds: std::ops::Range<u64>, begin: Instant) -> Option<String> {
 }
 
 #[test]
-fn every_history_keeps_the_invariants() {
+fn random_histories_preserve_the_invariants() {
     let long = std::env::var_os("ROWHOUSE_LONG").is_some();
     let histories: u64 = if long { 1_000_000 } else { 20_000 };
     let begin = Instant::now();

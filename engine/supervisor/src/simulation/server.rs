@@ -124,7 +124,9 @@ impl SimulatedServer {
             is_locked: false,
         };
         let disk = SimulatedDisk {
-            folders: (0..TENANTS.len()).map(|one| (id(one), folder)).collect(),
+            folders: (0..TENANTS.len())
+                .map(|tenant| (id(tenant), folder))
+                .collect(),
             has_theme: true,
             is_writable: true,
             theme: 1,
@@ -344,7 +346,7 @@ impl SimulatedServer {
         if reply == Reply::Done {
             let on_disk = self.disk.pins.get(&tenant).copied();
             let pin = self.world.tenant(tenant.as_str()).map(|tenant| tenant.pin);
-            let is_so = match pin {
+            let is_consistent = match pin {
                 Some(Pin::Pinned(number) | Pin::OnDisk(number) | Pin::Loading(number)) => {
                     on_disk == Some(number)
                 }
@@ -353,7 +355,7 @@ impl SimulatedServer {
                 None => true,
                 _ => false,
             };
-            self.check(is_so, || {
+            self.check(is_consistent, || {
                 format!("{tenant}: {pin:?}, and on disk {on_disk:?}")
             });
         }
@@ -671,14 +673,14 @@ impl SimulatedServer {
             let data = self.data.get(&measured.tenant);
             data.is_some_and(|data| data.served.is_some_and(|(_, in_memory)| in_memory))
         };
-        let needless = |measured: &&MeasuredPages| {
+        let is_evictable = |measured: &&MeasuredPages| {
             let states = self.world.tenant(measured.tenant.as_str());
             !self.waiting.contains(&measured.tenant) && states.is_some_and(States::can_be_evicted)
         };
         let left: Vec<&MeasuredPages> = pages.iter().filter(still_here).collect();
-        let is_kept_in_vain = left.len() * MAX_PAGE_BYTES > limit && left.iter().any(needless);
-        self.check(!is_kept_in_vain || self.world.has_unpersisted(), || {
-            format!("{left:?} stay beyond the limit of {limit}")
+        let has_excess = left.len() * MAX_PAGE_BYTES > limit && left.iter().any(is_evictable);
+        self.check(!has_excess || self.world.has_unpersisted(), || {
+            format!("{left:?} stay in memory beyond the limit of {limit} bytes")
         });
     }
 

@@ -167,7 +167,7 @@ pub(crate) fn draw(registry: &Registry) {
         .collect();
     undrawn.into_par_iter().for_each(|picture| {
         if let Err(problem) = picture.draw() {
-            warn!(problem, "a picture cannot be drawn");
+            warn!(problem, "image cannot be rendered; not retried");
         }
     });
 }

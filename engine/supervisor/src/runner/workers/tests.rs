@@ -50,7 +50,7 @@ fn all(workers: &Workers<usize>, wait: Wait) -> Vec<usize> {
 }
 
 #[test]
-fn what_never_ends_holds_up_nobody_and_its_correction_neither() {
+fn endless_jobs_delay_neither_other_jobs_nor_their_own_correction() {
     let workers = Workers::new();
     let (end, over) = channel::<()>();
     let over = Arc::new(Mutex::new(over));
@@ -74,7 +74,7 @@ fn what_never_ends_holds_up_nobody_and_its_correction_neither() {
 }
 
 #[test]
-fn what_takes_too_long_is_given_up_and_what_it_brings_later_is_dropped() {
+fn watchdog_abandons_a_job_and_its_late_result_is_dropped() {
     let workers = Workers::new();
     let (end, over) = channel::<()>();
     let over = Arc::new(Mutex::new(over));
@@ -104,7 +104,7 @@ fn what_takes_too_long_is_given_up_and_what_it_brings_later_is_dropped() {
 }
 
 #[test]
-fn nobody_waits_for_the_background_and_who_asks_is_served_before_it() {
+fn background_jobs_are_not_waited_for_and_a_request_moves_its_job_to_the_front() {
     let workers = Workers::new();
     let (open, gate) = channel::<()>();
     let gate = Arc::new(Mutex::new(gate));
@@ -126,13 +126,13 @@ fn nobody_waits_for_the_background_and_who_asks_is_served_before_it() {
     workers.hand_over((0..count).map(background).collect());
     assert!(
         all(&workers, Wait::Each(EXPECTED_TIME)).is_empty(),
-        "nobody waits"
+        "background jobs are not waited for"
     );
     assert!(workers.has_background());
-    let hurry = workers.hurry();
-    hurry(&format!("t{last}"));
-    hurry("nobody");
-    // All others that began are still held.
+    let prioritise = workers.hurry();
+    prioritise(&format!("t{last}"));
+    prioritise("unknown");
+    // All other jobs that began wait at the gate.
     let first = std::iter::repeat_with(|| all(&workers, Wait::Each(EXPECTED_TIME)));
     let mut first = first.skip_while(|done| {
         thread::sleep(Duration::from_millis(1));
@@ -146,7 +146,7 @@ fn nobody_waits_for_the_background_and_who_asks_is_served_before_it() {
 }
 
 #[test]
-fn of_what_waits_for_one_tenant_only_the_newest_is_begun() {
+fn newest_queued_job_of_a_tenant_replaces_older_queued_jobs() {
     let workers = Workers::new();
     let (begun, begins) = channel();
     let (open, gate) = channel::<()>();
@@ -170,7 +170,7 @@ fn of_what_waits_for_one_tenant_only_the_newest_is_begun() {
 }
 
 #[test]
-fn of_the_background_no_more_is_begun_than_is_allowed() {
+fn background_starts_no_more_jobs_than_allowed() {
     let workers = Workers::new();
     workers.allow(3);
     let background = (0..10).map(|number| Job {
@@ -180,7 +180,7 @@ fn of_the_background_no_more_is_begun_than_is_allowed() {
     workers.hand_over(background.collect());
     let mut done = Vec::new();
     let begun = Instant::now();
-    while done.len() < 3 && begun.elapsed() < PATIENCE {
+    while done.len() < 3 && begun.elapsed() < TEST_TIMEOUT {
         done.extend(all(&workers, Wait::Each(EXPECTED_TIME)));
     }
     workers.hand_over(vec![job("front", || 10)]);
@@ -194,36 +194,39 @@ fn of_the_background_no_more_is_begun_than_is_allowed() {
     assert_eq!(all(&workers, Wait::All), rest);
 }
 
-/// The longest that any of this may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The time limit for each step of a test.
+const TEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 #[test]
-fn who_asks_while_a_job_is_under_way_has_what_follows_done_at_once() {
+fn held_back_job_starts_at_once_if_its_tenant_was_requested() {
     let workers = Workers::new();
-    let hurry = workers.hurry();
+    let prioritise = workers.hurry();
     let id = TenantId::new("later").expect("an id");
-    hurry("later");
-    assert!(!workers.sleep(job("later", || 1)), "somebody waits");
+    prioritise("later");
+    assert!(!workers.sleep(job("later", || 1)), "a request waits");
     assert_eq!(all(&workers, Wait::All), [1]);
-    hurry("later");
+    prioritise("later");
     workers.forget(&id);
-    assert!(workers.sleep(job("later", || 2)), "who waited has it");
+    assert!(
+        workers.sleep(job("later", || 2)),
+        "the request is forgotten"
+    );
     assert!(all(&workers, Wait::All).is_empty());
-    hurry("later");
+    prioritise("later");
     assert_eq!(all(&workers, Wait::All), [2]);
 }
 
 #[test]
-fn a_job_is_told_whether_somebody_waits_for_it() {
+fn job_learns_whether_a_request_waits_for_it() {
     let workers = Workers::new();
-    let told = |name: &str| Job {
+    let reporting = |name: &str| Job {
         work: Box::new(|is_wanted| JobStep::Done(usize::from(is_wanted))),
         ..job(name, || 0)
     };
     workers.allow(0);
     let background = |name| Job {
         is_background: true,
-        ..told(name)
+        ..reporting(name)
     };
     workers.hand_over(vec![background("wanted"), background("other")]);
     assert!(workers.is_held());
@@ -239,7 +242,7 @@ fn a_job_is_told_whether_somebody_waits_for_it() {
 }
 
 #[test]
-fn what_the_background_is_slow_with_is_done_once_more_for_who_waits() {
+fn slow_background_job_is_copied_once_for_a_waiting_request() {
     let workers = Workers::new();
     let ((end, over), (begin, begun)) = (channel::<()>(), channel::<()>());
     let slow = Job {
@@ -252,24 +255,24 @@ fn what_the_background_is_slow_with_is_done_once_more_for_who_waits() {
         })
     };
     workers.hand_over(vec![slow]);
-    begun.recv_timeout(PATIENCE).expect("a thread");
-    let hurry = workers.hurry();
+    begun.recv_timeout(TEST_TIMEOUT).expect("a thread");
+    let prioritise = workers.hurry();
     let begun = Instant::now();
     let first = std::iter::repeat_with(|| {
-        // Who waits asks again and again.
-        hurry("one");
+        // A waiting request repeats the call.
+        prioritise("one");
         next(&workers, Wait::Each(EXPECTED_TIME))
     })
-    .take_while(|_| begun.elapsed() < PATIENCE)
+    .take_while(|_| begun.elapsed() < TEST_TIMEOUT)
     .find_map(|done| done);
     assert_eq!(first.map(|(_, done)| done), Some(2));
-    hurry("one");
+    prioritise("one");
     drop(end);
-    assert_eq!(all(&workers, Wait::All), [1], "once is enough");
+    assert_eq!(all(&workers, Wait::All), [1], "the job is copied once");
 }
 
 #[test]
-fn an_owner_that_listens_late_hears_of_what_was_begun_before() {
+fn owner_that_registers_late_is_notified_of_jobs_that_began_before() {
     let workers = Workers::new();
     let ((end, over), (begin, begun)) = (channel::<()>(), channel::<()>());
     workers.hand_over(vec![Job {
@@ -280,17 +283,17 @@ fn an_owner_that_listens_late_hears_of_what_was_begun_before() {
             1
         })
     }]);
-    begun.recv_timeout(PATIENCE).expect("a thread");
+    begun.recv_timeout(TEST_TIMEOUT).expect("a thread");
     let owner = Mailbox::default();
     workers.notify(owner.sender());
-    assert!(owner.is_woken(PATIENCE), "of what was done before");
+    assert!(owner.is_woken(TEST_TIMEOUT), "at registration");
     drop(end);
-    assert!(owner.is_woken(PATIENCE), "of what is done now");
+    assert!(owner.is_woken(TEST_TIMEOUT), "when the job ends");
     assert_eq!(all(&workers, Wait::All), [1]);
 }
 
 #[test]
-fn who_asks_again_and_again_does_not_lose_its_place_at_the_front() {
+fn repeated_requests_do_not_change_the_position_at_the_front() {
     let mut queue = JobQueue::new(channel().0);
     queue.insert(BACKGROUND, job("last", || 3));
     queue.insert(REQUESTED, job("first", || 1));
@@ -301,23 +304,26 @@ fn who_asks_again_and_again_does_not_lose_its_place_at_the_front() {
             queue.insert(REQUESTED, job);
         }
     }
-    let taken = || queue.take(Lane::Front).map(|(_, job)| job.id.to_string());
-    let order: Vec<String> = std::iter::from_fn(taken).collect();
+    let next = || queue.take(Lane::Front).map(|(_, job)| job.id.to_string());
+    let order: Vec<String> = std::iter::from_fn(next).collect();
     assert_eq!(order, ["first", "second", "last"]);
 }
 
 #[test]
-fn who_waits_for_what_is_there_is_told_of_once() {
+fn request_for_built_pages_is_reported_once() {
     let workers = Workers::<usize>::new();
     let owner = Mailbox::default();
     workers.notify(owner.sender());
-    assert!(owner.is_woken(PATIENCE), "a greeting");
-    for id in ["there", "not-there"] {
+    assert!(owner.is_woken(TEST_TIMEOUT), "at registration");
+    for id in ["built", "not-built"] {
         workers.hurry()(id);
-        assert!(owner.is_woken(PATIENCE), "the owner looks");
+        assert!(
+            owner.is_woken(TEST_TIMEOUT),
+            "the owner is notified of {id}"
+        );
     }
-    assert!(workers.wait_in_vain(|id| id == "there"));
-    assert!(!workers.wait_in_vain(|id| id == "there"));
+    assert!(workers.wait_in_vain(|id| id == "built"));
+    assert!(!workers.wait_in_vain(|id| id == "built"));
 }
 
 /// Returns a job that needs `bytes` of memory, which become known only when the job runs.
@@ -336,7 +342,7 @@ fn weighed(name: &str, bytes: u64, work: impl FnOnce() -> usize + Send + 'static
 const HEAVY: u64 = 64 << 20;
 
 #[test]
-fn heavy_work_in_progress_stays_below_the_memory_limit_and_light_work_passes_it_by() {
+fn heavy_jobs_stay_within_the_memory_limit_and_light_jobs_overtake_them() {
     let workers = Workers::new();
     workers.limit_memory(2 * HEAVY);
     let (now, most) = (Arc::new(Mutex::new(0_usize)), Arc::new(Mutex::new(0_usize)));
@@ -364,7 +370,7 @@ fn heavy_work_in_progress_stays_below_the_memory_limit_and_light_work_passes_it_
     assert_eq!(
         light.map(|(_, done)| done).next(),
         Some(7),
-        "no heavy job is done"
+        "the light job ends before all heavy jobs"
     );
     for _ in 0..8 {
         open.send(()).expect("a job");
@@ -375,10 +381,12 @@ fn heavy_work_in_progress_stays_below_the_memory_limit_and_light_work_passes_it_
 }
 
 #[test]
-fn work_that_can_never_fit_is_refused_and_what_waits_goes_on() {
+fn job_beyond_the_memory_limit_is_refused_and_other_jobs_run() {
     let workers = Workers::new();
     workers.limit_memory(HEAVY);
-    let too_heavy = weighed("too-heavy", HEAVY + 1, || panic!("it is never begun"));
+    let too_heavy = weighed("too-heavy", HEAVY + 1, || {
+        panic!("a refused job never runs")
+    });
     let fits = weighed("fits", HEAVY, || 1);
     workers.hand_over(vec![too_heavy, fits]);
     let refused = usize::try_from(HEAVY).expect("a small limit");
