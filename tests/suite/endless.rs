@@ -255,7 +255,7 @@ fn endless_page_is_stopped_and_affects_no_other_tenant() {
         });
         checked.join().expect("a check")
     });
-    assert!(server.log().contains("given up with its thread"));
+    assert!(server.log().contains("abandoned with its thread"));
     assert_eq!(app().text(), good, "the last valid page is served");
     assert!(text.contains("error[template-failed]"), "{text}");
     assert!(text.contains("themes/base/layouts/page.html"), "{text}");
