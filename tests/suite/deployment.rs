@@ -149,7 +149,7 @@ fn error_in_file_changes_only_report() {
         assert!(report.contains(&at), "{at}: {report}");
         let alarm = site.registry().alarm().expect("an alarm");
         assert!(
-            alarm.contains("what it last said stays in force"),
+            alarm.contains("the last valid file stays in force"),
             "{alarm}"
         );
         site.write(FILE, STREET).reload();
@@ -194,7 +194,10 @@ fn first_invalid_file_and_its_removal_change_nothing() {
     assert_eq!(owner(&site, "studio.example", ""), "home");
     assert_eq!(owner(&site, "studio.example", "/apps/app"), "app");
     let alarm = site.registry().alarm().expect("an alarm");
-    assert!(alarm.contains("every manifest is believed"), "{alarm}");
+    assert!(
+        alarm.contains("manifests claim addresses without limits"),
+        "{alarm}"
+    );
     site.remove(FILE).reload();
     assert_eq!(owner(&site, "studio.example", ""), "home");
     assert_eq!(site.registry().alarm(), None);
@@ -379,7 +382,7 @@ fn addresses_keep_owners_over_restart_with_state() {
     assert_eq!(status(&server, "app.example", "/"), 421);
     let ready = server.operator("/readyz").text();
     assert!(
-        ready.contains("what it last said stays in force"),
+        ready.contains("the last valid file stays in force"),
         "{ready}"
     );
 }

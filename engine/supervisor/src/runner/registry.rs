@@ -41,7 +41,7 @@ pub enum ReloadError {
     #[error(transparent)]
     Source(#[from] SourceError),
     /// The folder of tenants has become empty. An unmounted volume is more likely than the removal of all tenants.
-    #[error("the folder `{}` has become empty: what it held is still served", .0.display())]
+    #[error("the folder `{}` has become empty; serving its last tenants", .0.display())]
     Emptied(PathBuf),
 }
 

@@ -368,7 +368,7 @@ impl ReloadLoop {
             let tenants = (reload.tenants.as_ref()).map_or_else(|| "all".to_owned(), names);
             let themes = reload.themes;
             match reload.is_retry {
-                true => debug!(took_ms, tenants, themes, "tried again"),
+                true => debug!(took_ms, tenants, themes, "reload retried"),
                 false => info!(took_ms, tenants, themes, "reloaded"),
             }
         }
@@ -378,7 +378,7 @@ impl ReloadLoop {
     fn report_failed(&mut self, state: &mut LoopState, reload: &Reload, problem: String) {
         // A retry has the same message.
         if !reload.is_retry {
-            error!(problem, "nothing was taken; the last state is served");
+            error!(problem, "reload failed; serving the last valid state");
         }
         let begun = state.reloads.iter().rfind(|(other, _)| other == reload);
         let took = begun.map_or(Duration::ZERO, |(_, begun)| begun.elapsed());
@@ -392,7 +392,7 @@ impl ReloadLoop {
 
     /// Reports that the loop has panicked and starts again.
     fn report_panic(&mut self) {
-        let problem = "the program itself failed while it took changes; it tries again, and the last state is served";
+        let problem = "the program itself failed during a reload; trying again, and serving the last valid state";
         error!("{problem}");
         self.registry.alarm = Some(problem.to_owned());
         self.board

@@ -388,7 +388,7 @@ mod tests {
             let newest = format!("/assets/{round}-");
             assert!(
                 paths.iter().all(|path| path.starts_with(&newest)),
-                "the oldest go"
+                "the oldest files are removed first"
             );
         }
     }

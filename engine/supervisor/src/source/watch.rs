@@ -172,7 +172,7 @@ impl Watch {
         if self.fell_back {
             return;
         }
-        warn!(%reason, "no notifications from the system: polling instead, which takes up to a second longer");
+        warn!(%reason, "no notifications from the system; polling instead, which notices changes up to a second later");
         self.watcher = None;
         self.fell_back = true;
         self.folders = WatchedFolders::default();
@@ -264,7 +264,7 @@ impl Watch {
         if was_within_limit && !self.beyond_limit.is_empty() {
             warn!(
                 polled = self.beyond_limit.len(),
-                "the system's limit of watches is reached: the changes of some tenants are noticed up to a second later; raise `fs.inotify.max_user_watches`"
+                "limit of watches reached; polling some tenants, whose changes are noticed up to a second later; raise `fs.inotify.max_user_watches`"
             );
         }
     }
@@ -361,7 +361,7 @@ impl Watch {
         if is_limit(error) {
             self.beyond_limit.insert(directory);
         } else if is_new {
-            warn!(path = %place.at.display(), %error, "a folder cannot be watched: what it belongs to is polled");
+            warn!(path = %place.at.display(), %error, "folder cannot be watched; polling its tenant or theme");
         }
     }
 

@@ -107,11 +107,11 @@ impl Addresses {
         let is_error = |one: &&Diagnostic| one.severity == Severity::Error;
         let first = self.report.iter().find(is_error)?;
         let meanwhile = match &self.deployment {
-            Some(file) if file.is_good() => "what it last said stays in force",
+            Some(file) if file.is_good() => "the last valid file stays in force",
             Some(_) => {
-                "until it is valid, tenants have their names only, and nobody the domain's root"
+                "until the file is valid, tenants have the addresses of their names only, and the domain has no root tenant"
             }
-            None => "until it is valid, every manifest is believed, as before",
+            None => "until the file is valid, manifests claim addresses without limits, as before",
         };
         let alarm = format!("{}; {meanwhile}", one_line(first));
         if is_new {

@@ -66,7 +66,7 @@ fn whole(data: &TenantData, compressed: bool, secure: bool) -> Option<CompleteTe
     let drawn = |picture: &&Picture| match picture.drawn(&compiled, secure) {
         Ok(drawn) => Some((picture.digest(), Arc::new(drawn))),
         Err(problem) => {
-            warn!(problem, "a picture cannot be drawn");
+            warn!(problem, "image cannot be rendered; leaving it out");
             None
         }
     };

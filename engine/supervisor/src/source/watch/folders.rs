@@ -217,7 +217,11 @@ mod tests {
         assert_eq!(shown, [Path::new("/t/a/x"), Path::new("/t/b/x")]);
         let steps = take(&mut folders, "/t/a", &[]);
         assert_eq!(steps.gone, [Path::new("/t/a")]);
-        assert_eq!(wanted(&steps), ["/t/b"], "the other one is watched now");
+        assert_eq!(
+            wanted(&steps),
+            ["/t/b"],
+            "the folder is watched at its other path"
+        );
         assert_eq!(folders.shown("/t/b/x".into()), [Path::new("/t/b/x")]);
     }
 

@@ -154,7 +154,7 @@ mod tests {
             .iter()
             .filter(|(_, result)| result.is_none())
             .collect();
-        assert_eq!(missing.len(), 2, "they still hang");
+        assert_eq!(missing.len(), 2, "both probes are still in flight");
         drop(end);
         while !probe.lock().is_empty() {
             thread::yield_now();

@@ -172,7 +172,7 @@ fn tenant_is_polled_while_it_exceeds_a_limit() {
             std::fs::create_dir_all(tenants.join(format!("bad/many/{number}"))).expect("a folder");
         }
     });
-    assert_eq!(watch.folders.count(), 2, "those of the good one");
+    assert_eq!(watch.folders.count(), 2, "the folders of the other tenant");
     write(&tenants, "good/pages/index.md", "second");
     noticed(&mut watch, &tenants, &["good"]);
     std::fs::remove_dir_all(tenants.join("bad/many")).expect("a removed folder");
@@ -257,7 +257,7 @@ fn only_paths_that_changed_before_begin_are_reported_at_begin() {
         assert_eq!(
             next(&mut watch, Duration::from_millis(200)),
             None,
-            "it has begun"
+            "changes are reported once"
         );
     }
 }
@@ -273,7 +273,11 @@ fn folder_removed_before_begin_is_reported() {
     std::fs::remove_dir_all(tenants.join("a")).expect("a folder");
     watch.begin();
     let changes = next(&mut watch, Duration::from_secs(20)).expect("changes");
-    assert_eq!(changes.below(&tenants), None, "all are to be listed again");
+    assert_eq!(
+        changes.below(&tenants),
+        None,
+        "all tenants are listed again"
+    );
 }
 
 #[test]
