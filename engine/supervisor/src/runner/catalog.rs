@@ -334,13 +334,13 @@ impl Catalog {
         let origin = &settings.places.origin;
         let company = site.and_then(|site| site.manifest.company.as_deref().cloned());
         let company = company.unwrap_or_else(|| anonymous(origin));
-        let sites = company.sites.iter().map(|one| {
-            let site = TenantId::new(&one.tenant)
+        let sites = company.sites.iter().map(|company_site| {
+            let site = TenantId::new(&company_site.tenant)
                 .ok()
                 .and_then(|id| self.tenants.get(&id)?.content.site.clone());
             let theme = |site: &Site| self.themes.get(&site.manifest.theme).cloned();
             let source = site.and_then(|site| theme(&site).map(|theme| (site, theme)));
-            (one.clone(), source)
+            (company_site.clone(), source)
         });
         let sites = sites.collect();
         let deployment = Deployment {

@@ -160,14 +160,14 @@ impl Registry {
     /// Handles all results of the job pool and the actions that follow, without waiting. Returns a snapshot if one is to be published now.
     pub(crate) fn advance(
         &mut self,
-        surroundings: &mut dyn Environment,
+        environment: &mut dyn Environment,
         now: Timestamp,
     ) -> Option<Snapshot> {
         loop {
             while let Some((id, done)) = self.workers.poll() {
                 self.take_result(&id, done, now);
             }
-            let facts = self.facts(surroundings);
+            let facts = self.facts(environment);
             // A job may have ended after the pool was polled, so that the facts are outdated.
             if let Some((id, done)) = self.workers.poll() {
                 self.take_result(&id, done, now);
@@ -177,7 +177,7 @@ impl Registry {
             if actions.is_empty() {
                 return None;
             }
-            if let Some(snapshot) = self.act(actions, &mut EventData::Nothing, surroundings, now) {
+            if let Some(snapshot) = self.act(actions, &mut EventData::Nothing, environment, now) {
                 return Some(snapshot);
             }
         }
@@ -189,10 +189,10 @@ impl Registry {
     }
 
     /// Handles an event with its data, and executes the actions that follow.
-    pub(crate) fn handle_with(&mut self, event: Event, at_hand: &mut EventData, now: Timestamp) {
+    pub(crate) fn handle_with(&mut self, event: Event, event_data: &mut EventData, now: Timestamp) {
         let actions = self.world.step(event, clock());
         // Only `Event::Turn` leads to publications, surveys and watches.
-        self.act(actions, at_hand, &mut NoEnvironment, now);
+        self.act(actions, event_data, &mut NoEnvironment, now);
     }
 
     /// Waits until a snapshot is complete, and returns it.
@@ -213,7 +213,7 @@ impl Registry {
         self.handle(Event::Published { took }, now);
     }
 
-    fn facts(&mut self, surroundings: &mut dyn Environment) -> OutsideFacts {
+    fn facts(&mut self, environment: &mut dyn Environment) -> OutsideFacts {
         let expected = match (self.settings.mode, self.world.is_started()) {
             (Mode::Batch, _) => None,
             (Mode::Serve, false) => Some(STARTUP_TIME),
@@ -229,7 +229,7 @@ impl Registry {
             has_builds: self.workers.has_work(expected),
             has_background: self.workers.has_background(),
             is_awaited: self.workers.wait_in_vain(is_there),
-            can_survey: surroundings.can_survey(),
+            can_survey: environment.can_survey(),
             store: self.store_state(),
         }
     }
@@ -361,7 +361,7 @@ impl Registry {
     /// Handles the result of a job.
     pub(crate) fn take_result(&mut self, id: &TenantId, done: JobOutcome, now: Timestamp) {
         let tenant = id.clone();
-        let mut at_hand = EventData::Nothing;
+        let mut event_data = EventData::Nothing;
         let event = match done {
             JobOutcome::Read(number, read) => {
                 let reading = match &read {
@@ -371,7 +371,7 @@ impl Registry {
                         is_unreadable: is_unread(&read.reading),
                     },
                 };
-                at_hand = read.map_or(EventData::Nothing, EventData::Read);
+                event_data = read.map_or(EventData::Nothing, EventData::Read);
                 Event::Read {
                     tenant,
                     number,
@@ -384,7 +384,7 @@ impl Registry {
                 reading: ReadingOutcome::Gone,
             },
             JobOutcome::Unresponsive(number, folder) => {
-                at_hand = EventData::Unresponsive(folder);
+                event_data = EventData::Unresponsive(folder);
                 Event::Read {
                     tenant,
                     number,
@@ -403,7 +403,7 @@ impl Registry {
                 } = *attempt;
                 let result = self.result(id, compiled.as_ref(), &report, recalled, is_urgent);
                 let key = made_from.key;
-                at_hand = EventData::Built(Box::new(FinishedBuild {
+                event_data = EventData::Built(Box::new(FinishedBuild {
                     made_from,
                     compiled: compiled.map(Arc::new),
                     waiting,
@@ -420,7 +420,7 @@ impl Registry {
             JobOutcome::Coded(coded) => {
                 let (made_from, compiled) = *coded;
                 let (key, bytes) = (made_from.key, bytes_of(&compiled));
-                at_hand = EventData::Built(Box::new(FinishedBuild {
+                event_data = EventData::Built(Box::new(FinishedBuild {
                     made_from,
                     compiled: Some(Arc::new(compiled)),
                     waiting: Vec::new(),
@@ -432,7 +432,7 @@ impl Registry {
             }
             JobOutcome::StandIn(found) => {
                 let is_found = found.is_some();
-                at_hand = found.map_or(EventData::Nothing, EventData::StandIn);
+                event_data = found.map_or(EventData::Nothing, EventData::StandIn);
                 Event::StoodIn { tenant, is_found }
             }
             JobOutcome::Release(release) => {
@@ -441,7 +441,7 @@ impl Registry {
                     .zip(release)
                     .and_then(|(data, release)| place(data, *release));
                 let is_found = placed.is_some();
-                at_hand = placed.map_or(EventData::Nothing, |placed| {
+                event_data = placed.map_or(EventData::Nothing, |placed| {
                     EventData::Release(Box::new(placed))
                 });
                 Event::PinLoaded { tenant, is_found }
@@ -452,7 +452,7 @@ impl Registry {
                 Event::PinWritten { tenant, is_written }
             }
         };
-        self.handle_with(event, &mut at_hand, now);
+        self.handle_with(event, &mut event_data, now);
     }
 
     fn result(
@@ -486,18 +486,18 @@ impl Registry {
     pub(crate) fn act(
         &mut self,
         actions: Vec<Action>,
-        at_hand: &mut EventData,
-        surroundings: &mut dyn Environment,
+        event_data: &mut EventData,
+        environment: &mut dyn Environment,
         now: Timestamp,
     ) -> Option<Snapshot> {
         let mut jobs = Vec::new();
         let mut snapshot = None;
         for action in actions {
             match action {
-                Action::Watch(reload) => surroundings.watch(&reload),
+                Action::Watch(reload) => environment.watch(&reload),
                 Action::Survey(reload) => {
                     let request = self.survey_request(reload.themes);
-                    surroundings.survey(reload, request);
+                    environment.survey(reload, request);
                 }
                 Action::Read {
                     tenant,
@@ -505,7 +505,7 @@ impl Registry {
                     is_only,
                 } => jobs.push(self.read_job(tenant, number, is_only)),
                 Action::ReportUnresponsive { tenant, number } => {
-                    if let EventData::Unresponsive(folder) = at_hand {
+                    if let EventData::Unresponsive(folder) = event_data {
                         let (folder, secure) = (Arc::clone(folder), self.settings.is_secure());
                         jobs.push(read::report_unresponsive(tenant, number, folder, secure));
                     }
@@ -515,7 +515,8 @@ impl Registry {
                     self.workers.forget(&tenant);
                 }
                 Action::TakeContent(tenant) => {
-                    if let EventData::Read(read) = std::mem::replace(at_hand, EventData::Nothing) {
+                    if let EventData::Read(read) = std::mem::replace(event_data, EventData::Nothing)
+                    {
                         let is_persisting = self.persisted.is_some();
                         self.catalog.now = now;
                         self.catalog
@@ -526,9 +527,9 @@ impl Registry {
                 Action::Build { tenant, key, opens } => {
                     jobs.extend(self.build_job(&tenant, key, opens));
                 }
-                Action::ReportBuild(tenant) => self.report_build(&tenant, at_hand),
-                Action::Serve { tenant, .. } => self.serve(&tenant, at_hand, now),
-                Action::ServeStandIn(tenant) => self.serve_stand_in(&tenant, at_hand, now),
+                Action::ReportBuild(tenant) => self.report_build(&tenant, event_data),
+                Action::Serve { tenant, .. } => self.serve(&tenant, event_data, now),
+                Action::ServeStandIn(tenant) => self.serve_stand_in(&tenant, event_data, now),
                 Action::Close(tenant) => {
                     if let Some(tenant) = self.catalog.tenants.get_mut(&tenant) {
                         tenant.served = None;
@@ -541,14 +542,14 @@ impl Registry {
                         self.handle(Event::StoodIn { tenant, is_found }, now);
                     }
                 },
-                Action::Park { tenant, .. } => self.park(&tenant, at_hand),
-                Action::Evict { tenant, .. } => self.evict(&tenant, at_hand),
+                Action::Park { tenant, .. } => self.park(&tenant, event_data),
+                Action::Evict { tenant, .. } => self.evict(&tenant, event_data),
                 Action::LoadPin { tenant, number } => {
                     jobs.extend(self.load_pin_job(tenant, number))
                 }
                 Action::WritePin { tenant, to } => jobs.extend(self.write_pin_job(tenant, to)),
                 Action::ServePin { tenant, is_pinned } => {
-                    self.serve_pin(&tenant, is_pinned, at_hand);
+                    self.serve_pin(&tenant, is_pinned, event_data);
                 }
                 Action::Reply { ticket, reply } => self.commands.reply(ticket, reply),
                 Action::Persist(tenant) => persist_tenant(self, &tenant),
@@ -616,8 +617,8 @@ impl Registry {
         Some(Job { again, ..job })
     }
 
-    fn report_build(&mut self, id: &TenantId, at_hand: &mut EventData) {
-        if let EventData::Built(built) = at_hand
+    fn report_build(&mut self, id: &TenantId, event_data: &mut EventData) {
+        if let EventData::Built(built) = event_data
             && let Some((report, took)) = built.outcome.take()
             && let Some(tenant) = self.catalog.tenants.get_mut(id)
         {
@@ -628,8 +629,8 @@ impl Registry {
         }
     }
 
-    fn serve(&mut self, id: &TenantId, at_hand: &EventData, now: Timestamp) {
-        let EventData::Built(built) = at_hand else {
+    fn serve(&mut self, id: &TenantId, event_data: &EventData, now: Timestamp) {
+        let EventData::Built(built) = event_data else {
             return;
         };
         let (secure, is_persisting) = (self.settings.is_secure(), self.persisted.is_some());
@@ -659,8 +660,8 @@ impl Registry {
         }
     }
 
-    fn serve_stand_in(&mut self, id: &TenantId, at_hand: &mut EventData, now: Timestamp) {
-        if let EventData::StandIn(found) = std::mem::replace(at_hand, EventData::Nothing)
+    fn serve_stand_in(&mut self, id: &TenantId, event_data: &mut EventData, now: Timestamp) {
+        if let EventData::StandIn(found) = std::mem::replace(event_data, EventData::Nothing)
             && let Some(tenant) = self.catalog.tenants.get_mut(id)
         {
             let (compiled, made_from) = *found;
@@ -672,13 +673,13 @@ impl Registry {
         }
     }
 
-    fn serve_pin(&mut self, id: &TenantId, is_pinned: bool, at_hand: &mut EventData) {
+    fn serve_pin(&mut self, id: &TenantId, is_pinned: bool, event_data: &mut EventData) {
         let Some(tenant) = self.catalog.tenants.get_mut(id) else {
             return;
         };
         let recorded = &mut tenant.recorded;
-        let at_hand = std::mem::replace(at_hand, EventData::Nothing);
-        let release = match at_hand {
+        let event_data = std::mem::replace(event_data, EventData::Nothing);
+        let release = match event_data {
             EventData::Release(release) => Some(*release),
             _ => recorded.staged.take(),
         };
@@ -698,8 +699,8 @@ impl Registry {
     }
 
     /// Parks a job that compresses, loads or renders the pages of a tenant when a request arrives.
-    fn park(&mut self, id: &TenantId, at_hand: &EventData) {
-        let waiting = match at_hand {
+    fn park(&mut self, id: &TenantId, event_data: &EventData) {
+        let waiting = match event_data {
             EventData::Built(built) => built.waiting.clone(),
             _ => Vec::new(),
         };
@@ -729,8 +730,8 @@ impl Registry {
     }
 
     /// Evicts the pages of a tenant, and parks a job that restores the pages when a request arrives.
-    fn evict(&mut self, id: &TenantId, at_hand: &EventData) {
-        let waiting = match at_hand {
+    fn evict(&mut self, id: &TenantId, event_data: &EventData) {
+        let waiting = match event_data {
             EventData::Built(built) => built.waiting.clone(),
             _ => Vec::new(),
         };

@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn command_that_timed_out_is_never_run() {
+    fn timed_out_command_never_runs() {
         let folder = TempDir::new().expect("a folder");
         let operator = operator(&folder);
         let result = operator.run(Duration::ZERO, resume);
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn begun_command_cannot_be_withdrawn() {
+    fn started_command_cannot_be_withdrawn() {
         let inbox = Inbox::default();
         let (reply, _) = channel();
         let ticket = inbox.push(resume(reply));
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn command_that_was_begun_before_its_time_out_reports_its_result() {
+    fn command_started_before_its_timeout_reports_its_result() {
         let (reply, result) = channel();
         reply.send(Ok(4)).expect("a receiver");
         assert_eq!(begun(&result), Ok(4));

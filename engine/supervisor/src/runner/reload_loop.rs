@@ -513,15 +513,15 @@ fn log_themes(registry: &Registry, status: &Status) {
     let mut report = Report::default();
     report.extend(registry.catalog.themes.report().cloned());
     let report = report.sorted();
-    let by_a_tenant = |file: &str| {
+    let is_reported = |file: &str| {
         let mut errors = status.tenants().flat_map(|tenant| &tenant.errors);
         errors.any(|error| error.starts_with(file))
     };
-    let alone = report
+    let unreported = report
         .iter()
         .filter(|diagnostic| diagnostic.severity == Severity::Error)
-        .find(|diagnostic| !by_a_tenant(&diagnostic.file));
-    if let Some(error) = alone {
+        .find(|diagnostic| !is_reported(&diagnostic.file));
+    if let Some(error) = unreported {
         warn!(
             file = error.file,
             code = error.code.as_str(),

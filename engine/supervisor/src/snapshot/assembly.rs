@@ -146,15 +146,15 @@ impl Publisher {
     ) -> Vec<TenantId> {
         let tenants = &mut catalog.tenants;
         // Some limits apply to all tenants together, so that one call prunes all files.
-        let mut some: Vec<(&TenantId, ReplacedFiles)> = Vec::new();
+        let mut taken: Vec<(&TenantId, ReplacedFiles)> = Vec::new();
         for id in &self.with_replaced {
             if let Some(tenant) = tenants.get_mut(id) {
-                some.push((id, std::mem::take(&mut tenant.replaced)));
+                taken.push((id, std::mem::take(&mut tenant.replaced)));
             }
         }
-        let all = some.iter_mut().map(|(_, replaced)| replaced);
+        let all = taken.iter_mut().map(|(_, replaced)| replaced);
         replaced::prune_all(all, catalog.now, retention);
-        for (id, replaced) in some {
+        for (id, replaced) in taken {
             if let Some(tenant) = tenants.get_mut(id) {
                 tenant.replaced = replaced;
             }

@@ -205,28 +205,28 @@ pub(crate) fn prune_all<'a>(
     now: Timestamp,
     retention: Retention,
 ) {
-    let mut some: Vec<&mut ReplacedFiles> = tenants
+    let mut with_files: Vec<&mut ReplacedFiles> = tenants
         .filter(|replaced| !replaced.files.is_empty())
         .collect();
-    for replaced in &mut some {
+    for replaced in &mut with_files {
         replaced.prune(now, retention);
     }
-    make_room(&mut some, MAX_BYTES, in_memory);
+    make_room(&mut with_files, MAX_BYTES, in_memory);
     make_room(
-        &mut some,
+        &mut with_files,
         MAX_LARGE_BYTES.min(retention.large_bytes),
         on_disk,
     );
-    make_room(&mut some, MAX_FILES, |_| 1);
+    make_room(&mut with_files, MAX_FILES, |_| 1);
 }
 
 /// Returns the share of a limit that a file uses: bytes, or 1 for a limit on the number of files.
 type FileSize = fn(&Resource) -> u64;
 
-/// Removes the oldest files until the total size of the other files is at most `most`.
-fn make_room(all: &mut [&mut ReplacedFiles], most: u64, size: FileSize) {
+/// Removes the oldest files until the total size of the other files is at most `limit`.
+fn make_room(all: &mut [&mut ReplacedFiles], limit: u64, size: FileSize) {
     let mut bytes: u64 = all.iter().map(|replaced| replaced.bytes(size)).sum();
-    if bytes <= most {
+    if bytes <= limit {
         return;
     }
     let files = all.iter().enumerate().flat_map(|(place, replaced)| {
@@ -239,7 +239,7 @@ fn make_room(all: &mut [&mut ReplacedFiles], most: u64, size: FileSize) {
     let mut files: Vec<_> = files.collect();
     files.sort();
     for (_, path, place, size) in files {
-        if bytes <= most {
+        if bytes <= limit {
             break;
         }
         bytes -= size;

@@ -151,11 +151,11 @@ impl Watch {
     /// In that case all folders are watched again, because notifications still come from the former folder.
     fn looks_elsewhere(&mut self) -> bool {
         let roots = self.roots.iter().cloned();
-        let mut looked = self.probe.each(roots, RESPONSE_TIME, identity);
+        let mut probed = self.probe.each(roots, RESPONSE_TIME, identity);
         let known = self.roots.iter().zip(&self.identities);
         // A root that does not respond counts as unchanged.
         let identities: Vec<_> = known
-            .map(|(root, known)| looked.remove(root).flatten().unwrap_or(*known))
+            .map(|(root, known)| probed.remove(root).flatten().unwrap_or(*known))
             .collect();
         if identities == self.identities {
             return false;

@@ -104,7 +104,7 @@ impl Addresses {
                     .or_else(|| Some(DeploymentFile::nothing(&label)));
             }
         }
-        let is_error = |one: &&Diagnostic| one.severity == Severity::Error;
+        let is_error = |diagnostic: &&Diagnostic| diagnostic.severity == Severity::Error;
         let first = self.report.iter().find(is_error)?;
         let meanwhile = match &self.deployment {
             Some(file) if file.is_good() => "the last valid file stays in force",
@@ -195,14 +195,14 @@ impl Addresses {
         &'a self,
         known: impl Iterator<Item = &'a str> + Clone,
     ) -> Vec<Diagnostic> {
-        let strangers = self
+        let unknown_tenants = self
             .deployment
             .iter()
-            .map(|one| one.strangers(known.clone()));
+            .map(|file| file.strangers(known.clone()));
         self.report
             .iter()
             .cloned()
-            .chain(strangers.flatten())
+            .chain(unknown_tenants.flatten())
             .collect()
     }
 

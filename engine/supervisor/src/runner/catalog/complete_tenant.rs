@@ -39,12 +39,12 @@ pub(crate) fn each<E>(
     let secure = registry.settings.is_secure();
     let tenants = registry.catalog.tenants.values();
     let tenants: Vec<&TenantData> = tenants.map(AsRef::as_ref).collect();
-    for some in tenants.chunks(BATCH_SIZE) {
-        let whole = some
+    for batch in tenants.chunks(BATCH_SIZE) {
+        let complete = batch
             .par_iter()
             .map(|tenant| whole(tenant, compressed, secure));
-        let whole: Vec<Option<CompleteTenant>> = whole.collect();
-        whole.iter().flatten().try_for_each(&mut take)?;
+        let complete: Vec<Option<CompleteTenant>> = complete.collect();
+        complete.iter().flatten().try_for_each(&mut take)?;
     }
     Ok(())
 }

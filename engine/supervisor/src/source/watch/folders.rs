@@ -189,7 +189,7 @@ mod tests {
         ((1, number), place)
     }
 
-    fn take(
+    fn update(
         folders: &mut WatchedFolders,
         directory: &str,
         now: &[(Identity, WatchedPath)],
@@ -209,13 +209,13 @@ mod tests {
     #[test]
     fn folder_with_two_links_has_one_watch_and_two_paths() {
         let mut folders = WatchedFolders::default();
-        let steps = take(&mut folders, "/t/a", &[place(1, "/t/a")]);
+        let steps = update(&mut folders, "/t/a", &[place(1, "/t/a")]);
         assert_eq!((wanted(&steps), steps.gone.len()), (vec!["/t/a"], 0));
-        let steps = take(&mut folders, "/t/b", &[place(1, "/t/b")]);
+        let steps = update(&mut folders, "/t/b", &[place(1, "/t/b")]);
         assert_eq!((wanted(&steps), steps.gone.len()), (vec!["/t/a"], 0));
         let shown = folders.shown("/t/a/x".into());
         assert_eq!(shown, [Path::new("/t/a/x"), Path::new("/t/b/x")]);
-        let steps = take(&mut folders, "/t/a", &[]);
+        let steps = update(&mut folders, "/t/a", &[]);
         assert_eq!(steps.gone, [Path::new("/t/a")]);
         assert_eq!(
             wanted(&steps),
@@ -228,12 +228,12 @@ mod tests {
     #[test]
     fn replaced_folder_is_watched_again() {
         let mut folders = WatchedFolders::default();
-        take(&mut folders, "/t/a", &[place(1, "/t/a")]);
-        let steps = take(&mut folders, "/t/a", &[place(2, "/t/a")]);
+        update(&mut folders, "/t/a", &[place(1, "/t/a")]);
+        let steps = update(&mut folders, "/t/a", &[place(2, "/t/a")]);
         assert_eq!(steps.gone, [Path::new("/t/a")]);
         assert_eq!(wanted(&steps), ["/t/a"]);
         assert_eq!(folders.shown("/t/a/x".into()), [Path::new("/t/a/x")]);
-        let steps = take(&mut folders, "/t/a", &[]);
+        let steps = update(&mut folders, "/t/a", &[]);
         assert_eq!(steps.gone, [Path::new("/t/a")]);
         assert!(folders.places.is_empty() && folders.watched.is_empty() && folders.at.is_empty());
     }

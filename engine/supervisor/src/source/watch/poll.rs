@@ -106,9 +106,12 @@ pub(super) fn entries(roots: &[PathBuf]) -> Vec<PathBuf> {
 pub(super) fn stamp(path: &Path) -> u64 {
     let mut hash = DefaultHasher::new();
     look(path, |path, metadata| {
-        let seen = metadata.map(|it| {
-            let (changed, written) = ((it.ctime(), it.ctime_nsec()), (it.mtime(), it.mtime_nsec()));
-            (it.dev(), it.ino(), it.len(), changed, written)
+        let seen = metadata.map(|file| {
+            let (changed, written) = (
+                (file.ctime(), file.ctime_nsec()),
+                (file.mtime(), file.mtime_nsec()),
+            );
+            (file.dev(), file.ino(), file.len(), changed, written)
         });
         (path, seen).hash(&mut hash);
     });
