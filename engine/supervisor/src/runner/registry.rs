@@ -243,7 +243,7 @@ impl Registry {
         report.sorted()
     }
 
-    /// Returns the reason that the folders or `deployment.yaml` cannot be used. Their last valid state is served meanwhile.
+    /// Returns the reason that the folders or `deployment.yaml` cannot be used. The last valid state is served meanwhile.
     #[must_use]
     pub fn alarm(&self) -> Option<&str> {
         self.alarm.as_deref().or(self.catalog.addresses.alarm())

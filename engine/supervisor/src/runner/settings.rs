@@ -79,7 +79,7 @@ impl Settings {
         }
     }
 
-    /// Returns the limits on the time and the disk space of replaced files. They get at most half of the disk space of the state.
+    /// Returns the limits on the time and the disk space of replaced files: at most half of the state's disk space.
     pub(crate) fn retention(&self, store: Option<&Arc<Store>>) -> Retention {
         let limit = store.map(|store| store.max_bytes() / 2);
         Retention {

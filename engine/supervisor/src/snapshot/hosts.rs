@@ -2,7 +2,8 @@
 //!
 //! Rendering images takes longer than compiling all pages. A snapshot therefore has slots for images, which are filled while the snapshot is served.
 //!
-//! The cost of a change depends on the changed tenant, and not on the number of tenants of its hosts: the tenant's former entries are removed from the tables of its hosts, and the new entries are added. Consecutive snapshots share the rest of the tables.
+//! The cost of a change depends on the changed tenant, and not on the number of tenants of its hosts.
+//! The former entries of the tenant are removed from the tables of its hosts, and the new entries are added. Consecutive snapshots share the rest of the tables.
 //!
 //! The files of a host (`robots.txt`, `sitemap.xml`) are rendered again when their inputs change. A saved page leads to a new sitemap only if the page appears, expires or changes its date.
 
@@ -20,7 +21,7 @@ use render::{Compiled, PlacedMount, Whose};
 use render::{HostFacts, Listing, host_files};
 use render::{PendingPictures, Picture, Undrawn};
 
-/// The routes and files of every host, with what they were made from.
+/// The routes and files of every host, with their inputs.
 #[derive(Debug, Default)]
 pub(crate) struct Hosts {
     /// The tenants that are served.

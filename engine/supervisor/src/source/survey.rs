@@ -63,11 +63,11 @@ pub(crate) struct RestoredTenant {
 pub(crate) struct Survey {
     /// The tenants' folders by name.
     pub(crate) tenants: Result<BTreeMap<String, PathBuf>, SourceError>,
-    /// The text of `deployment.yaml`; `None` where there is no such file.
+    /// The text of `deployment.yaml`; `None` if the file does not exist.
     pub(crate) deployment: Result<Option<String>, Diagnostic>,
-    /// The themes, where they were to be read from a folder.
+    /// The themes, if the request includes themes.
     pub(crate) themes: Option<Result<Themes, SourceError>>,
-    /// The persisted tenants, where the folder of tenants cannot be listed at startup.
+    /// The persisted tenants, if no folders are listed at startup.
     pub(crate) restored: BTreeMap<TenantId, RestoredTenant>,
 }
 

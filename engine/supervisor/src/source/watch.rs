@@ -34,7 +34,7 @@ use content::source::{self, Identity};
 /// The method of noticing changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DetectionMethod {
-    /// Notifications of the system, or polling where notifications are not available.
+    /// Notifications of the system, or polling if notifications are not available.
     Notifications,
     /// Comparing the metadata of every file once per [`POLL_INTERVAL`], for network file systems.
     Polling,
@@ -146,7 +146,7 @@ impl Watch {
         self.fell_back || !self.beyond_limit.is_empty()
     }
 
-    /// Returns whether another folder or file is at the path of a root now: a mount, a moved folder, a written file or the target of a changed link.
+    /// Returns whether a root has changed: the path has another folder now (mounted, moved or linked), or a file was written.
     ///
     /// In that case all folders are watched again, because notifications still come from the former folder.
     fn looks_elsewhere(&mut self) -> bool {

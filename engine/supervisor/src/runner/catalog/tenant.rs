@@ -53,11 +53,11 @@ pub(crate) struct TenantData {
 /// The result of the last reading of the folder.
 #[derive(Debug, Default)]
 pub(crate) struct LastReading {
-    /// The hash of all files; `None` where the program failed to read them.
+    /// The hash of all files; `None` if reading panicked.
     pub(crate) fingerprint: Option<[u8; 32]>,
     /// The diagnostics of reading, without the diagnostics of the content.
     pub(crate) report: Report,
-    /// The hash of each file, where releases are recorded.
+    /// The hash of each file, if releases are recorded.
     pub(crate) files: Option<Hashes>,
     /// The files that are too large for memory.
     pub(crate) large: BTreeMap<String, LargeFile>,
@@ -186,7 +186,7 @@ impl TenantData {
         self.content.read = Some(site);
     }
 
-    /// Unpacks the content for good, because pages of other tenants show settings and files of this tenant.
+    /// Unpacks the content permanently, because pages of other tenants show settings and files of this tenant.
     pub(crate) fn open(&mut self, now: Timestamp, drafts: bool) {
         let content = self.content.packed.as_ref().zip(self.content.read.as_ref());
         if let Some(site) = content.and_then(|(packed, outline)| packed.site(&outline.id)) {

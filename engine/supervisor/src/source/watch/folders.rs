@@ -35,7 +35,7 @@ pub(super) struct WatchedFolders {
 pub(super) struct WatchSteps {
     /// The paths that need no watch any longer.
     pub(super) gone: Vec<PathBuf>,
-    /// The paths to watch. They include watched paths, because a moved or replaced folder loses its watch, and setting a watch again is cheap.
+    /// The paths to watch, including watched paths: a moved or replaced folder loses its watch, and setting a watch again is cheap.
     pub(super) wanted: Vec<WatchedPath>,
 }
 
