@@ -28,7 +28,7 @@ use crate::state::tables::{PersistedCache, is_kept, kept_reading, kept_replaced,
 pub(crate) enum JobOutcome {
     /// The reading with this number has ended. `None` means that the folder is unchanged.
     Read(u64, Option<Box<FolderReading>>),
-    /// The tenant was compiled, or could not be compiled.
+    /// The compilation of a tenant has ended, with pages or without.
     Compiled(Box<BuildAttempt>),
     /// The pages that were set aside were compressed.
     Coded(Box<(BuildInputs, Compiled)>),

@@ -132,7 +132,7 @@ impl World {
                 self.survey = None;
                 self.agenda.end_survey();
                 self.agenda.end(is_applied, now.instant);
-                // Themes and the deployment may have changed, and an alarm has to be shown.
+                // Themes and the deployment may have changed, and an alarm about `deployment.yaml` must reach operators.
                 self.plan.note_everything(now.instant);
             }
             Event::Read {

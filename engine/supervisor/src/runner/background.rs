@@ -20,7 +20,7 @@ use render::Unimproved;
 const LATE_TIME: Duration = Duration::from_secs(5);
 /// The limit on jobs in flight that are not late. Each image has its layers in memory.
 const MAX_JOBS: usize = 3;
-/// The limit on late jobs. While it is reached, no further job starts.
+/// The limit on late jobs. At this limit, no further job starts.
 const MAX_LATE_JOBS: usize = 3;
 
 /// The handle of the background threads. No further job starts after it is dropped.

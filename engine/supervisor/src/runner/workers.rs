@@ -53,7 +53,7 @@ struct PoolState<T> {
 
 impl<T: Send + 'static> Workers<T> {
     pub(crate) fn new() -> Self {
-        // Unbounded: at most one result for each job. The event loop, which hands jobs over, receives their results at each turn.
+        // Unbounded: at most one result for each job. The event loop, which hands jobs over, also receives their results.
         let (finish, done) = channel();
         let shared = Arc::new(PoolState {
             queue: Mutex::new(JobQueue::new(finish)),
@@ -144,7 +144,7 @@ impl<T: Send + 'static> Workers<T> {
         }
     }
 
-    /// Forgets requests for tenants whose pages are built, which `is_there` tells. Returns whether there were any: these requests wait for the next snapshot.
+    /// Forgets the requests for tenants that `is_there` selects, because their pages are built. Returns whether there were any: these requests wait for the next snapshot.
     pub(crate) fn wait_in_vain(&self, is_there: impl Fn(&str) -> bool) -> bool {
         let mut queue = self.shared.lock();
         let waiting = queue.wanted.len();
@@ -158,13 +158,13 @@ impl<T: Send + 'static> Workers<T> {
         self.shared.changed.notify_all();
     }
 
-    /// Returns whether background jobs are queued and may not start.
+    /// Returns whether background jobs are queued and none of them may start.
     pub(crate) fn is_held(&self) -> bool {
         let queue = self.shared.lock();
         queue.allowed == 0 && queue.waiting.range(Lane::Back.turns()).next().is_some()
     }
 
-    /// Returns a function that notifies the owner, so that it checks for work.
+    /// Returns a function that notifies the owner, so that the owner checks for work.
     pub(crate) fn wake(&self) -> impl Fn() + Send + Sync + 'static {
         let shared = Arc::clone(&self.shared);
         move || {
@@ -352,7 +352,7 @@ impl<T: Send + 'static> PoolState<T> {
                 let _ = finish.send((job.id, done));
             }
             self.changed.notify_all();
-            // For background jobs without a waiting request, one notice at the end of the queue or the allowance is enough.
+            // Background results need one notice only: once the queue is empty or no further background job may start.
             let is_wanted = queue.wanted.contains(name.as_str());
             let is_over = queue.waiting.is_empty() || queue.allowed == 0;
             let is_awaited = lane == Lane::Front || is_wanted || is_over;

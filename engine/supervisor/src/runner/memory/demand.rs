@@ -11,7 +11,7 @@ use render::Compiled;
 
 use crate::runner::memory::full_pass::FullPass;
 
-/// A shared set of tenant names, to which threads of the server add.
+/// A shared set of tenant names. Requests add names, and the event loop removes them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TenantNames(Arc<Mutex<BTreeSet<String>>>);
 

@@ -4,13 +4,13 @@
 
 use std::time::{Duration, Instant};
 
-/// The shortest time from the begin of one pass to the next.
+/// The shortest time between the starts of two passes.
 const MIN_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A divisor of time: with many tenants, periodic work takes at most `1 / MIN_INTERVAL_RATIO` of the time.
 const MIN_INTERVAL_RATIO: u32 = 20;
 
-/// The begin and the duration of the last pass over all tenants.
+/// The start and the duration of the last pass over all tenants.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FullPass {
     begun: Instant,

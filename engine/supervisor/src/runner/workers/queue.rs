@@ -14,7 +14,7 @@ use content::name::TenantId;
 
 /// The time within which a job is expected to end. Once visitors are served, the event loop does not wait for jobs that take longer.
 pub(crate) const EXPECTED_TIME: Duration = Duration::from_millis(300);
-/// The limit on jobs in flight for one tenant. It is above one, so that the correction of an endless tenant does not wait for it.
+/// The limit on jobs in flight for one tenant. The second job lets a corrected tenant be built while its earlier job never ends.
 const MAX_JOBS_PER_TENANT: usize = 2;
 
 /// The limit on threads that abandoned readings of one tenant's folder may hold. Each of them stays until its mount responds again.
@@ -198,7 +198,7 @@ impl<T> JobQueue<T> {
         self.next
     }
 
-    /// Returns the number of threads that may work at the same time.
+    /// Returns the number of threads of a lane that may work at the same time.
     pub(super) fn most(&self, lane: Lane) -> usize {
         let next = self.waiting.first_key_value();
         let is_reading = next.is_some_and(|(_, job)| job.kind == JobKind::Read);
@@ -254,7 +254,7 @@ impl<T> JobQueue<T> {
         self.remove(id, |(_, (first, _))| first != REQUESTED)
     }
 
-    /// Returns a copy of a slow background job of a tenant, to be run in front.
+    /// Returns a copy of a slow background job of a tenant, for a waiting request.
     pub(super) fn again(&mut self, id: &str) -> Option<Job<T>> {
         let running = self.running.values_mut();
         let mut slow = running.filter(|running| {
@@ -347,7 +347,7 @@ impl<T> JobQueue<T> {
         bytes <= MAX_LIGHT_BYTES || held == 0 || bytes > self.memory || held + bytes <= self.memory
     }
 
-    /// Returns whether work whose memory use has just become known may continue. Heavy work with an earlier position goes first, so that it is not overtaken for ever.
+    /// Returns whether work may continue once its memory use is known. Heavy work with an earlier position goes first, so that no heavy work starves.
     pub(super) fn may_go_on(&self, turn: QueuePosition, bytes: u64) -> bool {
         let mut earlier = self.waiting.range(..turn);
         bytes <= MAX_LIGHT_BYTES
