@@ -121,7 +121,7 @@ mod tests {
 
     fn reading_of(read: FolderReading) -> PersistedReading {
         let FolderContent::Packed(packed) = read.content else {
-            panic!("its folder is packed");
+            panic!("the folder is not packed");
         };
         PersistedReading {
             site: Arc::new(read.site.expect("a site")),

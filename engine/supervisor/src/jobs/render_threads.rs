@@ -76,11 +76,14 @@ mod tests {
         );
         let pool = threads.lease(8, 4, &first).expect("a pool");
         assert_eq!(pool.current_num_threads(), 4);
-        assert!(threads.lease(8, 4, &second).is_none(), "none is free");
+        assert!(threads.lease(8, 4, &second).is_none(), "no thread is free");
         threads.release(&first);
         threads.release(&first);
         let pool = threads.lease(3, 4, &second).expect("a pool");
         assert_eq!(pool.current_num_threads(), 3);
-        assert!(threads.lease(3, 4, &third).is_none(), "one is free");
+        assert!(
+            threads.lease(3, 4, &third).is_none(),
+            "one free thread is too few"
+        );
     }
 }
