@@ -38,7 +38,7 @@ use crate::runner::settings::Settings;
 /// The number of tenants beyond which the content of idle tenants is packed.
 const MAX_OPEN_TENANTS: usize = 256;
 
-/// The revisions of inputs.
+/// The revisions of the inputs of builds.
 #[derive(Debug, Default)]
 struct Revisions {
     last: u64,
@@ -53,6 +53,7 @@ impl Revisions {
         self.last
     }
 
+    /// Returns the revision of a theme, which is new if the theme is new.
     fn of_theme(&mut self, templates: &Arc<Templates>) -> u64 {
         let known = self
             .themes
@@ -82,7 +83,7 @@ pub(crate) struct Catalog {
     pub(crate) notes: Report,
     /// Whether the content of idle tenants is packed.
     pub(crate) packs: bool,
-    /// The bytes of all packed content.
+    /// The size of all packed content, in bytes.
     pub(crate) packed_bytes: usize,
     /// For each tenant, the next time at which one of its pages appears or expires.
     page_changes: BTreeSet<(Timestamp, TenantId)>,
@@ -235,6 +236,7 @@ impl Catalog {
             .collect()
     }
 
+    /// Records the next time at which a page of the tenant appears or expires.
     fn note_page_change(&mut self, id: TenantId, next: Option<Timestamp>) {
         if let Some(tenant) = self.tenants.get_mut(&id) {
             if let Some(before) = tenant.content.noted_change.take() {

@@ -213,6 +213,7 @@ impl Registry {
         self.handle(Event::Published { took }, now);
     }
 
+    /// Collects the facts of [`Event::Turn`].
     fn facts(&mut self, environment: &mut dyn Environment) -> OutsideFacts {
         let expected = match (self.settings.mode, self.world.is_started()) {
             (Mode::Batch, _) => None,
@@ -234,6 +235,7 @@ impl Registry {
         }
     }
 
+    /// Returns whether changes can be persisted, and the free space in the queue of the store.
     fn store_state(&self) -> StoreState {
         let Some(store) = self.store() else {
             return StoreState::Absent;
@@ -455,6 +457,7 @@ impl Registry {
         self.handle_with(event, &mut event_data, now);
     }
 
+    /// Describes the result of a build for the model.
     fn result(
         &self,
         id: &TenantId,
@@ -566,6 +569,7 @@ impl Registry {
         snapshot
     }
 
+    /// Assigns addresses, derives the inputs of builds, and reports them as [`Event::Planned`].
     fn plan(&mut self, changes: &ChangeSet, now: Timestamp) {
         inject("addresses", "all");
         let begun = Instant::now();
@@ -574,6 +578,7 @@ impl Registry {
         self.handle(Event::Planned { plans, took }, now);
     }
 
+    /// Returns a job that reads the folder of a tenant. A new tenant is added to the catalog.
     fn read_job(&mut self, id: TenantId, number: u64, is_only: bool) -> Job<JobOutcome> {
         let is_new = !self.catalog.tenants.contains_key(&id);
         let order = ReadOptions {
@@ -597,6 +602,9 @@ impl Registry {
         read::read(id, tenant, order)
     }
 
+    /// Returns a job that builds a tenant, or `None` if inputs are missing.
+    ///
+    /// `opens`: requests wait at the addresses of the tenant, and the job runs in the background.
     fn build_job(&mut self, id: &TenantId, key: BuildKey, opens: bool) -> Option<Job<JobOutcome>> {
         let made_from = self.catalog.inputs(id, key, &self.settings)?;
         let store = self
@@ -617,6 +625,7 @@ impl Registry {
         Some(Job { again, ..job })
     }
 
+    /// Records the diagnostics and the duration of a build.
     fn report_build(&mut self, id: &TenantId, event_data: &mut EventData) {
         if let EventData::Built(built) = event_data
             && let Some((report, took)) = built.outcome.take()
@@ -629,6 +638,7 @@ impl Registry {
         }
     }
 
+    /// Makes the pages of a build the current pages of the tenant.
     fn serve(&mut self, id: &TenantId, event_data: &EventData, now: Timestamp) {
         let EventData::Built(built) = event_data else {
             return;
@@ -660,6 +670,7 @@ impl Registry {
         }
     }
 
+    /// Makes pages of persisted content the current pages of the tenant.
     fn serve_stand_in(&mut self, id: &TenantId, event_data: &mut EventData, now: Timestamp) {
         if let EventData::StandIn(found) = std::mem::replace(event_data, EventData::Nothing)
             && let Some(tenant) = self.catalog.tenants.get_mut(id)
@@ -673,6 +684,7 @@ impl Registry {
         }
     }
 
+    /// Serves the loaded or prepared release of a tenant (`is_pinned`), or the pages of its folder.
     fn serve_pin(&mut self, id: &TenantId, is_pinned: bool, event_data: &mut EventData) {
         let Some(tenant) = self.catalog.tenants.get_mut(id) else {
             return;
@@ -750,6 +762,7 @@ impl Registry {
         self.workers.sleep(job);
     }
 
+    /// Returns a job that builds pages from the persisted content of a tenant, if data is persisted.
     fn stand_in_job(&self, id: &TenantId, now: Timestamp) -> Option<Job<JobOutcome>> {
         let persisted = self.persisted.as_ref()?;
         let tenant = self.catalog.tenants.get(id)?;
@@ -775,6 +788,7 @@ impl Registry {
         Some(fallback.job(id))
     }
 
+    /// Returns a job that reads the pinned release of a tenant.
     fn load_pin_job(&self, id: TenantId, number: u64) -> Option<Job<JobOutcome>> {
         let store = Arc::clone(self.store()?);
         let name = id.clone();
@@ -785,6 +799,7 @@ impl Registry {
         Some(store_job(id, Box::new(work)))
     }
 
+    /// Returns a job that writes a pin to disk, or removes the pin (`None`).
     fn write_pin_job(&self, id: TenantId, to: Option<u64>) -> Option<Job<JobOutcome>> {
         let store = Arc::clone(self.store()?);
         let name = id.clone();

@@ -28,10 +28,10 @@ const COMMAND_TIMEOUT: Duration = Duration::from_secs(20);
 /// The additional time for a command that was started just before its timeout.
 const STARTED_COMMAND_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// The time that a page of the console waits for findings before it is shown without them.
+/// The time that a page of the console waits for findings. After that time the page is shown without findings.
 const FINDINGS_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The limit on queued commands beyond which a page of the console does not ask for findings.
+/// The number of queued commands from which pages of the console do not request findings.
 const MAX_QUEUED_COMMANDS: usize = 16;
 
 /// The queue of commands that the reload loop has not started.
@@ -47,7 +47,7 @@ struct CommandQueue {
     commands: VecDeque<(u64, Command)>,
 }
 
-/// A command for the reload loop, and where it sends the result.
+/// A command for the reload loop, with the sender of its result.
 #[derive(Debug)]
 pub(crate) enum Command {
     /// Pass the current output of a tenant to the store, and reply with the current release.
@@ -76,6 +76,7 @@ pub(crate) enum Command {
 }
 
 impl Inbox {
+    /// Adds a command, and returns its ticket.
     fn push(&self, command: Command) -> u64 {
         let mut queue = self.lock();
         let ticket = queue.next_ticket;
@@ -122,11 +123,13 @@ pub struct Operator {
 }
 
 impl Operator {
+    /// Returns the store, if data is persisted and the tenant is known.
     fn store(&self, tenant: &str) -> Result<&Store, ControlError> {
         let store = self.store.as_deref().ok_or(ControlError::NoState)?;
         self.known(tenant).map(|()| store)
     }
 
+    /// Returns an error if the tenant is not known.
     fn known(&self, tenant: &str) -> Result<(), ControlError> {
         let status = self.board.current();
         let is_known = status.tenants.contains_key(tenant);
@@ -151,7 +154,7 @@ impl Operator {
         findings
     }
 
-    /// Persists everything that is not persisted yet. Returns whether that succeeded within `timeout`.
+    /// Persists all data that is not persisted yet. Returns whether that succeeded within `timeout`.
     #[must_use]
     pub fn flush(&self, timeout: Duration) -> bool {
         let Some(store) = self.store.clone() else {
@@ -174,6 +177,7 @@ impl Operator {
         is_written.recv_timeout(left).is_ok()
     }
 
+    /// Queues a command, and wakes the reload loop. Returns the ticket of the command.
     fn send(&self, command: Command) -> u64 {
         let ticket = self.inbox.push(command);
         // If the reload loop has ended, the caller's timeout ends the wait.

@@ -111,7 +111,7 @@ impl Registry {
         self
     }
 
-    /// Sets the histogram of the time that tenants take to be rendered.
+    /// Sets the histogram of the render times of tenants.
     #[must_use]
     pub fn with_render_times(mut self, renders: RenderTimes) -> Self {
         self.settings.renders = renders;
@@ -125,14 +125,14 @@ impl Registry {
         self
     }
 
-    /// Limits the memory of all work in progress (reading, rendering), in bytes.
+    /// Limits the memory of all jobs in flight (reading, rendering), in bytes.
     #[must_use]
     pub fn with_work_memory(self, bytes: u64) -> Self {
         self.workers.limit_memory(bytes);
         self
     }
 
-    /// Leaves pages uncompressed.
+    /// Disables the compression of pages.
     #[must_use]
     pub const fn without_codings(mut self) -> Self {
         self.settings.compresses = false;

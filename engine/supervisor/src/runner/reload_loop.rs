@@ -307,6 +307,7 @@ impl ReloadLoop {
         Ok(())
     }
 
+    /// Starts a command that pins a release, or removes the pin (`None`).
     fn pin(
         &mut self,
         tenant: String,
@@ -407,6 +408,7 @@ impl ReloadLoop {
         }
     }
 
+    /// Sends all errors to the browsers of authors. `problem`: the reason that the folders cannot be read.
     fn announce(&self, problem: Option<&str>) {
         if let Some(events) = &self.events {
             events.publish(&self.registry.diagnostics(problem));

@@ -31,9 +31,9 @@ pub(crate) struct Settings {
     pub(crate) upload_pause: Duration,
     /// Whether pages are compressed.
     pub(crate) compresses: bool,
-    /// Whether the examples of section types are pages.
+    /// Whether the examples of section types become pages.
     pub(crate) shows_kinds: bool,
-    /// The histogram of the time that tenants take to be rendered.
+    /// The histogram of the render times of tenants.
     pub(crate) renders: RenderTimes,
 }
 

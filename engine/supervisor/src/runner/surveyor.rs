@@ -37,12 +37,12 @@ impl Surveyor {
             .name("survey".to_owned())
             .spawn(move || {
                 let wake = WakeOnDrop(Some(wake));
-                // The receiver is dropped with the loop.
+                // A send fails if the loop has dropped the receiver.
                 let _ = sender.send(request.run());
                 drop(sender);
                 drop(wake);
             });
-        // Without a thread the sender is dropped, which counts as a failure.
+        // If no thread starts, the sender is dropped, which counts as a failed survey.
         drop(started);
         self.in_flight = Some((Instant::now(), receiver));
     }

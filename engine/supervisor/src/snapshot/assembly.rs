@@ -27,7 +27,7 @@ use crate::snapshot::shared::SharedFiles;
 pub(crate) struct Publisher {
     pub(crate) shared: SharedFiles,
     pub(crate) hosts: Hosts,
-    /// The theme that the pages of each known tenant are rendered with.
+    /// The theme of the current pages of each known tenant.
     themes: BTreeMap<TenantId, Option<Arc<Templates>>>,
     themes_in_use: ThemesInUse,
     /// The tenants at whose addresses requests wait.

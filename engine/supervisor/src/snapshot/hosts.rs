@@ -225,7 +225,7 @@ impl Hosts {
         listings.insert(tenant, Arc::clone(listing));
     }
 
-    /// Returns the routes of a host, which exists from now on.
+    /// Returns the routes of a host, which is added if it is new.
     fn host(&mut self, host: &str) -> &mut HostRoutes {
         routes(&mut self.table, host)
     }
@@ -359,7 +359,7 @@ impl Hosts {
     }
 }
 
-/// Returns the routes of a host, which exists from now on.
+/// Returns the routes of a host, which is added if it is new.
 fn routes<'t>(table: &'t mut VersionedTable<HostEntry>, host: &str) -> &'t mut HostRoutes {
     let new = || HostEntry::Site(Arc::default());
     let entry = table.entry(host.into()).or_insert_with(new);

@@ -253,7 +253,7 @@ fn make_room(all: &mut [&mut ReplacedFiles], limit: u64, size: FileSize) {
 
 fn identity(resource: &Resource) -> Option<&Payload> {
     match resource {
-        // A response with another status is a redirect and has no file.
+        // A body with another status, such as a redirect page, is not a file.
         Resource::Body(body) if body.status != StatusCode::OK => None,
         Resource::Body(body) => Some(&body.variants.identity()?.bytes),
         Resource::Redirect(_) => None,

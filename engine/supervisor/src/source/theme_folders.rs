@@ -19,7 +19,7 @@ pub(crate) struct ThemeFolders {
 }
 
 impl ThemeFolders {
-    /// Reads the themes in a folder.
+    /// Reads the folders of all themes in `directory`.
     pub(crate) fn read(directory: &Path) -> Self {
         let mut themes = Self {
             folders: Ok(BTreeMap::new()),

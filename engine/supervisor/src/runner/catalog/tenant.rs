@@ -74,7 +74,7 @@ pub(crate) struct ValidContent {
     pub(crate) folder: Option<[u8; 32]>,
     /// The content that visitors see now.
     pub(crate) site: Option<Arc<Site>>,
-    /// The revision of `site`, once inputs were derived from it.
+    /// The revision of `site`; `None` until inputs are derived from `site`.
     pub(crate) revision: Option<u64>,
     /// The period in which `site` is valid: its start, and its end if a page appears or expires.
     shown: (Timestamp, Option<Timestamp>),

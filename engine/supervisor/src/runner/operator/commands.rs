@@ -1,4 +1,4 @@
-//! The commands of operators whose results are not known yet.
+//! The commands of operators that were started and have no result yet.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::Sender;
@@ -8,7 +8,7 @@ use tracing::info;
 
 use crate::model::event::{Reply, Ticket};
 
-/// The commands whose results are not known yet.
+/// The commands that were started and have no result yet.
 #[derive(Debug, Default)]
 pub(crate) struct Commands {
     last: Ticket,

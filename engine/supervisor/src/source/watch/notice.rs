@@ -15,7 +15,7 @@ const MAX_PATHS: usize = 4096;
 /// A notice to the reload loop.
 #[derive(Debug)]
 pub enum Notice {
-    /// A path changed.
+    /// A path has changed.
     Path(PathBuf),
     /// Anything may have changed.
     Everything,
