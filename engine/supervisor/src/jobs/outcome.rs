@@ -47,13 +47,16 @@ pub(crate) enum JobOutcome {
 /// The result of compiling a tenant.
 #[derive(Debug)]
 pub(crate) struct BuildAttempt {
+    /// The inputs of the build.
     pub(crate) made_from: BuildInputs,
     /// Earlier compilations at whose open mounts requests wait.
     pub(crate) waiting: Vec<Arc<Compiled>>,
     /// Whether a snapshot with the result must be published at once.
     pub(crate) is_urgent: bool,
+    /// The pages, or `None` if the build failed.
     pub(crate) compiled: Option<Compiled>,
     pub(crate) report: Report,
+    /// The duration of the build.
     pub(crate) took: Duration,
     /// A digest of all responses, if the tenant was restored from the store instead of rendered.
     pub(crate) recalled: Option<[u8; 32]>,
@@ -63,6 +66,7 @@ pub(crate) struct BuildAttempt {
 #[derive(Debug)]
 pub(crate) struct FolderReading {
     pub(crate) content: FolderContent,
+    /// The hashes of all files.
     pub(crate) files: Hashes,
     /// A digest of all files. `None` if reading failed, so that the next result always counts as a change.
     pub(crate) fingerprint: Option<[u8; 32]>,
@@ -204,6 +208,7 @@ impl ReadRequest {
         }
     }
 
+    /// Returns the result of a reading that failed with this problem.
     fn failed(&self, problem: Diagnostic, secure: bool) -> FolderReading {
         let read = FolderReading {
             report: failure(problem),
@@ -253,6 +258,7 @@ impl ReadRequest {
         }
     }
 
+    /// Converts a restored reading.
     fn taken_up(&self, reading: PersistedReading) -> FolderReading {
         let fingerprint = reading.files.fingerprint();
         FolderReading {
@@ -265,6 +271,7 @@ impl ReadRequest {
         }
     }
 
+    /// Reads and checks all files. Returns `None` if the folder is unchanged.
     fn read_tree(&self, tree: Tree, mark: Option<Mark>) -> Option<FolderReading> {
         let take_large = |file, size| Ok(to_folder(&large::take(file, size, &self.large)?));
         let (folder, reading) = tree.read(Some(&take_large), (&self.known_large, self.now));

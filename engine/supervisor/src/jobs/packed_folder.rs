@@ -114,6 +114,7 @@ pub(crate) fn to_folder(file: &large::LargeFile) -> LargeFile {
 }
 
 impl PackedFolder {
+    /// Compresses a folder. Returns `None` if the compressor fails.
     fn of(folder: &Folder) -> Option<Self> {
         let bytes = COMPRESSOR.with_borrow_mut(|compressor| {
             let files = folder.files.iter();

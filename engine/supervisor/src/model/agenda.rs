@@ -39,6 +39,7 @@ pub(crate) enum Scope {
 pub(crate) struct Reload {
     /// The entries of the folder of tenants to read. `None` reads all entries.
     pub(crate) tenants: Option<BTreeSet<String>>,
+    /// Whether the themes are read.
     pub(crate) themes: bool,
     /// Whether the list of tenants and `deployment.yaml` are read as well.
     pub(crate) is_survey: bool,

@@ -144,6 +144,7 @@ pub(crate) struct BuildPlan {
     pub(crate) tenant: TenantId,
     /// `None` if the theme is missing, so that nothing can be built.
     pub(crate) key: Option<BuildKey>,
+    /// Whether another tenant owns an address that the tenant claims.
     pub(crate) has_conflicts: bool,
 }
 

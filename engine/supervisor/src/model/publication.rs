@@ -46,6 +46,7 @@ impl CollectedChanges {
         std::mem::take(&mut self.changes)
     }
 
+    /// Notes the end of a run, and its duration.
     pub(super) fn end(&mut self, now: Instant, took: Duration) {
         self.last = Some(now);
         self.took = took;

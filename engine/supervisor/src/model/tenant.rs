@@ -137,6 +137,7 @@ pub(crate) struct TenantState {
 }
 
 impl TenantState {
+    /// Returns the state of a tenant whose folder was never read.
     pub(crate) const fn new(pin: Pin) -> Self {
         Self {
             source: Source::Unread,
@@ -175,6 +176,7 @@ impl TenantState {
         self.reading_since = None;
     }
 
+    /// Returns the number of the newest reading whose result was accepted.
     const fn taken(&self) -> u64 {
         match self.source {
             Source::Unread => 0,

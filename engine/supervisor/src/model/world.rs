@@ -235,6 +235,7 @@ impl World {
         (self.budget.used, self.budget.tenants())
     }
 
+    /// Drops tenants whose folders were removed. Reads new tenants, tenants in `only`, and tenants whose last reading found no folder.
     fn list(
         &mut self,
         listed: &BTreeSet<TenantId>,
@@ -278,6 +279,7 @@ impl World {
         }
     }
 
+    /// Starts a reading of a folder.
     fn read(&mut self, id: TenantId, now: ClockTime, actions: &mut Vec<Action>) {
         self.held.remove(&id);
         self.readings += 1;
@@ -294,6 +296,7 @@ impl World {
         });
     }
 
+    /// Adds tenants whose persisted content is served while the folder of tenants cannot be listed.
     fn restore(&mut self, tenants: Vec<TenantId>, now: ClockTime) {
         for id in tenants {
             let mut tenant = TenantState::new(self.pins.of(&id));
@@ -304,6 +307,7 @@ impl World {
         self.plan.note_everything(now.instant);
     }
 
+    /// Handles the end of a reading. Starts another reading if the folder changed in the meantime.
     fn finish_reading(
         &mut self,
         id: TenantId,
@@ -324,6 +328,7 @@ impl World {
         }
     }
 
+    /// Applies the result of a reading, unless a newer result was accepted.
     fn accept_reading(
         &mut self,
         id: &TenantId,
@@ -366,6 +371,7 @@ impl World {
         }
     }
 
+    /// Starts a build if the inputs of the tenant have changed, or blocks it if the theme is missing.
     fn start_build(&mut self, plan: BuildPlan, now: ClockTime, actions: &mut Vec<Action>) {
         let BuildPlan {
             tenant: id,
@@ -408,6 +414,7 @@ impl World {
         load_pin(&id, tenant, actions);
     }
 
+    /// Serves the pages of a finished build. After a failed build, the former pages stay, or a search for a stand-in starts.
     fn finish_build(
         &mut self,
         id: TenantId,
@@ -510,6 +517,7 @@ impl World {
         }
     }
 
+    /// Serves pages that were compressed, if they are still those of the newest inputs.
     fn finish_encoding(
         &mut self,
         id: TenantId,
@@ -529,6 +537,7 @@ impl World {
         }
     }
 
+    /// Serves the stand-in that was found, or closes the addresses of a tenant without pages.
     fn finish_stand_in(
         &mut self,
         id: TenantId,
@@ -550,6 +559,7 @@ impl World {
         }
     }
 
+    /// Serves the pinned release that was read, or the folder's pages if the release is unreadable.
     fn finish_loading(
         &mut self,
         id: TenantId,
@@ -574,6 +584,7 @@ impl World {
         });
     }
 
+    /// Starts the write of a pin, or refuses the command.
     fn request_pin(
         &mut self,
         id: TenantId,
@@ -601,6 +612,7 @@ impl World {
         actions.push(Action::WritePin { tenant: id, to });
     }
 
+    /// Applies the pin that was written, or restores the former pin, and replies to the operator.
     fn finish_pin(
         &mut self,
         id: TenantId,
@@ -686,6 +698,7 @@ impl World {
         }
     }
 
+    /// Returns whether a tenant has served pages and is not being built.
     fn is_persistable(&self, id: &TenantId) -> bool {
         let tenant = self.tenants.get(id);
         tenant.is_some_and(|tenant| !tenant.is_building() && tenant.has_served())
@@ -714,6 +727,7 @@ impl World {
         actions.push(Action::Publish(changes));
     }
 
+    /// Notes that a snapshot was published.
     fn finish_publication(&mut self, now: ClockTime, took: Duration) {
         self.publication.urgent.end(now.instant, took);
         self.publication.is_started = true;
@@ -777,6 +791,9 @@ impl World {
         collected.since.is_some() && (!has_more || (may_be_late && is_late))
     }
 
+    /// Returns whether a snapshot of background changes is published now.
+    ///
+    /// The snapshot is due if its interval is over, much evicted memory is still held, a request waits, or the background is idle.
     fn is_background_due(&self, facts: OutsideFacts, now: ClockTime) -> bool {
         let is_late = self
             .publication
@@ -789,6 +806,7 @@ impl World {
             && (is_late || is_leaving || facts.is_awaited || !facts.has_background)
     }
 
+    /// Starts all reloads that are due.
     fn reload(&mut self, can_survey: bool, now: ClockTime, actions: &mut Vec<Action>) {
         loop {
             let tenants = &self.tenants;

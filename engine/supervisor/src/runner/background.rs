@@ -101,6 +101,7 @@ impl BackgroundWorker {
         Self::with(processors.saturating_sub(1).clamp(1, MAX_JOBS), LATE_TIME)
     }
 
+    /// Starts the dispatcher thread with these limits.
     fn with(most: usize, late: Duration) -> Self {
         // Unbounded: the dispatcher never waits for a job, so that messages do not pile up.
         let (messages, received) = channel();
@@ -155,6 +156,7 @@ struct StartedJob {
 }
 
 impl Dispatcher {
+    /// Handles messages until the handle is dropped.
     fn run(mut self, messages: &Receiver<BackgroundMessage>, finish: &SyncSender<()>) {
         // Whether a job has ended since the last notice.
         let mut is_new = false;
@@ -182,6 +184,7 @@ impl Dispatcher {
         }
     }
 
+    /// Returns the jobs in flight that are not late.
     fn in_time(&self) -> impl Iterator<Item = &StartedJob> {
         self.begun.iter().filter(|begun| !begun.is_late)
     }

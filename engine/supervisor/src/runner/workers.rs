@@ -44,6 +44,7 @@ impl<T> fmt::Debug for Workers<T> {
     }
 }
 
+/// The state that all threads of a pool share.
 struct PoolState<T> {
     queue: Mutex<JobQueue<T>>,
     changed: Condvar,
@@ -52,6 +53,7 @@ struct PoolState<T> {
 }
 
 impl<T: Send + 'static> Workers<T> {
+    /// Returns a pool without threads. Threads start with the first jobs.
     pub(crate) fn new() -> Self {
         // Unbounded: at most one result for each job. The event loop, which hands jobs over, also receives their results.
         let (finish, done) = channel();
@@ -285,6 +287,7 @@ impl<T: Send + 'static> PoolState<T> {
         }
     }
 
+    /// Runs jobs of a lane until the pool is dropped or the thread is no longer needed.
     fn work(&self, lane: Lane) {
         let mut queue = self.lock();
         loop {

@@ -82,6 +82,7 @@ pub(crate) struct PersistedCache {
 }
 
 impl PersistedCache {
+    /// Returns the cache in the table `name`, which is read on first use.
     fn of(store: &Arc<Store>, name: String) -> Self {
         let is_on_disk = store.has_table(&name);
         let store = Arc::clone(store);
@@ -438,6 +439,7 @@ pub(crate) fn kept_themes(store: &Store, directory: &Path) -> BTreeMap<String, F
         .collect()
 }
 
+/// Returns the folder in the table `name`.
 fn kept_folder(store: &Store, name: &str, label: &str) -> Option<Folder> {
     folder_of(label, store.table(name)?)
 }

@@ -64,6 +64,7 @@ pub(crate) fn persist_shared(registry: &mut Registry) {
     persisted.keep_addresses(assignment, deployment);
 }
 
+/// Persists the new data of a tenant. A tenant without pages in memory persists its replaced files only.
 fn persist(data: &mut TenantData, id: &TenantId, persisted: &mut Persisted, states: &States) {
     if data.replaced.is_new() {
         persisted.keep_replaced(id, &data.replaced);

@@ -108,6 +108,7 @@ pub(super) struct JobQueue<T> {
     /// The number of threads in each [`Lane`].
     pub(super) threads: [usize; 2],
     pub(super) next: u64,
+    /// The sender of results to the event loop.
     pub(super) finish: Sender<(TenantId, T)>,
     /// The receiver of a notice for each new result.
     pub(super) owner: Option<NoticeSender>,
@@ -160,6 +161,7 @@ pub(super) struct RunningJob<T> {
     pub(super) begin: Instant,
     pub(super) watchdog: Option<Watchdog<T>>,
     pub(super) again: Option<JobCopy<T>>,
+    /// Whether the job was abandoned.
     pub(super) is_given_up: bool,
     /// The memory that is reserved for the job, in bytes.
     pub(super) weight: u64,
@@ -193,6 +195,7 @@ impl<T> JobQueue<T> {
         }
     }
 
+    /// Returns the next number for a position or a job in flight.
     pub(super) fn number(&mut self) -> u64 {
         self.next += 1;
         self.next
@@ -324,6 +327,7 @@ impl<T> JobQueue<T> {
         }) || (can_begin && self.threads[Lane::Front as usize] > front)
     }
 
+    /// Returns whether the limits on jobs in flight for one tenant allow the job to start.
     pub(super) fn may_begin(&self, job: &Job<T>) -> bool {
         let own = || {
             let running = self.running.values();
