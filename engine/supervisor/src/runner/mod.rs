@@ -10,7 +10,7 @@
 //! | [`workers`], [`background`], [`surveyor`] | the job pool, the thread for images and content encodings, and the threads of surveys |
 //! | [`memory`] | the memory limit and the requests of visitors |
 //!
-//! **Invariant:** decides nothing: decisions are made in [`crate::model`].
+//! **Invariant:** the decisions to read, build, serve, evict and persist are made in [`crate::model`], and executed here.
 
 pub(crate) mod background;
 pub(crate) mod catalog;

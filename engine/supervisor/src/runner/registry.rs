@@ -188,11 +188,11 @@ impl Registry {
 
     /// Returns a callback that prioritises the pages or the image that a request waits for.
     pub fn hurry(&self) -> impl Fn(Wanted<'_>) + Send + Sync + 'static {
-        let (hurry, wake) = (self.workers.hurry(), self.workers.wake());
+        let (prioritise, wake) = (self.workers.hurry(), self.workers.wake());
         let pictures = self.demands.pictures.clone();
         let requested = self.demands.requested.clone();
-        move |what| match what {
-            Wanted::Pages(id) => hurry(id),
+        move |wanted| match wanted {
+            Wanted::Pages(id) => prioritise(id),
             Wanted::Picture(id) => {
                 if pictures.add(id) {
                     wake();

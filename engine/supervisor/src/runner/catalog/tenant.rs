@@ -221,7 +221,9 @@ impl TenantData {
         self.content.shown.1
     }
 
-    /// Lets requests wait at the addresses of the tenant until its pages are rendered. Returns the open mounts, unless creating them panics.
+    /// Lets requests wait at the addresses of the tenant until its pages are rendered.
+    ///
+    /// Returns the open mounts, or `None` if the tenant has no address or creating the mounts panics.
     pub(crate) fn wait(&mut self, made_from: &BuildInputs) -> Option<Arc<Compiled>> {
         let BuildInputs {
             site,
