@@ -17,7 +17,7 @@
 //! | folder | contents |
 //! |---|---|
 //! | [`model`] | decisions without I/O, threads and clocks: the `World`, its events and actions |
-//! | [`runner`] | the loop, the data of tenants, the job pool, surveys, commands of operators |
+//! | [`runner`] | the event loop, the data of tenants, the job pool, surveys, commands of operators |
 //! | [`jobs`] | reading, rendering and restoring one tenant, each on a thread of the pool |
 //! | [`snapshot`] | snapshot assembly: hosts, shared files, replaced files, findings |
 //! | [`state`] | the data that survives a restart: valid folders, caches, releases, pins |

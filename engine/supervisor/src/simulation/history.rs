@@ -88,7 +88,7 @@ impl Random {
 
 /// Returns the history of a seed.
 pub(super) fn history(seed: u64) -> Vec<HistoryStep> {
-    // Neighbouring seeds give unrelated histories.
+    // Adjacent seeds must give unrelated histories.
     let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
     for _ in 0..8 {
         random.below(2);

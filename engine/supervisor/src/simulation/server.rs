@@ -17,7 +17,7 @@ use crate::simulation::history::{HistoryStep, TENANTS};
 /// The bytes of a tenant's pages.
 const MAX_PAGE_BYTES: usize = 100;
 
-/// The number of turns after which a world that still returns actions counts as never settling.
+/// The limit on turns until the world has no more actions. Beyond the limit, the world never settles.
 const MAX_TURNS: usize = 100;
 
 /// A tenant's folder on the simulated disk.
