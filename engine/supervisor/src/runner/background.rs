@@ -65,10 +65,7 @@ impl From<Undrawn> for BackgroundJob {
                     Ok(Ok(())) => {}
                     Ok(Err(problem)) => warn!(problem, "image cannot be rendered; not retried"),
                     Err(diagnostic) => {
-                        warn!(
-                            problem = diagnostic.message,
-                            "image cannot be rendered; not retried"
-                        );
+                        warn!(problem = diagnostic.message, "image cannot be rendered");
                     }
                 }
             }),
