@@ -31,9 +31,9 @@ use release::snapshot::ResourceTable;
 /// Steps are counted instead of timed, so that slow or busy machines decide the same. The largest island of the theme needs three checks.
 const MAX_INTERRUPT_CHECKS: u32 = 2_500;
 /// Limit on the memory of an engine, in bytes. The bundle needs 1.5 MB.
-const MEMORY: usize = 32 << 20;
+const MAX_MEMORY_BYTES: usize = 32 << 20;
 /// Limit on the stack of JavaScript, in bytes, well below the stack of a thread.
-const STACK: usize = 512 << 10;
+const MAX_STACK_BYTES: usize = 512 << 10;
 
 /// Limit on the results that an engine caches.
 const MAX_CACHED_RESULTS: usize = 64;
@@ -65,7 +65,7 @@ impl Islands {
             .files()
             .map(|(name, bytes)| {
                 let brotli = bundle.brotli(name).map(Bytes::copy_from_slice);
-                Asset::named(name.to_owned(), Bytes::copy_from_slice(bytes)).compressed(brotli)
+                Asset::named(name.to_owned(), Bytes::copy_from_slice(bytes)).with_brotli(brotli)
             })
             .collect();
         Self {
@@ -189,7 +189,7 @@ impl Hydration {
 
 /// A use of an island in a template.
 #[derive(Debug)]
-pub(super) struct Call<'a> {
+pub(super) struct IslandCall<'a> {
     /// The name of the component.
     pub name: &'a str,
     /// Its properties.
@@ -246,7 +246,7 @@ impl IslandError {
 /// Returns an error if the island does not exist, its properties do not fit, or it fails.
 pub(super) fn render(
     islands: &Islands,
-    call: &Call<'_>,
+    call: &IslandCall<'_>,
     cache: &Cache,
 ) -> Result<String, IslandError> {
     let bundle = &islands.bundle;
@@ -302,7 +302,7 @@ pub(super) fn render(
     ))
 }
 
-fn check_props(islands: &Islands, call: &Call<'_>) -> Result<(), IslandError> {
+fn check_props(islands: &Islands, call: &IslandCall<'_>) -> Result<(), IslandError> {
     let schema = match islands.schemas.get(call.name) {
         Some(Ok(schema)) => schema,
         Some(Err(error)) => {
@@ -372,8 +372,8 @@ struct Engine {
 impl Engine {
     fn start(script: &str) -> Result<Self, String> {
         let runtime = Runtime::new().map_err(|error| error.to_string())?;
-        runtime.set_memory_limit(MEMORY);
-        runtime.set_max_stack_size(STACK);
+        runtime.set_memory_limit(MAX_MEMORY_BYTES);
+        runtime.set_max_stack_size(MAX_STACK_BYTES);
         let context = Context::full(&runtime).map_err(|error| error.to_string())?;
         let engine = Self {
             runtime,
@@ -402,7 +402,7 @@ impl Engine {
     fn known_or_rendered(
         &mut self,
         key: cache::Key,
-        call: &Call<'_>,
+        call: &IslandCall<'_>,
         props: &str,
     ) -> Result<Bytes, String> {
         if let Some(html) = self.known.get(&key) {
@@ -417,7 +417,7 @@ impl Engine {
         Ok(html)
     }
 
-    fn render(&self, call: &Call<'_>, props: &str) -> Result<String, String> {
+    fn render(&self, call: &IslandCall<'_>, props: &str) -> Result<String, String> {
         let function = if call.client == Hydration::None {
             "renderStatic"
         } else {

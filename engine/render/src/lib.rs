@@ -4,17 +4,17 @@
 //! compile        entry point: a tenant to one mount per address; cache, watchdog, persisted outcomes
 //!   pages        one rendering per page, shared by all addresses: template values, head, links, gallery
 //!     theme      templates and their functions, UI strings, languages
-//!     markdown   Markdown to HTML, element ids, footnotes, highlighting, SVG and MathML
+//!     markdown   Markdown to HTML, element ids, footnotes, highlighting, markup of other generators
 //!     media      images, videos and audio within a page; media types
 //!     styles     the rules and fonts that a page uses
 //!     island     React components, rendered by QuickJS
 //!   site_files   feeds, sitemaps, web manifests, the search index, app associations
 //!   images       social images, icons, image variants; svg: sanitised and rasterised
 //!   resources    hashed names, header fields; encodings: content encodings and ETags
-//!   lints        warnings about finished pages
+//!   lints        diagnostics about finished pages
 //! ```
 //!
-//! [`compile`] works in four steps:
+//! [`compile()`] works in four steps:
 //!
 //! 1. The tenant's files get their hashed names.
 //! 2. Every page is rendered once: head, structured data, sections, islands. Each address then gets a copy of the page with its own links and content encodings.
@@ -23,7 +23,7 @@
 //!
 //! **Invariants:**
 //!
-//! - Knows no disk and no socket: callers pass in all content as bytes, and the results are bytes in memory.
+//! - Opens no file and no socket: callers pass in the content, and the results are in memory.
 //! - Knows no other tenant's content: only the names, addresses and settings that other tenants' pages may show.
 //! - Knows no time of day: the same folders in the same year give the same bytes on any machine. Only the watchdog ([`Progress`]) reads a clock, and it never changes a byte.
 //! - Knows no request: every header field and the fast content encodings exist before the first request. The supervisor decides when the best encodings are made ([`Unimproved`]).

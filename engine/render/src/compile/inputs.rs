@@ -57,7 +57,7 @@ impl Inputs {
             islands: Arc::clone(&self.islands),
             cache: Arc::clone(&self.cache),
             used: Vec::new(),
-            apart: Sprite::default(),
+            sprite: Sprite::default(),
             ids: Arc::new(Mutex::new(PageIds::new(Arc::clone(&self.templates.ids)))),
             progress: Arc::clone(&self.progress),
             ui_strings: Default::default(),

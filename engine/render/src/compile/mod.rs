@@ -21,13 +21,13 @@ use crate::compile::compiled_tenant::{Compiled, PlacedMount};
 use crate::compile::inputs::Inputs;
 use crate::compile::prepare::prepare;
 use crate::images::image_variant::ImageVariant;
-use crate::images::{Picture, cache_drawn};
+use crate::images::{Picture, reuse_cached};
 use crate::pages::gallery;
 use crate::pages::links::resolver::{Resolver, below};
 use crate::pages::page::{RenderedPage, Renderer};
-use crate::pages::rendered_pages::{NotRendered, RenderedPages};
+use crate::pages::rendered_pages::{RenderError, RenderedPages};
 use crate::resources::asset::{ASSETS, Asset};
-use crate::resources::file_resource::{elsewhere, fallback_resources};
+use crate::resources::file_resource::{fallback_resources, temporary_redirect};
 use content::address::Address;
 use content::report::{Code, Diagnostic, Report};
 use content::tenant::assets::{file_of, named};
@@ -37,7 +37,7 @@ use release::snapshot::{Mount, Pages, Resource, ResourceTable, Resources, Slot};
 /// Limit on the HTML of one tenant's pages over all its addresses, in bytes.
 ///
 /// Together with the compressed copies and the previous release it fits into the memory of a small machine.
-const MAX_HTML: usize = 96 << 20;
+const MAX_HTML_BYTES: usize = 96 << 20;
 
 /// Compiles a tenant. Returns the result if the report holds no error.
 ///
@@ -59,13 +59,13 @@ pub fn compile(site: &Site, addresses: &[Address], inputs: &Inputs) -> (Option<C
     report.extend(site_files.problem.clone());
     report.extend(site_files.warnings.clone());
     let renderer = Renderer::new(site, canonical, &prepared, inputs, &site_files);
-    let rendered = match RenderedPages::render(&renderer, MAX_HTML / addresses.len()) {
+    let rendered = match RenderedPages::render(&renderer, MAX_HTML_BYTES / addresses.len()) {
         Ok((rendered, failures)) => {
             report.extend(failures);
             rendered
         }
-        Err(NotRendered::TooMuch) => return (None, too_much_html(site, addresses.len())),
-        Err(NotRendered::Endless(failures)) => {
+        Err(RenderError::TooMuch) => return (None, too_much_html(site, addresses.len())),
+        Err(RenderError::Endless(failures)) => {
             report.extend(failures);
             return (None, report.sorted());
         }
@@ -104,7 +104,7 @@ pub fn compile(site: &Site, addresses: &[Address], inputs: &Inputs) -> (Option<C
         .into_iter()
         .chain(variants(site, assets, addresses))
         .collect();
-    cache_drawn(&pictures, &inputs.cache);
+    reuse_cached(&pictures, &inputs.cache);
     let compiled = report.is_servable().then(|| Compiled {
         pages: site.pages.len(),
         mounts,
@@ -121,7 +121,7 @@ pub fn compile(site: &Site, addresses: &[Address], inputs: &Inputs) -> (Option<C
 
 /// Returns the pictures for all sizes of the images that pages show, at every address.
 fn variants(site: &Site, assets: &BTreeMap<String, Asset>, addresses: &[Address]) -> Vec<Picture> {
-    let shown = assets.iter().filter(|(_, asset)| is_in_sizes(asset));
+    let shown = assets.iter().filter(|(_, asset)| has_shown_variants(asset));
     let sizes = shown.flat_map(|(key, asset)| {
         let file = site.name_of(&file_of(key));
         ImageVariant::all(asset)
@@ -140,7 +140,7 @@ fn variants(site: &Site, assets: &BTreeMap<String, Asset>, addresses: &[Address]
     addresses.iter().flat_map(at).collect()
 }
 
-fn is_in_sizes(asset: &Asset) -> bool {
+fn has_shown_variants(asset: &Asset) -> bool {
     asset
         .raster
         .as_ref()
@@ -150,7 +150,7 @@ fn is_in_sizes(asset: &Asset) -> bool {
 fn too_much_html(site: &Site, addresses: usize) -> Report {
     let message = format!(
         "the pages come to more than {} MiB of HTML at {addresses} addresses",
-        MAX_HTML >> 20
+        MAX_HTML_BYTES >> 20
     );
     let diagnostic = Diagnostic::error(Code::TooLarge, site.name_of(MANIFEST), message)
         .hint("make several tenants of it, or take out `aliases` and `hosts`: every address has its own pages");
@@ -162,10 +162,14 @@ fn too_much_html(site: &Site, addresses: usize) -> Report {
 /// Returns the tenant's files, which are the same at all its addresses.
 fn files(renderer: &Renderer<'_>, rendered: &RenderedPages<'_>) -> ResourceTable {
     let mut files = ResourceTable::new();
-    files.extend(rendered.drawings().map(|file| renderer.at_its_name(file)));
+    files.extend(
+        rendered
+            .drawings()
+            .map(|file| renderer.file_with_path(file)),
+    );
     for asset in renderer.resolver.assets.values() {
-        files.extend([renderer.at_its_name(asset)]);
-        files.extend(fallback_resources(asset).filter(|_| is_in_sizes(asset)));
+        files.extend([renderer.file_with_path(asset)]);
+        files.extend(fallback_resources(asset).filter(|_| has_shown_variants(asset)));
     }
     files
 }
@@ -183,10 +187,10 @@ fn mount(
     let mut resources = ResourceTable::new();
     renderer
         .site_files
-        .put(renderer.site, &scope, &mut resources);
+        .add_to(renderer.site, &scope, &mut resources);
     let fields = renderer.fields(styles, address);
     let body = |status, html: &str, page| {
-        let html = resolver.place.put_in(html);
+        let html = resolver.place.replace_marks(html);
         Arc::new(renderer.body(html, status, &fields, page))
     };
     for (page, RenderedPage { html, .. }) in &rendered.pages {
@@ -197,7 +201,7 @@ fn mount(
     }
     for (path, RenderedPage { html, style, .. }) in &rendered.gallery {
         // A page of the tenant at the same path takes precedence.
-        let shown = || gallery::body(resolver.place.put_in(html), style, renderer);
+        let shown = || gallery::body(resolver.place.replace_marks(html), style, renderer);
         let entry = resources.entry(path.as_str().into());
         entry.or_insert_with(|| Arc::new(shown()));
     }
@@ -224,7 +228,7 @@ fn redirects(site: &Site, resolver: &Resolver, resources: &mut ResourceTable) {
         let named = named(&resolver.assets, file.as_str(), MANIFEST);
         let location = named.map(|(_, asset)| resolver.asset(asset));
         if let Some(Ok(location)) = location.map(|location| HeaderValue::from_str(&location)) {
-            resources.insert(path.into(), Arc::new(elsewhere(location)));
+            resources.insert(path.into(), Arc::new(temporary_redirect(location)));
         }
     }
     for redirect in &site.manifest.redirects {

@@ -27,7 +27,7 @@ use release::snapshot::Resource;
 use release::store::PlacedPages;
 
 /// The zstd level. Lists of paths and links shrink to a quarter at the fastest level.
-const LEVEL: i32 = 1;
+const ZSTD_LEVEL: i32 = 1;
 
 /// The first part of an outcome: everything except the materials for drawing.
 #[derive(Serialize, Deserialize)]
@@ -96,16 +96,18 @@ impl Outcome {
             pictures: pictures.collect(),
             report: self.report.iter().cloned().collect(),
         };
-        Some([written(&known)?, written(&self.materials)?])
+        Some([serialise(&known)?, serialise(&self.materials)?])
     }
 }
 
-fn written(part: &impl Serialize) -> Option<Bytes> {
+fn serialise(part: &impl Serialize) -> Option<Bytes> {
     let text = serde_json::to_vec(part).ok()?;
-    zstd::bulk::compress(&text, LEVEL).ok().map(Bytes::from)
+    zstd::bulk::compress(&text, ZSTD_LEVEL)
+        .ok()
+        .map(Bytes::from)
 }
 
-fn read<T: DeserializeOwned>(part: &[u8]) -> Option<T> {
+fn deserialise<T: DeserializeOwned>(part: &[u8]) -> Option<T> {
     let text = zstd::decode_all(part).ok()?;
     serde_json::from_slice(&text).ok()
 }
@@ -147,19 +149,19 @@ impl Compiled {
     /// With `pages`, the pages of all its addresses, the tenant is complete and its bodies are compressed. Without them it is evicted, and its mounts are open. Returns `None` if any part is missing.
     #[must_use]
     pub fn restore(
-        [known, materials]: [&[u8]; 2],
+        [facts, materials]: [&[u8]; 2],
         site: &Site,
         addresses: &[Address],
         inputs: &Inputs,
         pages: Option<&[PlacedPages]>,
     ) -> Option<(Self, Report)> {
-        let known: OutcomeParts = read(known)?;
+        let known: OutcomeParts = deserialise(facts)?;
         let cache = &inputs.cache;
         let mut drawings: Vec<Drawing> = known.drawings.into_iter().map(Drawing::from).collect();
         let open = |address| PlacedMount::open(site.id.shared(), address);
         let mounts: Vec<PlacedMount> = addresses.iter().map(open).collect();
         if let Some(pages) = pages {
-            let materials: Vec<DrawingMaterial> = read(materials)?;
+            let materials: Vec<DrawingMaterial> = deserialise(materials)?;
             let original = |name: &str| original(name, pages);
             for (drawing, material) in drawings.iter_mut().zip(materials) {
                 let can_be_drawn = material.add_to(drawing, &inputs.templates.fonts, original);

@@ -47,7 +47,7 @@ impl Compiled {
     pub fn evicted(&self, cache: &Arc<Cache>) -> Self {
         // The sources of pending drawings take as much memory as the pages, and are made again with them.
         let pictures = self.pictures.iter();
-        pictures.for_each(|picture| picture.drawing.forget());
+        pictures.for_each(|picture| picture.drawing.drop_source());
         let mounts = self.mounts.iter();
         let open = |placed: &PlacedMount| match placed.is_open() {
             true => PlacedMount {
@@ -146,7 +146,7 @@ impl PlacedMount {
     }
 
     /// Returns a mount with `pages` at the same address.
-    pub(crate) fn with(&self, pages: Pages) -> Self {
+    pub(crate) fn with_pages(&self, pages: Pages) -> Self {
         let other = Self::open(Arc::clone(&self.mount.tenant), &self.address);
         other.mount.pages.fill(Some(pages));
         other

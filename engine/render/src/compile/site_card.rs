@@ -14,7 +14,7 @@ use content::formats::check_format;
 use content::theme::shape::Data;
 
 /// Limit on an SVG that other sites' pages show, in bytes. Each of those pages contains a copy.
-pub(crate) const LARGEST_DRAWING: usize = 64 << 10;
+pub(crate) const MAX_SHARED_SVG_BYTES: usize = 64 << 10;
 
 /// The facts about a site that other sites' pages may show.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,14 +41,14 @@ impl Card {
 /// # Errors
 /// Returns the reason why other sites cannot show it.
 pub(crate) fn shown_by_others(svg: &[u8], prefix: &str) -> Result<String, String> {
-    if svg.len() > LARGEST_DRAWING {
+    if svg.len() > MAX_SHARED_SVG_BYTES {
         return Err(format!(
-            "it has {} bytes, more than the {LARGEST_DRAWING} of a drawing that other sites show",
+            "it has {} bytes, more than the {MAX_SHARED_SVG_BYTES} of a drawing that other sites show",
             svg.len()
         ));
     }
     let svg = std::str::from_utf8(svg).map_err(|error| error.to_string())?;
-    svg::isolated(svg, prefix, svg::DrawingContext::Others)
+    svg::isolate(svg, prefix, svg::DrawingContext::Others)
 }
 
 /// Returns the settings of a site as template values for the pages of all sites. `drawings` holds HTML by JSON pointer.

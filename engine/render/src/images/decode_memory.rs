@@ -21,7 +21,7 @@ struct DecodeMemory {
 }
 
 /// A share of the memory, released when it is dropped.
-pub(super) struct Share {
+pub(super) struct MemoryShare {
     memory: &'static DecodeMemory,
     bytes: u64,
 }
@@ -32,7 +32,7 @@ pub(super) const fn is_large(bytes: u64) -> bool {
 }
 
 /// Waits until a share of `bytes` is free, and acquires it.
-pub(super) fn acquire(bytes: u64) -> Share {
+pub(super) fn acquire(bytes: u64) -> MemoryShare {
     match is_large(bytes) {
         true => LARGE.acquire(bytes),
         false => SMALL.acquire(bytes),
@@ -48,13 +48,13 @@ impl DecodeMemory {
         }
     }
 
-    fn acquire(&'static self, bytes: u64) -> Share {
+    fn acquire(&'static self, bytes: u64) -> MemoryShare {
         let has_room = |held: &mut u64| *held == 0 || *held + bytes <= self.limit;
         let held = self
             .released
             .wait_while(self.lock(), |held| !has_room(held));
         *held.unwrap_or_else(PoisonError::into_inner) += bytes;
-        Share {
+        MemoryShare {
             memory: self,
             bytes,
         }
@@ -65,7 +65,7 @@ impl DecodeMemory {
     }
 }
 
-impl Drop for Share {
+impl Drop for MemoryShare {
     fn drop(&mut self) {
         *self.memory.lock() -= self.bytes;
         self.memory.released.notify_all();

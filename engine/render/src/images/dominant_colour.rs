@@ -4,12 +4,12 @@ use std::collections::HashMap;
 
 use image::DynamicImage;
 
-use super::resize::{Unpacked, is_large};
+use super::resize::{DecodedImage, is_large};
 
 /// The number of pixels sampled per side.
-const SAMPLES: u32 = 64;
+const SAMPLES_PER_SIDE: u32 = 64;
 /// The bits of a channel that decide whether two colours count as the same.
-const COARSE: u8 = 0b1110_0000;
+const COARSE_BITS: u8 = 0b1110_0000;
 
 /// Returns the most frequent colour of an image.
 ///
@@ -18,28 +18,30 @@ pub(crate) fn dominant(picture: &[u8]) -> Option<[u8; 3]> {
     if is_large(picture) {
         return None;
     }
-    let unpacked = Unpacked::of(picture).ok()?;
+    let unpacked = DecodedImage::of(picture).ok()?;
     let pixels = match &unpacked.image {
         DynamicImage::ImageRgb8(pixels) => pixels,
         DynamicImage::ImageRgba8(pixels) => {
             let is_opaque = pixels.pixels().all(|pixel| pixel.0[3] == u8::MAX);
             return is_opaque
-                .then(|| most(&DynamicImage::from(pixels.clone()).into_rgb8()))
+                .then(|| most_frequent(&DynamicImage::from(pixels.clone()).into_rgb8()))
                 .flatten();
         }
         _ => return None,
     };
-    most(pixels)
+    most_frequent(pixels)
 }
 
-fn most(pixels: &image::RgbImage) -> Option<[u8; 3]> {
-    let step = |side: u32| usize::try_from(side.div_ceil(SAMPLES).max(1)).unwrap_or(1);
+fn most_frequent(pixels: &image::RgbImage) -> Option<[u8; 3]> {
+    let step = |side: u32| usize::try_from(side.div_ceil(SAMPLES_PER_SIDE).max(1)).unwrap_or(1);
     let (across, down) = (step(pixels.width()), step(pixels.height()));
     // The channel sums and the number of pixels of each group of similar colours.
     let mut alike: HashMap<[u8; 3], [u32; 4]> = HashMap::new();
     for row in pixels.rows().step_by(down) {
         for pixel in row.step_by(across) {
-            let sums = alike.entry(pixel.0.map(|part| part & COARSE)).or_default();
+            let sums = alike
+                .entry(pixel.0.map(|part| part & COARSE_BITS))
+                .or_default();
             for (sum, part) in sums.iter_mut().zip(pixel.0.into_iter().chain([1])) {
                 *sum += u32::from(part);
             }

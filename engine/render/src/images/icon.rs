@@ -5,14 +5,14 @@
 use std::sync::Arc;
 
 use super::{Drawing, PictureFormat};
-use crate::images::svg::weight::TooHeavy;
+use crate::images::svg::weight::WeightError;
 use crate::resources::asset::Asset;
 use crate::theme::{Scope, asset_of};
 use content::report::{Code, Diagnostic, Place};
 use content::tenant::{Site, assets};
 
 /// The path of a tenant's own icon below `assets`.
-const OWN: &str = "icon.svg";
+const OWN_ICON: &str = "icon.svg";
 
 /// The icon of a tenant in all sizes.
 #[derive(Debug)]
@@ -35,10 +35,13 @@ impl Icons {
         ground: Option<&str>,
     ) -> Result<Option<Self>, Diagnostic> {
         let themed = scope.templates.theme.manifest.icon.as_deref();
-        let found = [Some(OWN), themed].into_iter().flatten().find_map(|path| {
-            let svg = text_of(asset_of(scope, path)?)?;
-            Some((path.to_owned(), svg))
-        });
+        let found = [Some(OWN_ICON), themed]
+            .into_iter()
+            .flatten()
+            .find_map(|path| {
+                let svg = text_of(asset_of(scope, path)?)?;
+                Some((path.to_owned(), svg))
+            });
         let Some((path, svg)) = found else {
             return Ok(None);
         };
@@ -85,7 +88,7 @@ fn file_of(path: &str, site: &Site, scope: &Scope) -> String {
 }
 
 /// Makes a diagnostic that points at the costly element.
-fn too_heavy(heavy: TooHeavy, file: String, svg: &str) -> Diagnostic {
+fn too_heavy(heavy: WeightError, file: String, svg: &str) -> Diagnostic {
     let diagnostic = Diagnostic::error(Code::TooLarge, file, heavy.message)
         .hint("an icon is drawn in four sizes: give it a simpler drawing, `assets/icon.svg`");
     match heavy.place {

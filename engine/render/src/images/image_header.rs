@@ -16,13 +16,13 @@ use content::report::{Code, Severity};
 /// Limit on the pixels of an image, above the cameras of phones. Decoded, such an image takes 200 MB.
 const MAX_PIXELS: usize = 50_000_000;
 /// Images below this size in bytes get no variants: the gain is too small.
-const SMALL: usize = 8 << 10;
+const MIN_RESIZED_BYTES: usize = 8 << 10;
 /// Limit on images that are sent unchanged, such as animations, in bytes. A video is smaller above it.
-const HEAVY: usize = 1 << 20;
+const MAX_UNCHANGED_BYTES: usize = 1 << 20;
 /// The widths of variants, in pixels: phones at two and three pixels per CSS pixel, and desktops.
-const WIDTHS: [u32; 5] = [360, 720, 1080, 1440, 2160];
+const VARIANT_WIDTHS: [u32; 5] = [360, 720, 1080, 1440, 2160];
 /// Limit on the sides of a WebP, in pixels (RFC 9649, section 2.4).
-const LONGEST_SIDE: u32 = 16_383;
+const MAX_WEBP_SIDE_PIXELS: u32 = 16_383;
 
 /// The format in which phones take photos, and which most browsers do not show.
 const HEIC: &str = "image/heic";
@@ -51,7 +51,7 @@ pub(crate) enum ImageProblem {
     Broken,
     /// The type is not the one that the file name says.
     OtherType(&'static str),
-    /// The image is sent unchanged and is far larger than any screen shows: width, height and bytes.
+    /// The image is sent unchanged and has too many pixels or bytes: width, height and bytes.
     Oversized(u32, u32, usize),
 }
 
@@ -83,20 +83,21 @@ impl Raster {
         let is_named = own.is_none_or(|own| own == media_type || media_type == "image/apng");
         if !is_named {
             raster.problem = own.map(ImageProblem::OtherType);
-        } else if !is_whole(kind, bytes) {
+        } else if !is_complete(kind, bytes) {
             raster.problem = Some(ImageProblem::Broken);
         }
         let side = |side: usize| u32::try_from(side).unwrap_or(u32::MAX);
         let (width, height) = (side(size.width), side(size.height));
-        let (width, height) = match is_turned(kind, bytes) {
+        let (width, height) = match swaps_sides(kind, bytes) {
             true => (height, width),
             false => (width, height),
         };
         raster.size = Some((width, height));
-        if raster.problem.is_none() && bytes.len() > SMALL && is_still(kind, bytes) {
+        if raster.problem.is_none() && bytes.len() > MIN_RESIZED_BYTES && is_still(kind, bytes) {
             raster.sizes = sizes(width, height);
         }
-        let is_oversized = bytes.len() > HEAVY || (bytes.len() > SMALL && width > largest_width());
+        let is_oversized = bytes.len() > MAX_UNCHANGED_BYTES
+            || (bytes.len() > MIN_RESIZED_BYTES && width > largest_width());
         if raster.problem.is_none() && raster.sizes.is_empty() && is_oversized {
             raster.problem = Some(ImageProblem::Oversized(width, height, bytes.len()));
         }
@@ -104,7 +105,7 @@ impl Raster {
     }
 
     /// Marks the image as shown with variants on a page.
-    pub(crate) fn show(&self) {
+    pub(crate) fn mark_shown(&self) {
         self.shown.store(true, Relaxed);
     }
 
@@ -115,19 +116,21 @@ impl Raster {
 }
 
 fn largest_width() -> u32 {
-    WIDTHS.last().copied().unwrap_or_default()
+    VARIANT_WIDTHS.last().copied().unwrap_or_default()
 }
 
 /// Returns the sizes of the variants: never larger than the image, and its own size if that is not large.
 fn sizes(width: u32, height: u32) -> Vec<(u32, u32)> {
     let largest = largest_width();
-    let smaller = WIDTHS.into_iter().filter(|one| *one < width);
+    let smaller = VARIANT_WIDTHS.into_iter().filter(|one| *one < width);
     let own = (width <= largest).then_some(width);
     let sized = smaller.chain(own).map(|one| {
         let high = u64::from(height) * u64::from(one) / u64::from(width.max(1));
         (one, u32::try_from(high).unwrap_or(u32::MAX).max(1))
     });
-    sized.filter(|(_, high)| *high <= LONGEST_SIDE).collect()
+    sized
+        .filter(|(_, high)| *high <= MAX_WEBP_SIDE_PIXELS)
+        .collect()
 }
 
 /// Returns the media type for a detected type.
@@ -147,7 +150,7 @@ fn type_of(kind: ImageType) -> Option<&'static str> {
 }
 
 /// Whether the file reaches the end of its format. Damage in the middle shows only when it is decoded.
-fn is_whole(kind: ImageType, bytes: &[u8]) -> bool {
+fn is_complete(kind: ImageType, bytes: &[u8]) -> bool {
     match kind {
         ImageType::Jpeg => bytes.ends_with(b"\xff\xd9"),
         ImageType::Png => bytes.ends_with(b"IEND\xae\x42\x60\x82"),
@@ -178,7 +181,7 @@ fn is_still(kind: ImageType, bytes: &[u8]) -> bool {
 }
 
 /// Whether the orientation swaps width and height when the image is displayed.
-fn is_turned(kind: ImageType, bytes: &[u8]) -> bool {
+fn swaps_sides(kind: ImageType, bytes: &[u8]) -> bool {
     let orientation = |mut decoder: Box<dyn image::ImageDecoder + '_>| decoder.orientation().ok();
     let cursor = std::io::Cursor::new(bytes);
     let found = match kind {
@@ -266,7 +269,7 @@ mod tests {
                 .map(|(width, _)| width)
                 .collect::<Vec<_>>()
         };
-        assert_eq!(widths(4_000, 3_000), WIDTHS);
+        assert_eq!(widths(4_000, 3_000), VARIANT_WIDTHS);
         assert_eq!(widths(800, 600), [360, 720, 800]);
         assert_eq!(widths(720, 600), [360, 720]);
         assert_eq!(widths(100, 100), [100]);

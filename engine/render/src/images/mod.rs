@@ -45,11 +45,11 @@ use sha2::{Digest, Sha256};
 
 use crate::resources::asset::hex;
 use svg::fonts::Fonts;
-use svg::weight::TooHeavy;
+use svg::weight::WeightError;
 use svg::{cost, weight};
 
 pub use picture_slots::{PendingPictures, Undrawn};
-pub(super) use picture_slots::{cache_drawn, is_drawn};
+pub(super) use picture_slots::{is_drawn, reuse_cached};
 
 /// A generated image and its URL.
 #[derive(Debug, Clone)]
@@ -164,7 +164,7 @@ impl Drawing {
     }
 
     /// Drops the source, which takes as much memory as the image.
-    pub(crate) fn forget(&self) {
+    pub(crate) fn drop_source(&self) {
         *self.subject() = None;
     }
 
@@ -179,7 +179,7 @@ impl Drawing {
         let svg = match subject {
             Subject::Svg(svg) => svg,
             Subject::Picture(_, picture) => {
-                let small = resize::Small::of(&picture, (width, height))?;
+                let small = resize::ResizedImage::of(&picture, (width, height))?;
                 return match self.form {
                     #[cfg(feature = "avif")]
                     PictureFormat::Avif(..) => small.avif_if_smaller(),
@@ -194,9 +194,9 @@ impl Drawing {
         let mut pixmap = Pixmap::new(width, height).ok_or("a picture without an area")?;
         pixmap.fill(self.ground.as_deref().map_or(Color::WHITE, colour));
         resvg::render(&tree, place, &mut pixmap.as_mut());
-        let png = encoded(&pixmap, self.form).map_err(|error| error.to_string())?;
+        let png = encode_png(&pixmap, self.form).map_err(|error| error.to_string())?;
         Ok(match self.form {
-            PictureFormat::Ico(side) => in_ico(side, &png),
+            PictureFormat::Ico(side) => wrap_in_ico(side, &png),
             _ => png,
         })
     }
@@ -222,7 +222,7 @@ fn read(svg: &str, fonts: &Fonts) -> Result<Tree, String> {
 /// Returns the characters of an SVG's texts that the renderer cannot draw.
 ///
 /// For non-ASCII texts it is not enough that some font has a character. The renderer combines glyphs of several fonts only if they agree on the number of glyphs. So the renderer's own layout decides.
-fn undrawn(drawing: &Document<'_>, fonts: &Fonts) -> BTreeSet<char> {
+fn missing_glyphs(drawing: &Document<'_>, fonts: &Fonts) -> BTreeSet<char> {
     let nodes = drawing.descendants();
     let texts = nodes.filter(|node| node.tag_name().name() == "text");
     let texts = texts.flat_map(|text| text.descendants().filter(Node::is_text));
@@ -257,7 +257,7 @@ fn without_glyph(group: &Group) -> BTreeSet<char> {
 }
 
 /// Returns an error if drawing the SVG at this size takes too much work. Invalid SVGs pass.
-fn check(svg: &str, fonts: &Fonts, (width, height): (u32, u32)) -> Result<(), TooHeavy> {
+fn check(svg: &str, fonts: &Fonts, (width, height): (u32, u32)) -> Result<(), WeightError> {
     weight::check(svg)?;
     // A panic of the renderer must not end the compilation.
     let read = catch_unwind(AssertUnwindSafe(|| match read(svg, fonts) {
@@ -269,7 +269,7 @@ fn check(svg: &str, fonts: &Fonts, (width, height): (u32, u32)) -> Result<(), To
         Ok(Err(much)) => much.to_string(),
         Err(_) => "the renderer fails on the drawing".to_owned(),
     };
-    Err(TooHeavy {
+    Err(WeightError {
         message: problem,
         place: Some((1, 1)),
     })
@@ -298,7 +298,7 @@ fn colour(text: &str) -> Color {
     Color::from_rgba8(red, green, blue, 0xff)
 }
 
-fn encoded(pixmap: &Pixmap, form: PictureFormat) -> Result<Vec<u8>, png::EncodingError> {
+fn encode_png(pixmap: &Pixmap, form: PictureFormat) -> Result<Vec<u8>, png::EncodingError> {
     let mut bytes = Vec::new();
     let mut encoder = png::Encoder::new(&mut bytes, pixmap.width(), pixmap.height());
     // Areas of one colour compress best without a filter, and fastest.
@@ -312,7 +312,7 @@ fn encoded(pixmap: &Pixmap, form: PictureFormat) -> Result<Vec<u8>, png::Encodin
             let pixels: Vec<[u8; 3]> = pixels
                 .map(|pixel| [pixel.red(), pixel.green(), pixel.blue()])
                 .collect();
-            if let Some((palette, data)) = numbered(&pixels) {
+            if let Some((palette, data)) = palette_of(&pixels) {
                 encoder.set_color(png::ColorType::Indexed);
                 encoder.set_palette(palette.into_flattened());
                 writer = encoder.write_header()?;
@@ -335,7 +335,7 @@ fn encoded(pixmap: &Pixmap, form: PictureFormat) -> Result<Vec<u8>, png::Encodin
 }
 
 /// Returns the palette of an image and the palette index of each pixel, if there are at most 256 colours. Icons and social images have few colours, and a palette halves their size.
-fn numbered(pixels: &[[u8; 3]]) -> Option<(Vec<[u8; 3]>, Vec<u8>)> {
+fn palette_of(pixels: &[[u8; 3]]) -> Option<(Vec<[u8; 3]>, Vec<u8>)> {
     let runs = || pixels.chunk_by(|one, other| one == other);
     let mut colours = BTreeSet::new();
     for colour in runs().filter_map(<[_]>::first) {
@@ -354,7 +354,7 @@ fn numbered(pixels: &[[u8; 3]]) -> Option<(Vec<[u8; 3]>, Vec<u8>)> {
 }
 
 /// Wraps a PNG in an icon file with one entry (Microsoft, ICONDIR and ICONDIRENTRY).
-fn in_ico(side: u32, png: &[u8]) -> Vec<u8> {
+fn wrap_in_ico(side: u32, png: &[u8]) -> Vec<u8> {
     const HEADER: u32 = 22;
     let side = u8::try_from(side).unwrap_or(0);
     let length = u32::try_from(png.len()).unwrap_or(u32::MAX);
@@ -403,15 +403,15 @@ mod tests {
     fn palette_is_used_for_few_colours_only() {
         let grey = |value: u8| [value; 3];
         let few = [grey(9), grey(9), grey(1), grey(9)];
-        let (palette, numbers) = numbered(&few).expect("few");
+        let (palette, numbers) = palette_of(&few).expect("few");
         assert_eq!(
             (palette, numbers),
             (vec![grey(1), grey(9)], vec![1, 1, 0, 1])
         );
         let mut many: Vec<[u8; 3]> = (0..=255).map(grey).collect();
-        assert!(numbered(&many).is_some());
+        assert!(palette_of(&many).is_some());
         many.push([1, 2, 3]);
-        assert!(numbered(&many).is_none());
+        assert!(palette_of(&many).is_none());
     }
 
     #[test]
@@ -451,7 +451,7 @@ mod tests {
         let fonts = Fonts::of(&theme.unwrap_or_else(|| panic!("{report:?}")));
         let svg = format!("<svg xmlns=\"http://www.w3.org/2000/svg\">{text}</svg>");
         let document = Document::parse(&svg).expect("a drawing");
-        undrawn(&document, &fonts).into_iter().collect()
+        missing_glyphs(&document, &fonts).into_iter().collect()
     }
 
     #[test]

@@ -149,7 +149,7 @@ impl Undrawn {
         let problem = result.as_ref().err();
         let problem = problem.map_or(Ok(()), |reason| Err(format!("{}: {reason}", self.name())));
         slot.fill(result.ok());
-        self.picture.drawing.forget();
+        self.picture.drawing.drop_source();
         problem
     }
 }
@@ -166,9 +166,9 @@ fn drawn(slot: &Weak<Slot<Resource>>) -> usize {
 }
 
 /// Marks the cached results of these images as used, so that the cache keeps them even if no request needs them.
-pub(crate) fn cache_drawn(pictures: &[Picture], cache: &Cache) {
+pub(crate) fn reuse_cached(pictures: &[Picture], cache: &Cache) {
     for picture in pictures {
-        cache.known(&key(&picture.drawing.digest));
+        cache.reuse(&key(&picture.drawing.digest));
     }
 }
 

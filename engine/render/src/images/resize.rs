@@ -10,33 +10,33 @@ use image::metadata::Orientation;
 use image::{DynamicImage, ImageDecoder, ImageReader, Limits};
 use img_parts::ImageICC as _;
 
-use super::decode_memory::{self, Share};
+use super::decode_memory::{self, MemoryShare};
 
 /// The quality of lossy WebP, from 0 to 100.
-const QUALITY: f32 = 75.0;
-/// The quality of AVIF, from 0 to 100. On AVIF's scale it looks like [`QUALITY`] with fewer bytes.
+const WEBP_QUALITY: f32 = 75.0;
+/// The quality of AVIF, from 0 to 100. On AVIF's scale it looks like [`WEBP_QUALITY`] with fewer bytes.
 #[cfg(feature = "avif")]
 const AVIF_QUALITY: f32 = 60.0;
 /// The speed of AVIF encoding, from 1 (slowest) to 10. At 7, the sizes for phones take one to two seconds.
 #[cfg(feature = "avif")]
 const AVIF_SPEED: u8 = 7;
-const OTHER_COLOURS: &str = "the picture has other colours than were asked for";
+const UNEXPECTED_COLOUR_TYPE: &str = "the decoded image has an unexpected colour type";
 /// Limit on the memory for decoding one image, in bytes: the largest image with 16 bits per channel.
-const MAX_BYTES: u64 = 512 << 20;
+const MAX_DECODE_BYTES: u64 = 512 << 20;
 /// A decoded image, in its stored orientation.
-pub(super) struct Unpacked {
+pub(super) struct DecodedImage {
     /// The pixels, with three or four channels of eight bits.
     pub(super) image: DynamicImage,
     profile: Option<Vec<u8>>,
     orientation: Orientation,
-    keeps_all: bool,
-    _memory: Share,
+    is_lossless: bool,
+    _memory: MemoryShare,
 }
 
-impl Unpacked {
+impl DecodedImage {
     /// Decodes an image, once there is memory for it.
     pub(super) fn of(original: &[u8]) -> Result<Self, String> {
-        let (mut decoder, keeps_all) = decoder(original)?;
+        let (mut decoder, is_lossless) = decoder(original)?;
         let profile = decoder.icc_profile().ok().flatten();
         let orientation = decoder.orientation().map_err(message)?;
         let memory = decode_memory::acquire(decoded_bytes(&decoder));
@@ -49,7 +49,7 @@ impl Unpacked {
             image,
             profile,
             orientation,
-            keeps_all,
+            is_lossless,
             _memory: memory,
         })
     }
@@ -66,10 +66,10 @@ fn decoder(original: &[u8]) -> Result<(impl ImageDecoder, bool), String> {
         .with_guessed_format()
         .map_err(|error| error.to_string())?;
     let mut limits = Limits::default();
-    limits.max_alloc = Some(MAX_BYTES);
+    limits.max_alloc = Some(MAX_DECODE_BYTES);
     reader.limits(limits);
-    let keeps_all = reader.format() == Some(image::ImageFormat::Png);
-    Ok((reader.into_decoder().map_err(message)?, keeps_all))
+    let is_lossless = reader.format() == Some(image::ImageFormat::Png);
+    Ok((reader.into_decoder().map_err(message)?, is_lossless))
 }
 
 /// Returns the memory that decoding takes, in bytes: the stored pixels and a copy with four channels of eight bits.
@@ -84,7 +84,7 @@ fn message(error: image::ImageError) -> String {
 }
 
 /// Resizes an image. The result has the same channels.
-fn resized(from: DynamicImage, (width, height): (u32, u32)) -> Result<DynamicImage, String> {
+fn resize(from: DynamicImage, (width, height): (u32, u32)) -> Result<DynamicImage, String> {
     let has_alpha = from.color().has_alpha();
     let mut to = DynamicImage::new_rgba8(width, height);
     let options = ResizeOptions::new().use_alpha(has_alpha);
@@ -98,25 +98,25 @@ fn resized(from: DynamicImage, (width, height): (u32, u32)) -> Result<DynamicIma
 /// Resizes an image into another one. Both have four channels, because the library compiles code for every pixel type that it may meet.
 fn draw(from: &DynamicImage, to: &mut DynamicImage, options: &ResizeOptions) -> Result<(), String> {
     let views = from.image_view::<U8x4>().zip(to.image_view_mut::<U8x4>());
-    let (from, mut to) = views.ok_or_else(|| OTHER_COLOURS.to_owned())?;
+    let (from, mut to) = views.ok_or_else(|| UNEXPECTED_COLOUR_TYPE.to_owned())?;
     Resizer::new()
         .resize_typed(&from, &mut to, options)
         .map_err(|error| error.to_string())
 }
 
 /// A resized image in upright orientation, ready to encode.
-pub(super) struct Small {
+pub(super) struct ResizedImage {
     image: DynamicImage,
     /// The colour profile (ICC.1), if it is for RGB.
     profile: Option<Vec<u8>>,
     /// Whether the original is lossless, so that a lossless encoding is tried.
-    keeps_all: bool,
+    is_lossless: bool,
 }
 
-impl Small {
+impl ResizedImage {
     /// Decodes an image and resizes it.
     pub(super) fn of(original: &[u8], (width, height): (u32, u32)) -> Result<Self, String> {
-        let unpacked = Unpacked::of(original)?;
+        let unpacked = DecodedImage::of(original)?;
         let orientation = unpacked.orientation;
         // Turning the resized image is cheaper, so the size for the stored orientation is found first.
         let mut probe = DynamicImage::new_luma8(2, 1);
@@ -125,12 +125,12 @@ impl Small {
             1 => (width, height),
             _ => (height, width),
         };
-        let mut small = resized(unpacked.image, size)?;
+        let mut small = resize(unpacked.image, size)?;
         small.apply_orientation(orientation);
         Ok(Self {
             image: small,
             profile: unpacked.profile.filter(|profile| is_of_rgb(profile)),
-            keeps_all: unpacked.keeps_all,
+            is_lossless: unpacked.is_lossless,
         })
     }
 
@@ -140,16 +140,16 @@ impl Small {
         let encoder = match &self.image {
             DynamicImage::ImageRgba8(pixels) => webp::Encoder::from_rgba(pixels, width, height),
             DynamicImage::ImageRgb8(pixels) => webp::Encoder::from_rgb(pixels, width, height),
-            _ => return Err(OTHER_COLOURS.to_owned()),
+            _ => return Err(UNEXPECTED_COLOUR_TYPE.to_owned()),
         };
         let encode = |lossless: bool| {
-            let coded = encoder.encode_simple(lossless, QUALITY);
+            let coded = encoder.encode_simple(lossless, WEBP_QUALITY);
             coded
                 .map(|coded| coded.to_vec())
                 .map_err(|error| format!("{error:?}"))
         };
         let mut coded = encode(false)?;
-        if self.keeps_all {
+        if self.is_lossless {
             let whole = encode(true)?;
             if whole.len() <= coded.len() {
                 coded = whole;
@@ -177,10 +177,10 @@ impl Small {
     #[cfg(feature = "avif")]
     fn avif(self) -> Result<Vec<u8>, String> {
         let DynamicImage::ImageRgb8(mut pixels) = self.image else {
-            return Err(OTHER_COLOURS.to_owned());
+            return Err(UNEXPECTED_COLOUR_TYPE.to_owned());
         };
         if let Some(profile) = self.profile {
-            in_srgb(&mut pixels, &profile)?;
+            convert_to_srgb(&mut pixels, &profile)?;
         }
         let (width, height) = (pixels.width() as usize, pixels.height() as usize);
         let colours: Vec<ravif::RGB8> = pixels
@@ -201,7 +201,7 @@ impl Small {
 
 /// Converts pixels from a colour profile to sRGB (IEC 61966-2-1).
 #[cfg(feature = "avif")]
-fn in_srgb(pixels: &mut image::RgbImage, profile: &[u8]) -> Result<(), String> {
+fn convert_to_srgb(pixels: &mut image::RgbImage, profile: &[u8]) -> Result<(), String> {
     use moxcms::{ColorProfile, Layout, TransformOptions};
     let message = |error: moxcms::CmsError| error.to_string();
     let profile = ColorProfile::new_from_slice(profile).map_err(message)?;
@@ -242,8 +242,8 @@ mod tests {
         bytes.into_inner()
     }
 
-    fn small(original: &[u8]) -> Small {
-        Small::of(original, (360, 270)).expect("a picture")
+    fn small(original: &[u8]) -> ResizedImage {
+        ResizedImage::of(original, (360, 270)).expect("a picture")
     }
 
     #[test]

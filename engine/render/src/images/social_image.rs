@@ -10,9 +10,9 @@ use std::sync::Arc;
 use resvg::usvg::roxmltree::Document;
 use unicode_segmentation::UnicodeSegmentation as _;
 
-use super::{Drawing, PictureFormat, undrawn};
+use super::{Drawing, PictureFormat, missing_glyphs};
 use crate::compile::parallel::map_parallel;
-use crate::lints::at_key::keyed;
+use crate::lints::at_key::warning_at_key;
 use crate::pages::site_view;
 use crate::pages::view::{PageView, TemplateView};
 use crate::theme::{SOCIAL, Scope};
@@ -25,7 +25,7 @@ const SIZE: PictureFormat = PictureFormat::Png(1200, 630);
 
 /// The social images of a tenant's pages.
 #[derive(Default)]
-pub(crate) struct Social {
+pub(crate) struct SocialImages {
     /// The drawings by page path, for pages that name no image themselves.
     pub(crate) drawings: BTreeMap<String, Arc<Drawing>>,
     /// Templates that failed, each with the file of the page.
@@ -35,31 +35,31 @@ pub(crate) struct Social {
 }
 
 /// The SVG of a social image, and the characters for which its texts were left out.
-struct SocialPicture {
+struct SocialSvg {
     svg: String,
     missing: BTreeSet<char>,
 }
 
 /// Prepares the social images of a tenant. There are none if the theme has no template or the tenant names its own image.
-pub(crate) fn prepare(site: &Site, scope: &Scope, ground: Option<&str>) -> Social {
-    let mut social = Social::default();
+pub(crate) fn prepare(site: &Site, scope: &Scope, ground: Option<&str>) -> SocialImages {
+    let mut social = SocialImages::default();
     let templates = &scope.templates;
     if site.manifest.image.is_some() || !templates.theme.files.contains_key(SOCIAL) {
         return social;
     }
     let pages = site.pages.values();
     let pages = pages.filter(|page| page.front.image.is_none());
-    let made = map_parallel(pages, |page| (page, shown(site, page, scope)));
+    let made = map_parallel(pages, |page| (page, render_svg(site, page, scope)));
     let mut beside_titles = BTreeSet::new();
     for (page, shown) in made {
         match shown {
-            Ok(SocialPicture { svg, mut missing }) => {
+            Ok(SocialSvg { svg, mut missing }) => {
                 let drawing = Drawing::new(svg, SIZE, ground, &templates.fonts)
                     .of_file(site.name_of(&page.file));
                 social.drawings.insert(page.path.clone(), Arc::new(drawing));
-                if let Some(letters) = taken_out(heading(page), &mut missing) {
+                if let Some(letters) = remove_letters(heading(page), &mut missing) {
                     let file = site.name_of(&page.file);
-                    let warn = || of_page(site, page, scope, &letters);
+                    let warn = || page_warning(site, page, scope, &letters);
                     let warnings = &mut social.warnings;
                     warnings.add(Severity::Warning, Code::MissingLetters, &file, warn);
                 }
@@ -68,7 +68,7 @@ pub(crate) fn prepare(site: &Site, scope: &Scope, ground: Option<&str>) -> Socia
             Err(diagnostic) => social.failures.push((diagnostic, page.file.clone())),
         }
     }
-    let beside_titles = of_site(site, scope, beside_titles);
+    let beside_titles = site_warning(site, scope, beside_titles);
     social.warnings.extend(beside_titles);
     social
 }
@@ -79,7 +79,7 @@ fn heading(page: &Page) -> &str {
 }
 
 /// Removes the characters of a text, in either case, from `missing`. Returns the removed letters as the author wrote them, or `None` if there are none.
-fn taken_out(text: &str, missing: &mut BTreeSet<char>) -> Option<Vec<String>> {
+fn remove_letters(text: &str, missing: &mut BTreeSet<char>) -> Option<Vec<String>> {
     let text = nfc(text);
     let mut taken = BTreeSet::new();
     let mut letters: Vec<String> = Vec::new();
@@ -96,11 +96,11 @@ fn taken_out(text: &str, missing: &mut BTreeSet<char>) -> Option<Vec<String>> {
 }
 
 /// Limit on the letters that a warning names.
-const NAMED_LETTERS: usize = 8;
+const MAX_NAMED_LETTERS: usize = 8;
 
 /// Describes missing letters: ``the fonts of theme `base` lack `a`, `b` and 2 more``.
-fn lack(scope: &Scope, letters: &[String]) -> String {
-    let (named, more) = letters.split_at(letters.len().min(NAMED_LETTERS));
+fn describe_missing(scope: &Scope, letters: &[String]) -> String {
+    let (named, more) = letters.split_at(letters.len().min(MAX_NAMED_LETTERS));
     let mut named: Vec<String> = named.iter().map(|letter| format!("`{letter}`")).collect();
     if !more.is_empty() {
         named.push(format!("{} more", more.len()));
@@ -114,25 +114,25 @@ fn lack(scope: &Scope, letters: &[String]) -> String {
     format!("the fonts of theme `{theme}` lack {named}")
 }
 
-fn of_page(site: &Site, page: &Page, scope: &Scope, letters: &[String]) -> Diagnostic {
+fn page_warning(site: &Site, page: &Page, scope: &Scope, letters: &[String]) -> Diagnostic {
     let key = match page.front.heading {
         Some(_) => "heading",
         None => "title",
     };
     let message = format!(
         "{}: the page's social image shows no text",
-        lack(scope, letters)
+        describe_missing(scope, letters)
     );
-    keyed(site, page, key, Code::MissingLetters, message)
+    warning_at_key(site, page, key, Code::MissingLetters, message)
         .hint("name a picture of your own as `image`, or add a font that has these characters to the folder `fonts/` of the theme")
 }
 
 /// Warns of characters that occur in no page title. They come from the names of the site and the company, else from the template.
-fn of_site(site: &Site, scope: &Scope, mut missing: BTreeSet<char>) -> Option<Diagnostic> {
+fn site_warning(site: &Site, scope: &Scope, mut missing: BTreeSet<char>) -> Option<Diagnostic> {
     let company = &scope.resolver.deployment.company.name;
     let name = &site.manifest.name;
     let names = format!("{name} {company}");
-    let (letters, hint) = match taken_out(&names, &mut missing) {
+    let (letters, hint) = match remove_letters(&names, &mut missing) {
         Some(letters) => (
             letters,
             "name a picture of your own as `image`, or add a font that has these characters to the folder `fonts/` of the theme",
@@ -145,7 +145,10 @@ fn of_site(site: &Site, scope: &Scope, mut missing: BTreeSet<char>) -> Option<Di
     if letters.is_empty() {
         return None;
     }
-    let message = format!("{}: the social images show no text", lack(scope, &letters));
+    let message = format!(
+        "{}: the social images show no text",
+        describe_missing(scope, &letters)
+    );
     let warning = Diagnostic::warning(Code::MissingLetters, site.name_of(MANIFEST), message);
     let warning = match site.place_of(name) {
         Some(place) => site.locate(warning, MANIFEST, place),
@@ -156,7 +159,7 @@ fn of_site(site: &Site, scope: &Scope, mut missing: BTreeSet<char>) -> Option<Di
 
 /// Returns the alt text of a page's social image.
 #[must_use]
-pub(crate) fn words(site: &Site, page: &Page) -> String {
+pub(crate) fn alt_text(site: &Site, page: &Page) -> String {
     let title = heading(page);
     match site.manifest.name.as_str() {
         name if name == title => title.to_owned(),
@@ -165,7 +168,7 @@ pub(crate) fn words(site: &Site, page: &Page) -> String {
 }
 
 /// Renders the SVG of a page's social image.
-fn shown(site: &Site, page: &Page, scope: &Scope) -> Result<SocialPicture, Diagnostic> {
+fn render_svg(site: &Site, page: &Page, scope: &Scope) -> Result<SocialSvg, Diagnostic> {
     let (templates, prepared, resolver) = (&scope.templates, &scope.prepared, &scope.resolver);
     let view = TemplateView {
         head: String::new(),
@@ -185,7 +188,7 @@ fn shown(site: &Site, page: &Page, scope: &Scope) -> Result<SocialPicture, Diagn
         let (day, _) = prepared.role(role, &templates.theme)?;
         Some(day)
     });
-    let mut svg = composed(&text);
+    let mut svg = normalise(&text);
     let document = Document::parse(&svg).map_err(|error| {
         Diagnostic::error(
             Code::TemplateFailed,
@@ -193,17 +196,17 @@ fn shown(site: &Site, page: &Page, scope: &Scope) -> Result<SocialPicture, Diagn
             format!("the drawing is no XML: {error}"),
         )
     })?;
-    let missing = undrawn(&document, &templates.fonts);
+    let missing = missing_glyphs(&document, &templates.fonts);
     if !missing.is_empty() {
         svg = without_texts(&document);
     }
-    Ok(SocialPicture { svg, missing })
+    Ok(SocialSvg { svg, missing })
 }
 
 /// Normalises a text for the renderer.
 ///
 /// Letters and marks are composed, because fonts seldom have the marks alone. Invisible characters that the renderer reports as missing are removed. Joiners and direction marks stay.
-fn composed(text: &str) -> String {
+fn normalise(text: &str) -> String {
     let is_invisible = |character: &char| {
         matches!(
             character,
@@ -255,17 +258,17 @@ mod tests {
     #[test]
     fn missing_letters_are_named_as_their_author_wrote_them() {
         let mut missing = BTreeSet::from(['Ł', 'Ź', '自', '\u{303}', '🚲']);
-        let letters = taken_out("łódź, łan: m\u{303} 🚲🚲 x", &mut missing);
+        let letters = remove_letters("łódź, łan: m\u{303} 🚲🚲 x", &mut missing);
         let expected = ["ł", "ź", "m\u{303}", "🚲"].map(ToOwned::to_owned);
         assert_eq!(letters, Some(expected.into()));
         assert_eq!(missing, BTreeSet::from(['自']));
-        assert_eq!(taken_out("x", &mut missing), None);
+        assert_eq!(remove_letters("x", &mut missing), None);
     }
 
     #[test]
     fn letters_are_composed_and_soft_hyphens_removed() {
         assert_eq!(
-            composed("Gro\u{308}\u{ad}ße\u{fe0f} ن\u{200c}ا"),
+            normalise("Gro\u{308}\u{ad}ße\u{fe0f} ن\u{200c}ا"),
             "Größe ن\u{200c}ا"
         );
     }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::compile::prepared_tenant::PreparedTenant;
-use crate::lints::page_facts::Seen;
+use crate::lints::page_facts::PageFacts;
 use content::report::{Code, Diagnostic};
 use content::tenant::{MANIFEST, Page, Site};
 
@@ -14,7 +14,7 @@ use content::tenant::{MANIFEST, Page, Site};
 pub(super) fn check(
     site: &Site,
     prepared: &PreparedTenant,
-    seen: &BTreeMap<String, Seen>,
+    seen: &BTreeMap<String, PageFacts>,
 ) -> Vec<Diagnostic> {
     if site.manifest.app.is_none() {
         return Vec::new();
@@ -110,7 +110,7 @@ fn text_of(page: &Page, prepared: &PreparedTenant) -> String {
         .to_lowercase()
 }
 
-fn has_contact(page: &Seen) -> bool {
+fn has_contact(page: &PageFacts) -> bool {
     page.links.iter().any(|link| link.starts_with("mailto:"))
 }
 

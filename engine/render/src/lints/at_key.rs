@@ -4,7 +4,7 @@ use content::report::{Code, Diagnostic, Place};
 use content::tenant::{Page, Site};
 
 /// Makes a warning that points at a key of a page's front matter, or at the start of the file if the key is missing.
-pub(crate) fn keyed(
+pub(crate) fn warning_at_key(
     site: &Site,
     page: &Page,
     key: &str,

@@ -42,7 +42,7 @@ pub struct NeighbourLink {
 pub(crate) type Fragments = BTreeMap<String, BTreeSet<String>>;
 
 /// Limit on the links to other tenants that are located in the source.
-const QUOTED: usize = 200;
+const MAX_LOCATED_LINKS: usize = 200;
 
 /// Checks the references of a site and collects the findings.
 pub(super) struct Checker<'a> {
@@ -67,7 +67,7 @@ pub(super) struct Checker<'a> {
     /// The links to other tenants.
     pub neighbours: Vec<NeighbourLink>,
     /// The keys of the images whose problem is already reported.
-    pub told: BTreeSet<String>,
+    pub reported: BTreeSet<String>,
 }
 
 /// The file and the place of a reference.
@@ -129,7 +129,7 @@ impl<'a> Checker<'a> {
         self.formatted(shaped(MANIFEST), MANIFEST, None, true);
         for page in site.pages.values() {
             self.layouts(page);
-            self.day(page);
+            self.feed_date(page);
             self.formatted(&page.formatted, &page.file, Some(&page.path), false);
             self.formatted(shaped(&page.file), &page.file, Some(&page.path), true);
             self.ids(page);
@@ -263,7 +263,7 @@ impl<'a> Checker<'a> {
             ids.reserve(&fragment.text);
         }
         let lines = LineIndex::of(&page.body);
-        for (written, range) in markdown::written_ids(&page.body) {
+        for (written, range) in markdown::author_ids(&page.body) {
             let assigned = ids.assign(&written);
             if assigned == *nfc(&written) {
                 continue;
@@ -291,7 +291,7 @@ impl<'a> Checker<'a> {
     }
 
     fn in_markdown(&mut self, reference: &markdown::Reference, spot: ReferenceSpot<'_>) {
-        if !reference.picture {
+        if !reference.is_image {
             if let Err(problem) = content::formats::check_format("link", &reference.destination) {
                 return self.report(Severity::Error, Code::BadValue, spot, || problem);
             }
@@ -331,7 +331,7 @@ impl<'a> Checker<'a> {
     fn link(&mut self, link: &str, spot: ReferenceSpot<'_>) {
         let meant = rooted(link, spot.file);
         if let Some((key, asset, _)) = assets::linked(self.assets, &meant) {
-            asset.take();
+            asset.mark_used();
             return self.linked_file(link, key, spot);
         }
         match target(&meant) {
@@ -356,7 +356,7 @@ impl<'a> Checker<'a> {
                 let name = self.site.name_of(spot.file);
                 let diagnostic = Diagnostic::error(Code::BrokenNeighbourLink, name, "");
                 // Locating thousands of links would take too long.
-                let diagnostic = match self.neighbours.len() < QUOTED {
+                let diagnostic = match self.neighbours.len() < MAX_LOCATED_LINKS {
                     true => self
                         .site
                         .locate(diagnostic, spot.file, spot.place(self.site)),
@@ -387,7 +387,7 @@ impl<'a> Checker<'a> {
             path
         };
         let Some(ids) = self.fragments.get(page) else {
-            return self.lost(link, page, spot);
+            return self.missing_page(link, page, spot);
         };
         if let Some(fragment) = fragment
             && !fragment.is_empty()
@@ -408,7 +408,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Reports a link whose page is not served.
-    fn lost(&mut self, link: &str, page: &str, spot: ReferenceSpot<'_>) {
+    fn missing_page(&mut self, link: &str, page: &str, spot: ReferenceSpot<'_>) {
         let (site, fragments, assets) = (self.site, self.fragments, self.assets);
         if let Some(reason) = self.known_missing.get(link).copied() {
             if spot.file != MANIFEST {
@@ -431,7 +431,7 @@ impl<'a> Checker<'a> {
         }
         self.report(Severity::Error, Code::BrokenLink, spot, || {
             if let Some(file) = page.strip_prefix('/').filter(|path| is_beside(path)) {
-                let hint = match meant(page, fragments).or_else(|| {
+                let hint = match nearest_path(page, fragments).or_else(|| {
                     let keys = assets.keys().map(String::as_str);
                     nearest(file.rsplit('/').next().unwrap_or(file), keys)
                 }) {
@@ -440,7 +440,7 @@ impl<'a> Checker<'a> {
                 };
                 return (format!("`{link}`: there is no file `{file}`"), Some(hint));
             }
-            let hint = match meant(page, fragments) {
+            let hint = match nearest_path(page, fragments) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!(
                     "add `pages{}.md`, or correct the link; another site begins with `https://`",
@@ -491,13 +491,13 @@ impl<'a> Checker<'a> {
     /// Returns the tenant's file that a text names, and marks the file as used.
     fn named(&self, path: &str, spot: ReferenceSpot<'_>) -> Option<(&'a str, &'a Asset)> {
         let found = assets::named(self.assets, path, spot.file);
-        found.map(|(key, asset)| (key, asset.take()))
+        found.map(|(key, asset)| (key, asset.mark_used()))
     }
 
     /// Reports the problem of an image where the image is named first.
     fn picture(&mut self, key: &str, asset: &Asset, spot: ReferenceSpot<'_>) {
         let problem = asset.raster.as_ref().and_then(|raster| raster.problem);
-        if let Some(problem) = problem.filter(|_| self.told.insert(key.to_owned())) {
+        if let Some(problem) = problem.filter(|_| self.reported.insert(key.to_owned())) {
             let (severity, code) = problem.kind();
             let file = assets::file_of(key);
             self.report(severity, code, spot, || {
@@ -510,7 +510,7 @@ impl<'a> Checker<'a> {
     fn pictures(&mut self) {
         for (key, asset) in self.assets {
             let problem = asset.raster.as_ref().and_then(|raster| raster.problem);
-            let Some(problem) = problem.filter(|_| !self.told.contains(key)) else {
+            let Some(problem) = problem.filter(|_| !self.reported.contains(key)) else {
                 continue;
             };
             let (severity, code) = problem.kind();
@@ -583,7 +583,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Reports an entry without a date in a collection with a feed, because the feed leaves such entries out.
-    fn day(&mut self, page: &Page) {
+    fn feed_date(&mut self, page: &Page) {
         let collection = collection_of(self.site, page).map(|above| &above.front.collection);
         let in_feed = matches!(collection, Some(Some(collection)) if collection.feed);
         if in_feed && page.front.date.is_none() && !page.front.noindex {

@@ -23,7 +23,7 @@ pub(crate) mod pages;
 use std::collections::{BTreeMap, BTreeSet};
 
 use self::links::{Checker, Fragments, NeighbourLink};
-use self::page_facts::Seen;
+use self::page_facts::PageFacts;
 use self::pages::Orphan;
 use crate::compile::compiled_tenant::PlacedMount;
 use crate::compile::inputs::Inputs;
@@ -56,10 +56,10 @@ pub(crate) fn check(
 ) -> PageFindings {
     let mount = &canonical.mount;
     let pages = site.pages.values();
-    let seen: BTreeMap<String, Seen> = pages
+    let seen: BTreeMap<String, PageFacts> = pages
         .map(|page| {
             let resource = mount.resource(&page.path);
-            let seen = resource.map_or_else(Seen::default, |resource| seen_of(resource));
+            let seen = resource.map_or_else(PageFacts::default, |resource| facts_of(resource));
             (page.path.clone(), seen)
         })
         .collect();
@@ -85,7 +85,7 @@ pub(crate) fn check(
             .collect(),
         report,
         neighbours: Vec::new(),
-        told: BTreeSet::new(),
+        reported: BTreeSet::new(),
     };
     checker.check();
     let (mut report, neighbour_links) = (checker.report, checker.neighbours);
@@ -119,11 +119,11 @@ fn unused(site: &Site, prepared: &PreparedTenant) -> Vec<Diagnostic> {
 }
 
 /// Collects the facts of a page from its uncompressed body.
-fn seen_of(resource: &Resource) -> Seen {
+fn facts_of(resource: &Resource) -> PageFacts {
     let plain = match resource {
         Resource::Body(Body { variants, .. }) => variants.identity(),
         Resource::Redirect(_) => None,
     };
     let html = plain.and_then(|plain| std::str::from_utf8(plain.bytes.in_memory()?).ok());
-    html.map_or_else(Seen::default, page_facts::look)
+    html.map_or_else(PageFacts::default, page_facts::collect)
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 /// The facts about a finished page.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct PageFacts {
     /// Every `id`.
     pub(super) ids: BTreeSet<String>,
     /// The ids of more than one element.
@@ -20,7 +20,7 @@ pub(super) struct Seen {
 }
 
 /// Collects the facts from a page's HTML.
-pub(super) fn look(html: &str) -> Seen {
+pub(super) fn collect(html: &str) -> PageFacts {
     use lol_html::{RewriteStrSettings, element};
     let (mut ids, mut headings, mut silent) = (BTreeSet::new(), Vec::new(), Vec::new());
     let mut repeated = BTreeSet::new();
@@ -52,7 +52,7 @@ pub(super) fn look(html: &str) -> Seen {
         }));
     // If the HTML cannot be parsed, the facts found so far count.
     let _ = lol_html::rewrite_str(html, settings);
-    Seen {
+    PageFacts {
         ids,
         repeated,
         headings,

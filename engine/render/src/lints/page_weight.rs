@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use crate::compile::inputs::Inputs;
-use crate::lints::at_key::keyed;
-use crate::lints::page_facts::Seen;
+use crate::lints::at_key::warning_at_key;
+use crate::lints::page_facts::PageFacts;
 use crate::resources::asset::ASSETS;
 use crate::resources::encodings::compress::{Level, gzip};
 use content::report::{Code, Diagnostic};
@@ -12,31 +12,32 @@ use content::tenant::{Page, Site};
 use release::snapshot::{Body, Coding, Resource, Variant};
 
 /// Limit on the HTML of a page with its style, compressed, in bytes.
-const FIRST_VIEW: usize = 30 << 10;
+const MAX_HTML_BYTES: usize = 30 << 10;
 /// Limit on the JavaScript of a page's islands, compressed, in bytes.
-const SCRIPTS: usize = 80 << 10;
+const MAX_SCRIPT_BYTES: usize = 80 << 10;
 
 /// Returns warnings for a page that is too heavy. `resource` is its response body.
 pub(super) fn check(
     site: &Site,
     page: &Page,
-    seen: &Seen,
+    seen: &PageFacts,
     resource: Option<&Resource>,
     inputs: &Inputs,
 ) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let mut warn = |message: String, hint: &str| {
-        found.push(keyed(site, page, "title", Code::PageWeight, message).hint(hint));
+        found.push(warning_at_key(site, page, "title", Code::PageWeight, message).hint(hint));
     };
     let html = resource.map_or(0, first_view);
-    if html > FIRST_VIEW {
-        let message = format!("the page comes to {html} bytes compressed, more than {FIRST_VIEW}");
+    if html > MAX_HTML_BYTES {
+        let message =
+            format!("the page comes to {html} bytes compressed, more than {MAX_HTML_BYTES}");
         warn(message, "split the page, or inline fewer drawings");
     }
     let scripts = scripts(&seen.islands, inputs);
-    if scripts > SCRIPTS {
+    if scripts > MAX_SCRIPT_BYTES {
         let message =
-            format!("the islands load {scripts} bytes of JavaScript, more than {SCRIPTS}");
+            format!("the islands load {scripts} bytes of JavaScript, more than {MAX_SCRIPT_BYTES}");
         warn(
             message,
             "use fewer islands, or `client=\"none\"` for those that need not live",
@@ -55,7 +56,7 @@ fn first_view(resource: &Resource) -> usize {
         return bytes_in_memory(made).len();
     }
     let bytes = variants.identity().map_or(&[][..], bytes_in_memory);
-    match bytes.len() > FIRST_VIEW {
+    match bytes.len() > MAX_HTML_BYTES {
         true => gzip(bytes, Level::Page).map_or(bytes.len(), |compressed| compressed.len()),
         false => bytes.len(),
     }

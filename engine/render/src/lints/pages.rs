@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::compile::inputs::Inputs;
-use crate::lints::at_key::keyed;
-use crate::lints::page_facts::Seen;
+use crate::lints::at_key::warning_at_key;
+use crate::lints::page_facts::PageFacts;
 use crate::lints::page_weight;
 use crate::markdown;
 use crate::pages::links::resolver::below;
@@ -17,9 +17,9 @@ use content::tenant::{Page, Site};
 use release::snapshot::Mount;
 
 /// Limit on a title, in characters. Search engines cut longer titles.
-const TITLE: usize = 60;
+const MAX_TITLE_CHARS: usize = 60;
 /// The length of a description that search engines show in full, in characters.
-const DESCRIPTION: std::ops::RangeInclusive<usize> = 50..=160;
+const DESCRIPTION_CHARS: std::ops::RangeInclusive<usize> = 50..=160;
 /// A page that no page of its tenant links to. Another tenant may link to it, which only the supervisor knows.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Orphan {
@@ -29,15 +29,16 @@ pub struct Orphan {
     pub diagnostic: Diagnostic,
 }
 
-// The placeholder comments of `rowhouse new` in YAML and in Markdown.
+/// The placeholder comment of `rowhouse new` in YAML.
 const FILL_IN_YAML: &str = "# fill in";
+/// The placeholder comment of `rowhouse new` in Markdown.
 const FILL_IN_TEXT: &str = "<!-- fill in -->";
 
 /// Checks all pages of a tenant at its canonical address. `seen` holds the facts by path.
 pub(super) fn check(
     site: &Site,
     mount: &Mount,
-    seen: &BTreeMap<String, Seen>,
+    seen: &BTreeMap<String, PageFacts>,
     inputs: &Inputs,
 ) -> (Report, Vec<Orphan>) {
     let mut auditor = Auditor {
@@ -73,8 +74,8 @@ pub(super) fn check(
         let heavy = page_weight::check(site, page, seen, resource.map(AsRef::as_ref), inputs);
         auditor.report.extend(heavy);
     }
-    auditor.twice();
-    auditor.unfinished();
+    auditor.duplicates();
+    auditor.placeholders();
     (auditor.report, auditor.orphans)
 }
 
@@ -89,7 +90,7 @@ impl Auditor<'_> {
     fn warn(&mut self, code: Code, page: &Page, key: &str, message: String, hint: &str) {
         let site = self.site;
         self.add(code, &page.file, || {
-            keyed(site, page, key, code, message).hint(hint)
+            warning_at_key(site, page, key, code, message).hint(hint)
         });
     }
 
@@ -108,8 +109,8 @@ impl Auditor<'_> {
 
     fn title(&mut self, page: &Page) {
         let length = page.front.title.chars().count();
-        if length > TITLE {
-            let message = format!("the title has {length} characters, more than {TITLE}");
+        if length > MAX_TITLE_CHARS {
+            let message = format!("the title has {length} characters, more than {MAX_TITLE_CHARS}");
             self.warn(
                 Code::TitleLength,
                 page,
@@ -136,7 +137,7 @@ impl Auditor<'_> {
             return self.warn(Code::MissingDescription, page, key, message, "say in 50 to 160 characters what it holds, as `description`: search results and shared links show it");
         };
         let length = text.chars().count();
-        if !DESCRIPTION.contains(&length) {
+        if !DESCRIPTION_CHARS.contains(&length) {
             let message = format!("the description has {length} characters");
             self.warn(
                 Code::DescriptionLength,
@@ -153,7 +154,8 @@ impl Auditor<'_> {
         let hint = "link it where people look for it, or give it `noindex: true`";
         self.orphans.push(Orphan {
             paths: page.paths().map(ToOwned::to_owned).collect(),
-            diagnostic: keyed(self.site, page, "title", Code::OrphanPage, message).hint(hint),
+            diagnostic: warning_at_key(self.site, page, "title", Code::OrphanPage, message)
+                .hint(hint),
         });
     }
 
@@ -182,7 +184,7 @@ impl Auditor<'_> {
 
     fn pictures(&mut self, page: &Page, silent: &[String]) {
         for reference in markdown::references(&page.body) {
-            if reference.picture && is_file_name(&reference.words, &reference.destination) {
+            if reference.is_image && is_file_name(&reference.alt, &reference.destination) {
                 let place = Place {
                     line: page.body_line + reference.line - 1,
                     column: 1,
@@ -190,12 +192,12 @@ impl Auditor<'_> {
                 };
                 let message = format!(
                     "the words of a picture are its file's name, `{}`",
-                    reference.words
+                    reference.alt
                 );
                 let hint = "say what it shows: `![A blue door](IMG_2034.jpg)`";
                 self.warn_at(Code::AltIsFileName, page, place, message, hint);
             }
-            if reference.silent {
+            if reference.lacks_alt {
                 let place = Place {
                     line: page.body_line + reference.line - 1,
                     column: 1,
@@ -224,7 +226,7 @@ impl Auditor<'_> {
     }
 
     /// Warns of lines that still have the placeholder comment of `rowhouse new`.
-    fn unfinished(&mut self) {
+    fn placeholders(&mut self) {
         let site = self.site;
         let pages = site.pages.values();
         let bodies: BTreeMap<&str, usize> = pages
@@ -262,7 +264,7 @@ impl Auditor<'_> {
     }
 
     /// Warns of pages that share a title or a description.
-    fn twice(&mut self) {
+    fn duplicates(&mut self) {
         let site = self.site;
         let mut titles: BTreeMap<&str, &Page> = BTreeMap::new();
         let mut descriptions: BTreeMap<&str, &Page> = BTreeMap::new();

@@ -11,20 +11,20 @@ use pulldown_cmark::{BrokenLink, CowStr, Event, LinkType, Options, Parser, Tag, 
 use content::formats::link::{Target, target};
 
 /// A parsed text.
-pub(super) struct Parsed<'a> {
+pub(super) struct ParsedText<'a> {
     /// The events in source order.
-    pub(super) events: Vec<Placed<'a>>,
+    pub(super) events: Vec<PlacedEvent<'a>>,
     /// References without a definition.
-    pub(super) undefined: Vec<Undefined>,
+    pub(super) undefined: Vec<UndefinedReference>,
     /// The names of all link definitions.
     pub(super) definitions: Vec<String>,
 }
 
 /// An event and its byte range in the source.
-pub(super) type Placed<'a> = (Event<'a>, Range<usize>);
+pub(super) type PlacedEvent<'a> = (Event<'a>, Range<usize>);
 
 /// A reference without a definition: `[text][name]`.
-pub(super) struct Undefined {
+pub(super) struct UndefinedReference {
     /// The name.
     pub(super) name: String,
     /// Whether it is a shortcut, `[name]`, which may be plain text in brackets.
@@ -46,10 +46,10 @@ const fn options() -> Options {
 }
 
 /// Parses a text.
-pub(super) fn parse(text: &str) -> Parsed<'_> {
+pub(super) fn parse(text: &str) -> ParsedText<'_> {
     let mut undefined = Vec::new();
     let note = |link: BrokenLink<'_>| {
-        undefined.push(Undefined {
+        undefined.push(UndefinedReference {
             name: link.reference.to_string(),
             is_shortcut: link.link_type == LinkType::Shortcut,
             range: link.span,
@@ -60,7 +60,7 @@ pub(super) fn parse(text: &str) -> Parsed<'_> {
     let definitions = parser.reference_definitions().iter();
     let definitions = definitions.map(|(name, _)| name.to_owned()).collect();
     let events = with_bare_addresses(parser.into_offset_iter(), text);
-    Parsed {
+    ParsedText {
         events,
         undefined,
         definitions,
@@ -69,11 +69,11 @@ pub(super) fn parse(text: &str) -> Parsed<'_> {
 
 /// Replaces bare addresses in text events by links.
 fn with_bare_addresses<'a>(
-    events: impl Iterator<Item = Placed<'a>>,
+    events: impl Iterator<Item = PlacedEvent<'a>>,
     text: &str,
-) -> Vec<Placed<'a>> {
+) -> Vec<PlacedEvent<'a>> {
     let mut linked = Vec::new();
-    let mut run: Vec<Placed<'a>> = Vec::new();
+    let mut run: Vec<PlacedEvent<'a>> = Vec::new();
     // The number of open links, images and code blocks.
     let mut depth = 0_usize;
     for (event, range) in events {
@@ -101,8 +101,8 @@ fn with_bare_addresses<'a>(
 }
 
 /// Moves a run of adjacent texts to `linked`, as texts and links.
-fn flush<'a>(run: &mut Vec<Placed<'a>>, text: &str, linked: &mut Vec<Placed<'a>>) {
-    let words: String = run.iter().map(|placed| written(placed, text)).collect();
+fn flush<'a>(run: &mut Vec<PlacedEvent<'a>>, text: &str, linked: &mut Vec<PlacedEvent<'a>>) {
+    let words: String = run.iter().map(|placed| source_text(placed, text)).collect();
     let addresses = addresses(&words);
     let mut addresses = addresses.into_iter().peekable();
     if addresses.peek().is_none() {
@@ -171,11 +171,11 @@ impl TextPiece {
 }
 
 /// Splits a run of texts into its pieces.
-fn pieces(run: &[Placed<'_>], text: &str) -> Vec<TextPiece> {
+fn pieces(run: &[PlacedEvent<'_>], text: &str) -> Vec<TextPiece> {
     let mut end = 0;
     let pieces = run.iter().map(|placed| {
         let start = end;
-        let shown = written(placed, text);
+        let shown = source_text(placed, text);
         end += shown.len();
         TextPiece {
             shown: start..end,
@@ -198,7 +198,7 @@ fn source_of(pieces: &[TextPiece], address: &Range<usize>) -> Range<usize> {
 }
 
 /// Returns a text as its author wrote it, before quotes and dashes became typographic.
-fn written<'e>((event, range): &'e Placed<'_>, text: &'e str) -> &'e str {
+fn source_text<'e>((event, range): &'e PlacedEvent<'_>, text: &'e str) -> &'e str {
     let source = text.get(range.clone()).unwrap_or_default();
     let is_typographic = |sign: char| matches!(sign, '\'' | '"' | '-' | '.');
     match event {
@@ -215,15 +215,15 @@ struct BareAddress {
 }
 
 /// The starts of web addresses, each with the scheme to add.
-const STARTS: [(&str, &str); 3] = [("https://", ""), ("http://", ""), ("www.", "https://")];
+const ADDRESS_STARTS: [(&str, &str); 3] = [("https://", ""), ("http://", ""), ("www.", "https://")];
 
 /// File extensions that look like a top-level domain: `icon@2x.png` is not an address.
-const FILES: [&str; 12] = [
+const FILE_EXTENSIONS: [&str; 12] = [
     "avif", "css", "gif", "html", "jpeg", "jpg", "js", "json", "pdf", "png", "svg", "webp",
 ];
 
 /// Limit on a web address that becomes a link, in bytes.
-const LONGEST_ADDRESS: usize = 2_000;
+const MAX_ADDRESS_BYTES: usize = 2_000;
 
 /// Returns the bare addresses of a text in order.
 fn addresses(text: &str) -> Vec<BareAddress> {
@@ -234,13 +234,13 @@ fn addresses(text: &str) -> Vec<BareAddress> {
         let start = at + next;
         at = start + 1;
         let address = match text.as_bytes()[start] {
-            b'@' => mail(text, start, found.last().map_or(0, |last| last.range.end)),
+            b'@' => mail_address(text, start, found.last().map_or(0, |last| last.range.end)),
             _ => {
                 if end <= start {
                     let rest = &text[start..];
                     end = start + rest.find(ends_address).unwrap_or(rest.len());
                 }
-                web(text, start, end)
+                web_address(text, start, end)
             }
         };
         if let Some(address) = address {
@@ -252,19 +252,21 @@ fn addresses(text: &str) -> Vec<BareAddress> {
 }
 
 /// Returns the web address that begins at byte `start` and ends at `end` at the latest.
-fn web(text: &str, start: usize, end: usize) -> Option<BareAddress> {
+fn web_address(text: &str, start: usize, end: usize) -> Option<BareAddress> {
     let before = text[..start].chars().next_back();
     let rest = &text[start..end];
     let begins = |begin: &str| {
         let head = rest.get(..begin.len());
         head.is_some_and(|head| head.eq_ignore_ascii_case(begin))
     };
-    let (begin, scheme) = STARTS.into_iter().find(|(begin, _)| begins(begin))?;
+    let (begin, scheme) = ADDRESS_STARTS
+        .into_iter()
+        .find(|(begin, _)| begins(begin))?;
     let is_apart = match scheme {
         "" => !before.is_some_and(|sign| sign.is_ascii_alphanumeric()),
         _ => !before.is_some_and(|sign| sign.is_alphanumeric() || "/.-_@:".contains(sign)),
     };
-    if !is_apart || rest.len() > LONGEST_ADDRESS {
+    if !is_apart || rest.len() > MAX_ADDRESS_BYTES {
         return None;
     }
     let length = web_length(rest);
@@ -313,7 +315,7 @@ fn web_length(rest: &str) -> usize {
     length
 }
 
-fn mail(text: &str, sign: usize, from: usize) -> Option<BareAddress> {
+fn mail_address(text: &str, sign: usize, from: usize) -> Option<BareAddress> {
     let is_local = |byte: u8| byte.is_ascii_alphanumeric() || b".+_-".contains(&byte);
     let local = text.as_bytes()[from..sign].iter().rev();
     let start = sign - local.take_while(|byte| is_local(**byte)).count();
@@ -333,7 +335,7 @@ fn mail(text: &str, sign: usize, from: usize) -> Option<BareAddress> {
         || matches!(behind, (Some(':'), Some(next)) if !next.is_whitespace());
     let address = &text[start..end];
     let is_link = matches!(target(&format!("mailto:{address}")), Ok(Target::Outside));
-    (is_link && is_domain && !is_part && !FILES.contains(&domain)).then(|| BareAddress {
+    (is_link && is_domain && !is_part && !FILE_EXTENSIONS.contains(&domain)).then(|| BareAddress {
         range: start..end,
         kind: LinkType::Email,
         destination: address.to_owned(),

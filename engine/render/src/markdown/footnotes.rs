@@ -21,7 +21,7 @@ pub(super) struct Note<'a> {
 }
 
 /// A footnote with its number and id.
-struct Numbered<'a> {
+struct NumberedNote<'a> {
     events: Vec<Event<'a>>,
     id: String,
     number: usize,
@@ -36,11 +36,11 @@ struct Notes<'a, 'c> {
     waiting: HashMap<UniCase<String>, (usize, Vec<Event<'a>>)>,
     /// The index of each name in `numbered`.
     numbers: HashMap<UniCase<String>, usize>,
-    numbered: Vec<Numbered<'a>>,
+    numbered: Vec<NumberedNote<'a>>,
 }
 
 /// Replaces footnote references by links, and appends the notes.
-pub(super) fn placed<'a>(
+pub(super) fn place_notes<'a>(
     events: Vec<Event<'a>>,
     notes: Vec<Note<'a>>,
     context: &LinkContext<'_>,
@@ -74,7 +74,7 @@ pub(super) fn placed<'a>(
         all.waiting.drain().map(|(_, note)| note).collect();
     rest.sort_by_key(|(index, _)| *index);
     let rest = rest.into_iter().map(|(_, events)| events).chain(repeated);
-    let label = escape(&context.language.word("engine.footnotes.label"));
+    let label = escape(&context.language.ui_string("engine.footnotes.label"));
     shown.push(html(format!(
         "<section class=\"footnotes\" aria-label=\"{label}\">\n<ol>\n"
     )));
@@ -120,7 +120,7 @@ fn back(references: &[String], number: usize, context: &LinkContext<'_>) -> Stri
         };
         let label = context
             .language
-            .word_with("engine.footnotes.back", "reference", &name);
+            .ui_string_with("engine.footnotes.back", "reference", &name);
         format!(
             " <a class=\"footnote-back\" href=\"#{}\" aria-label=\"{}\">↩\u{fe0e}{sign}</a>",
             escape(id),
@@ -146,7 +146,7 @@ impl<'a> Notes<'a, '_> {
         if let Some((_, events)) = self.waiting.remove(&key) {
             let id = self.context.assign(&format!("fn-{stem}"));
             self.numbers.insert(key.clone(), self.numbered.len());
-            self.numbered.push(Numbered {
+            self.numbered.push(NumberedNote {
                 events,
                 id,
                 number: self.numbered.len() + 1,

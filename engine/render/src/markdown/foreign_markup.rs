@@ -10,10 +10,10 @@ use std::ops::Range;
 use pulldown_cmark::{CodeBlockKind, Event, Tag, TagEnd};
 use unicase::UniCase;
 
-use super::beginning;
-use crate::markdown::events::{Parsed, Undefined, parse};
-use crate::markdown::mark_positions::Marks;
-use crate::media::DECORATIVE;
+use super::truncated;
+use crate::markdown::events::{ParsedText, UndefinedReference, parse};
+use crate::markdown::mark_positions::MarkPositions;
+use crate::media::DECORATIVE_MARK;
 use content::report::{Code, hint_for, nearest};
 
 /// Markup that is not rendered as its author meant.
@@ -32,25 +32,26 @@ pub(crate) struct Finding {
 /// Limit on a shortcode or another delimited text, in bytes.
 const MAX_MARKED_BYTES: usize = 2_000;
 /// Limit on the markup that a message quotes, in characters.
-const QUOTED: usize = 60;
+const MAX_QUOTED_CHARS: usize = 60;
 /// Limit on the findings of one text. Reports list far fewer per code.
 const MAX_FINDINGS: usize = 10_000;
 /// Limit on the names that are compared for suggestions in one text, in bytes.
-const MAX_COMPARED: usize = 20_000_000;
+const MAX_COMPARED_BYTES: usize = 20_000_000;
 /// Code block languages that other platforms render as a diagram.
-const DRAWN: [&str; 7] = [
+const DIAGRAM_LANGUAGES: [&str; 7] = [
     "geojson", "goat", "markmap", "mermaid", "plantuml", "stl", "topojson",
 ];
 /// Code block languages that other platforms render as a formula.
-const FORMULAS: [&str; 3] = ["chem", "katex", "math"];
+const FORMULA_LANGUAGES: [&str; 3] = ["chem", "katex", "math"];
 /// The alert types.
-const ALERTS: [&str; 5] = ["NOTE", "TIP", "IMPORTANT", "WARNING", "CAUTION"];
+const ALERT_TYPES: [&str; 5] = ["NOTE", "TIP", "IMPORTANT", "WARNING", "CAUTION"];
 /// The hint for markup of another generator.
-const ANOTHER_WAY: &str =
+const GENERATOR_HINT: &str =
     "write it in Markdown or as a section; between backticks visitors read it as it is";
 
 /// The hint for a formula.
-const FORMULA: &str = "write it in words and Unicode signs (`E = mc²`), or add it as a picture";
+const FORMULA_HINT: &str =
+    "write it in words and Unicode signs (`E = mc²`), or add it as a picture";
 
 /// Finds markup that visitors would read as text, in source order.
 #[must_use]
@@ -68,7 +69,7 @@ fn found(text: &str) -> MarkupFinder<'_> {
         end: 0,
         bracket: None,
         is_script: false,
-        marks: Marks::of(text),
+        marks: MarkPositions::of(text),
         compared: 0,
     };
     let runs = runs(&parsed, text);
@@ -82,7 +83,7 @@ fn found(text: &str) -> MarkupFinder<'_> {
 }
 
 /// Contiguous text that visitors read.
-struct Run {
+struct TextRun {
     range: Range<usize>,
     /// Whether it is at the start of a line.
     begins_line: bool,
@@ -93,8 +94,8 @@ struct Run {
 }
 
 /// Returns the runs of a text.
-fn runs(parsed: &Parsed<'_>, text: &str) -> Vec<Run> {
-    let mut runs: Vec<Run> = Vec::new();
+fn runs(parsed: &ParsedText<'_>, text: &str) -> Vec<TextRun> {
+    let mut runs: Vec<TextRun> = Vec::new();
     let (mut begins_line, mut begins_block) = (true, true);
     // Whether the event is in code, or in a comment of several lines.
     let (mut in_code, mut in_comment) = (false, false);
@@ -112,7 +113,7 @@ fn runs(parsed: &Parsed<'_>, text: &str) -> Vec<Run> {
                 match last.filter(|last| last.range.end == range.start && !begins_line) {
                     _ if is_comment => {}
                     Some(last) => last.range.end = range.end,
-                    None => runs.push(Run {
+                    None => runs.push(TextRun {
                         range: range.clone(),
                         begins_line,
                         begins_block,
@@ -152,7 +153,7 @@ struct MarkupFinder<'a> {
     bracket: Option<usize>,
     /// Whether the block contains lines of MDX script.
     is_script: bool,
-    marks: Marks<'a>,
+    marks: MarkPositions<'a>,
     /// The number of bytes of names compared so far.
     compared: usize,
 }
@@ -189,7 +190,7 @@ impl MarkupFinder<'_> {
     }
 
     /// Returns the position of the next `mark` in a run, if it is near.
-    fn within(&mut self, mark: &'static str, from: usize, run: &Run) -> Option<usize> {
+    fn within(&mut self, mark: &'static str, from: usize, run: &TextRun) -> Option<usize> {
         let place = self.marks.next(mark, from)?;
         (place + mark.len() <= run.range.end && place - from <= MAX_MARKED_BYTES).then_some(place)
     }
@@ -202,7 +203,7 @@ impl MarkupFinder<'_> {
 
     /// Returns the name most similar to `name`. Returns `None` once the limit on comparisons is reached.
     fn nearest<'n>(&mut self, name: &str, names: &'n DefinitionNames) -> Option<&'n str> {
-        if self.compared + names.bytes > MAX_COMPARED {
+        if self.compared + names.bytes > MAX_COMPARED_BYTES {
             return None;
         }
         self.compared += names.bytes;
@@ -210,7 +211,7 @@ impl MarkupFinder<'_> {
     }
 
     /// Reports code blocks that other platforms render differently, and code blocks without an end.
-    fn blocks(&mut self, parsed: &Parsed<'_>) {
+    fn blocks(&mut self, parsed: &ParsedText<'_>) {
         for (event, range) in &parsed.events {
             let Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(info))) = event else {
                 continue;
@@ -220,14 +221,14 @@ impl MarkupFinder<'_> {
             let language = info.trim_start_matches(['{', '.']);
             let language = language.split([' ', ',', '{', '}']).next();
             let language = language.unwrap_or_default();
-            if DRAWN.contains(&language) {
+            if DIAGRAM_LANGUAGES.contains(&language) {
                 let what = "begins a drawing elsewhere, and here visitors read its code";
                 let hint =
                     "add the drawing as an SVG file, and name it: `![What it shows](drawing.svg)`";
                 self.add(Code::MarkupAsText, line.clone(), what, hint);
-            } else if FORMULAS.contains(&language) {
+            } else if FORMULA_LANGUAGES.contains(&language) {
                 let what = "begins a formula elsewhere, and here visitors read its code";
-                self.add(Code::MarkupAsText, line.clone(), what, FORMULA);
+                self.add(Code::MarkupAsText, line.clone(), what, FORMULA_HINT);
             } else if info.contains(['{', '=', '"']) {
                 let what = "says more than the language, and that has no effect";
                 let hint = "write the language alone, and the name of a file in the text above";
@@ -246,7 +247,7 @@ impl MarkupFinder<'_> {
         }
     }
 
-    fn run(&mut self, run: &Run) {
+    fn run(&mut self, run: &TextRun) {
         self.bracket = None;
         if run.begins_block {
             self.is_script = false;
@@ -275,7 +276,7 @@ impl MarkupFinder<'_> {
     }
 
     /// Checks the markup that begins at `at`, and returns its end.
-    fn sign(&mut self, at: usize, run: &Run) -> usize {
+    fn sign(&mut self, at: usize, run: &TextRun) -> usize {
         let rest = &self.text[at..];
         let here = &self.text[at..run.range.end];
         for (open, close, what) in [
@@ -287,7 +288,7 @@ impl MarkupFinder<'_> {
             if rest.starts_with(open)
                 && let Some(end) = self.end_of(close, at + open.len())
             {
-                self.as_text(at..end, what, ANOTHER_WAY);
+                self.as_text(at..end, what, GENERATOR_HINT);
                 self.end = end;
                 return end;
             }
@@ -295,7 +296,7 @@ impl MarkupFinder<'_> {
         if run.is_html {
             return at;
         }
-        if here.starts_with('{') && !here.starts_with(DECORATIVE) {
+        if here.starts_with('{') && !here.starts_with(DECORATIVE_MARK) {
             let end = self.end_of("}", at + 1);
             let end = end.filter(|end| *end <= run.range.end);
             if let Some(end) = end.filter(|end| is_attributes(&self.text[at + 1..*end - 1])) {
@@ -347,7 +348,7 @@ impl MarkupFinder<'_> {
     }
 
     /// Reports `](` that does not end a link, and returns the end of the markup.
-    fn link(&mut self, at: usize, run: &Run) -> usize {
+    fn link(&mut self, at: usize, run: &TextRun) -> usize {
         let close = self.within(")", at + 2, run);
         let inner = close.map_or("", |close| &self.text[at + 2..close]);
         if inner.contains("{{") || inner.contains("{%") {
@@ -382,7 +383,7 @@ impl MarkupFinder<'_> {
     }
 
     /// Reports formulas: `$$E = mc^2$$`, also over several lines, and `$x^2$` if it cannot be an amount of money.
-    fn math(&mut self, at: usize, run: &Run) -> Option<usize> {
+    fn math(&mut self, at: usize, run: &TextRun) -> Option<usize> {
         let here = &self.text[at..run.range.end];
         if here.starts_with("$$") {
             let end = self.end_of("$$", at + 2);
@@ -393,7 +394,7 @@ impl MarkupFinder<'_> {
             });
             // A formula that contains an empty line: only its opening `$$` is reported.
             let end = end.or_else(|| (here.trim_end() == "$$").then_some(at + 2))?;
-            self.as_text(at..end, "is a formula", FORMULA);
+            self.as_text(at..end, "is a formula", FORMULA_HINT);
             self.end = self.end.max(end);
             return Some(end);
         }
@@ -401,12 +402,12 @@ impl MarkupFinder<'_> {
         let inner = &self.text[at + 1..close];
         let is_tight = !inner.starts_with(' ') && !inner.ends_with(' ');
         let is_math = is_tight && (inner.contains(['\\', '^']) || inner.contains("_{"));
-        is_math.then(|| self.as_text(at..close + 1, "is a formula", FORMULA))?;
+        is_math.then(|| self.as_text(at..close + 1, "is a formula", FORMULA_HINT))?;
         Some(close + 1)
     }
 
     /// Reports formulas in `\(` and `\)`, or `\[` and `\]`. Markdown reads their brackets as escaped.
-    fn escaped_formula(&mut self, run: &Run) {
+    fn escaped_formula(&mut self, run: &TextRun) {
         let at = run.range.start;
         let before = &self.text[..at];
         if run.is_html || at < self.end || !before.ends_with('\\') || before.ends_with("\\\\") {
@@ -428,13 +429,13 @@ impl MarkupFinder<'_> {
                 .into_iter()
                 .any(|command| command.starts_with(|sign: char| sign.is_ascii_alphabetic()));
         if is_formula {
-            self.as_text(at - 1..end, "is a formula", FORMULA);
+            self.as_text(at - 1..end, "is a formula", FORMULA_HINT);
             self.end = end;
         }
     }
 
     /// Reports highlighted words: `==so==`.
-    fn mark(&mut self, at: usize, run: &Run) -> Option<usize> {
+    fn mark(&mut self, at: usize, run: &TextRun) -> Option<usize> {
         if !self.text[at..].starts_with("==") {
             return None;
         }
@@ -454,7 +455,7 @@ impl MarkupFinder<'_> {
     fn script(
         &mut self,
         at: usize,
-        run: &Run,
+        run: &TextRun,
         mark: &'static str,
         what: &str,
         sign: &str,
@@ -471,7 +472,7 @@ impl MarkupFinder<'_> {
     }
 
     /// Reports `**` that makes nothing bold, because a space or punctuation is on the wrong side.
-    fn strong(&mut self, at: usize, run: &Run) -> Option<usize> {
+    fn strong(&mut self, at: usize, run: &TextRun) -> Option<usize> {
         if !self.text[at..].starts_with("**") {
             return None;
         }
@@ -502,7 +503,7 @@ impl MarkupFinder<'_> {
     }
 
     /// Reports emoji shortcodes: `:smile:`.
-    fn emoji(&mut self, at: usize, run: &Run) -> Option<usize> {
+    fn emoji(&mut self, at: usize, run: &TextRun) -> Option<usize> {
         let close = self.within(":", at + 1, run)?;
         let name = &self.text[at + 1..close];
         let before = self.text[run.range.start..at].chars().next_back();
@@ -518,7 +519,7 @@ impl MarkupFinder<'_> {
     }
 
     /// Reports directives of Astro and remark: `:name[words]`, and `::name{a=b}` at the start of a line.
-    fn directive(&mut self, at: usize, run: &Run) -> Option<usize> {
+    fn directive(&mut self, at: usize, run: &TextRun) -> Option<usize> {
         let before = self.text[run.range.start..at].chars().next_back();
         let rest = &self.text[at..run.range.end];
         let (name, is_leaf) = match rest.strip_prefix("::") {
@@ -546,14 +547,14 @@ impl MarkupFinder<'_> {
         self.as_text(
             begin..end,
             "is a directive of another generator",
-            ANOTHER_WAY,
+            GENERATOR_HINT,
         );
         self.end = self.end.max(end);
         Some(end)
     }
 
     /// Reports markup that begins a line.
-    fn line(&mut self, run: &Run) {
+    fn line(&mut self, run: &TextRun) {
         // Markdown reads the first colon behind a paragraph as the mark of a definition.
         let colons = self.text[..run.range.start].bytes().rev();
         let colons = colons.take_while(|byte| *byte == b':').count();
@@ -577,7 +578,7 @@ impl MarkupFinder<'_> {
                 hint,
             );
         } else if line.starts_with("=== \"") || line.starts_with("--8<--") {
-            self.as_text(line_range, "is markup of another generator", ANOTHER_WAY);
+            self.as_text(line_range, "is markup of another generator", GENERATOR_HINT);
         } else if (run.begins_block || self.is_script) && is_script(line) {
             let hint = "remove the line: a page in Markdown runs no script";
             self.as_text(line_range, "is a line of MDX", hint);
@@ -601,9 +602,9 @@ impl MarkupFinder<'_> {
     }
 
     /// Reports references without a definition, except for those within other reported markup.
-    fn references(&mut self, parsed: &Parsed<'_>) {
+    fn references(&mut self, parsed: &ParsedText<'_>) {
         let definitions = DefinitionNames::new(parsed.definitions.clone());
-        let mut undefined: Vec<&Undefined> = parsed.undefined.iter().collect();
+        let mut undefined: Vec<&UndefinedReference> = parsed.undefined.iter().collect();
         undefined.sort_by_key(|undefined| (undefined.range.start, Reverse(undefined.range.end)));
         let mut around: Vec<Range<usize>> =
             self.findings.iter().map(|it| it.range.clone()).collect();
@@ -626,15 +627,15 @@ impl MarkupFinder<'_> {
     }
 
     /// Reports a reference without a definition.
-    fn reference(&mut self, undefined: &Undefined, definitions: &DefinitionNames) {
+    fn reference(&mut self, undefined: &UndefinedReference, definitions: &DefinitionNames) {
         let (name, range) = (undefined.name.as_str(), undefined.range.clone());
         if let Some(kind) = name.strip_prefix('!').filter(|_| undefined.is_shortcut) {
-            if ALERTS.contains(&kind.to_uppercase().as_str()) {
+            if ALERT_TYPES.contains(&kind.to_uppercase().as_str()) {
                 let what = "begins an alert only alone in the first line of a quote";
                 let hint = "write `> [!NOTE]` in a line of its own, and the words in the next one";
                 self.as_text(range, what, hint);
             } else if !kind.is_empty() && kind.bytes().all(|byte| byte.is_ascii_alphabetic()) {
-                let hint = hint_for(&kind.to_uppercase(), ALERTS);
+                let hint = hint_for(&kind.to_uppercase(), ALERT_TYPES);
                 self.as_text(range, "is not a kind of alert", &hint);
             }
             return;
@@ -670,7 +671,7 @@ impl MarkupFinder<'_> {
     }
 
     /// Reports references to missing footnotes, and footnotes that are repeated or have no reference.
-    fn notes(&mut self, parsed: &Parsed<'_>, runs: &[Run]) {
+    fn notes(&mut self, parsed: &ParsedText<'_>, runs: &[TextRun]) {
         let name_of = |name: &str| UniCase::new(name.to_owned());
         let mut used = std::collections::HashSet::new();
         let mut defined = std::collections::HashSet::new();
@@ -801,13 +802,13 @@ fn is_row_of_dashes(line: &str) -> bool {
     line.contains('|') && cells.clone().count() > 1 && cells.map(str::trim).all(is_dashes)
 }
 
-/// Returns markup on one line, cut after [`QUOTED`] characters.
+/// Returns markup on one line, cut after [`MAX_QUOTED_CHARS`] characters.
 fn shortened(markup: &str) -> String {
     // A long run of white space is not searched to its end.
-    let near = beginning(markup, QUOTED * 8);
+    let near = truncated(markup, MAX_QUOTED_CHARS * 8);
     let words: Vec<&str> = near.split_whitespace().collect();
     let line = words.join(" ");
-    match line.char_indices().nth(QUOTED) {
+    match line.char_indices().nth(MAX_QUOTED_CHARS) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,
     }
@@ -975,7 +976,7 @@ mod tests {
         let steps = |text: &str| {
             let finder = found(text);
             assert!(finder.findings.len() <= MAX_FINDINGS, "{text:.20}");
-            assert!(finder.compared <= MAX_COMPARED, "{text:.20}");
+            assert!(finder.compared <= MAX_COMPARED_BYTES, "{text:.20}");
             finder.marks.steps
         };
         for mark in [

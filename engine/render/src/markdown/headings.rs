@@ -3,11 +3,11 @@
 use pulldown_cmark::{Event, Tag, TagEnd};
 
 use crate::markdown::element_ids::slug;
-use crate::markdown::events::Placed;
+use crate::markdown::events::PlacedEvent;
 
 /// Returns the id of each heading in order. `assign` makes an id unique on the page.
 pub(super) fn heading_ids(
-    events: &[Placed<'_>],
+    events: &[PlacedEvent<'_>],
     mut assign: impl FnMut(&str) -> String,
 ) -> Vec<String> {
     let mut wanted: Vec<(Option<String>, String)> = Vec::new();

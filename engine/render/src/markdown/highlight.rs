@@ -37,7 +37,7 @@ enum NameStyle {
 
 const NO_COMMENT: (&str, &str) = ("", "");
 const CONSTANTS: &[&str] = &["true", "false", "null"];
-const SCRIPT: &[&str] = &[
+const SCRIPT_KEYWORDS: &[&str] = &[
     "as",
     "async",
     "await",
@@ -74,7 +74,7 @@ const SCRIPT: &[&str] = &[
     "undefined",
     "while",
 ];
-const RUST: &[&str] = &[
+const RUST_KEYWORDS: &[&str] = &[
     "as", "async", "await", "break", "const", "continue", "crate", "else", "enum", "false", "fn",
     "for", "if", "impl", "in", "let", "loop", "match", "mod", "move", "mut", "pub", "ref",
     "return", "self", "static", "struct", "super", "trait", "true", "type", "use", "where",
@@ -100,10 +100,10 @@ fn language(name: &str) -> Option<CodeLanguage> {
             "//",
             ("/*", "*/"),
             &['"', '\'', '`'],
-            SCRIPT,
+            SCRIPT_KEYWORDS,
             NameStyle::None,
         ),
-        "rust" => ("//", ("/*", "*/"), &['"'], RUST, NameStyle::None),
+        "rust" => ("//", ("/*", "*/"), &['"'], RUST_KEYWORDS, NameStyle::None),
         _ => return None,
     };
     Some(CodeLanguage {
@@ -115,8 +115,9 @@ fn language(name: &str) -> Option<CodeLanguage> {
     })
 }
 
-// Longer blocks, or blocks with longer lines, are data and stay plain. The cost of a line grows with the square of its length.
+/// Limit on a highlighted block, in bytes. Larger blocks are data and stay plain.
 const MAX_BLOCK_BYTES: usize = 64 << 10;
+/// Limit on a line of a highlighted block, in bytes, because the cost of a line grows with the square of its length.
 const MAX_LINE_BYTES: usize = 1_000;
 
 /// Returns code as HTML. The HTML is plain if the language is unknown or the code exceeds a limit.

@@ -5,7 +5,7 @@
 //! **Invariant:** if positions are requested in ascending order, the search for a delimiter visits each byte once.
 
 /// The next known position of each delimiter in a text.
-pub(super) struct Marks<'a> {
+pub(super) struct MarkPositions<'a> {
     text: &'a str,
     known: Vec<NextMark>,
     /// The number of bytes visited, for tests.
@@ -19,7 +19,7 @@ struct NextMark {
     place: Option<usize>,
 }
 
-impl<'a> Marks<'a> {
+impl<'a> MarkPositions<'a> {
     /// Creates the index of a text.
     pub(super) const fn of(text: &'a str) -> Self {
         Self {
@@ -76,7 +76,7 @@ mod tests {
     proptest! {
         #[test]
         fn position_equals_that_of_a_plain_search(text in "[ab]{0,20}", asked in proptest::collection::vec(0_usize..20, 0..20)) {
-            let mut marks = Marks::of(&text);
+            let mut marks = MarkPositions::of(&text);
             for at in asked.into_iter().filter(|at| *at <= text.len()) {
                 for mark in ["a", "ab", "bb"] {
                     let found = text[at..].find(mark).map(|found| at + found);

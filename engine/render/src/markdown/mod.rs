@@ -60,11 +60,11 @@ pub(super) struct Reference {
     /// The line in the text, from 1.
     pub line: usize,
     /// Whether it is an image.
-    pub picture: bool,
+    pub is_image: bool,
     /// The alt text of an image, as written.
-    pub words: String,
+    pub alt: String,
     /// Whether an image has no alt text and is not marked as decorative.
-    pub silent: bool,
+    pub lacks_alt: bool,
 }
 
 /// Returns every link and image of a text.
@@ -75,7 +75,7 @@ pub(super) fn references(text: &str) -> Vec<Reference> {
         .events
         .into_iter()
         .filter_map(|(event, range)| {
-            let (destination, picture) = match event {
+            let (destination, is_image) = match event {
                 Event::Start(Tag::Link {
                     link_type: LinkType::Email,
                     dest_url,
@@ -88,11 +88,11 @@ pub(super) fn references(text: &str) -> Vec<Reference> {
             Some(Reference {
                 destination,
                 line: lines.number(range.start),
-                silent: picture
+                lacks_alt: is_image
                     && text[range.clone()].starts_with("![]")
-                    && !text[range.end..].starts_with(media::DECORATIVE),
-                words: words_of(&text[range]).to_owned(),
-                picture,
+                    && !text[range.end..].starts_with(media::DECORATIVE_MARK),
+                alt: alt_text_of(&text[range]).to_owned(),
+                is_image,
             })
         })
         .collect()
@@ -100,7 +100,7 @@ pub(super) fn references(text: &str) -> Vec<Reference> {
 
 /// Returns the ids that an author gave to headings, with the byte range of each heading.
 #[must_use]
-pub(super) fn written_ids(text: &str) -> Vec<(String, Range<usize>)> {
+pub(super) fn author_ids(text: &str) -> Vec<(String, Range<usize>)> {
     let headings = parse(text).events.into_iter();
     let ids = headings.filter_map(|(event, range)| match event {
         Event::Start(Tag::Heading { id: Some(id), .. }) => Some((id.into_string(), range)),
@@ -110,7 +110,7 @@ pub(super) fn written_ids(text: &str) -> Vec<(String, Range<usize>)> {
 }
 
 /// Returns the start of a text, at most `most` bytes.
-fn beginning(text: &str, most: usize) -> &str {
+fn truncated(text: &str, most: usize) -> &str {
     let mut end = text.len().min(most);
     while !text.is_char_boundary(end) {
         end -= 1;
@@ -119,14 +119,14 @@ fn beginning(text: &str, most: usize) -> &str {
 }
 
 /// Limit on the alt text of an image that is read, in bytes.
-const MAX_WORDS: usize = 2_000;
+const MAX_ALT_BYTES: usize = 2_000;
 
 /// Returns the alt text of an image from its source.
-fn words_of(written: &str) -> &str {
+fn alt_text_of(written: &str) -> &str {
     let inner = written.strip_prefix("![");
     // Nested images each contain the source of all inner ones, which without a limit takes quadratic space.
     inner
-        .map(|inner| beginning(inner, MAX_WORDS))
+        .map(|inner| truncated(inner, MAX_ALT_BYTES))
         .and_then(|inner| inner.split(']').next())
         .unwrap_or_default()
 }
@@ -191,13 +191,14 @@ pub(super) fn render(text: &str, context: &LinkContext<'_>) -> RenderedText {
                 let inner: Vec<Event<'_>> = parser
                     .by_ref()
                     .take_while(|event| !matches!(event, Event::End(TagEnd::Heading(_))))
-                    .map(|event| resolved(event, context))
+                    .map(|event| resolve_link(event, context))
                     .collect();
                 let words = words(&inner);
                 let id = ids.next().unwrap_or_default();
-                let label = context
-                    .language
-                    .word_with("engine.heading_link", "heading", &words);
+                let label =
+                    context
+                        .language
+                        .ui_string_with("engine.heading_link", "heading", &words);
                 let anchor = format!(
                     "<a class=\"heading-anchor\" href=\"#{}\" aria-label=\"{}\"></a>",
                     escape(&id),
@@ -273,18 +274,18 @@ pub(super) fn render(text: &str, context: &LinkContext<'_>) -> RenderedText {
                 events.push(Event::Html("</div>\n".into()));
             }
             Event::TaskListMarker(is_done) => mark_task(&mut events, is_done, context),
-            other => events.push(resolved(other, context)),
+            other => events.push(resolve_link(other, context)),
         }
     }
-    let events = footnotes::placed(events, notes, context);
-    let events = media::shown(events, context);
+    let events = footnotes::place_notes(events, notes, context);
+    let events = media::replace_images(events, context);
     pulldown_cmark::html::push_html(&mut rendered.html, events.into_iter());
     rendered
 }
 
 /// Returns the start of the element around a table, which scrolls by keyboard.
 fn table(context: &LinkContext<'_>) -> String {
-    let label = escape(&context.language.word("engine.table"));
+    let label = escape(&context.language.ui_string("engine.table"));
     format!("<div class=\"table\" role=\"region\" aria-label=\"{label}\" tabindex=\"0\">")
 }
 
@@ -297,7 +298,7 @@ fn alert(kind: BlockQuoteKind, context: &LinkContext<'_>) -> String {
         BlockQuoteKind::Warning => "warning",
         BlockQuoteKind::Caution => "caution",
     };
-    let title = context.language.word(&format!("engine.alerts.{kind}"));
+    let title = context.language.ui_string(&format!("engine.alerts.{kind}"));
     format!(
         "<div class=\"callout\" role=\"note\" data-kind=\"{kind}\">\n<p class=\"callout-title\">{}</p>\n",
         escape(&title)
@@ -316,7 +317,7 @@ fn mark_task(events: &mut Vec<Event<'_>>, is_done: bool, context: &LinkContext<'
         true => ("engine.tasks.done", '☑'),
         false => ("engine.tasks.open", '☐'),
     };
-    let label = escape(&context.language.word(word));
+    let label = escape(&context.language.ui_string(word));
     let mark = format!("<span role=\"img\" aria-label=\"{label}\">{sign}</span> ");
     events.push(Event::InlineHtml(mark.into()));
 }
@@ -370,7 +371,7 @@ pub(super) fn render_inline(text: &str, context: &LinkContext<'_>) -> String {
     }
 }
 
-fn resolved<'a>(event: Event<'a>, context: &LinkContext<'_>) -> Event<'a> {
+fn resolve_link<'a>(event: Event<'a>, context: &LinkContext<'_>) -> Event<'a> {
     match event {
         Event::Start(Tag::Link {
             link_type,
@@ -457,7 +458,7 @@ mod tests {
         let text = format!("{}{}", "![".repeat(2_000), "](a.png)".repeat(2_000));
         let found = references(&text);
         assert_eq!(found.len(), 2_000);
-        assert!(found.iter().all(|picture| picture.words.len() <= MAX_WORDS));
+        assert!(found.iter().all(|image| image.alt.len() <= MAX_ALT_BYTES));
     }
 
     #[test]
@@ -469,7 +470,7 @@ mod tests {
                 (
                     reference.destination.as_str(),
                     reference.line,
-                    reference.picture,
+                    reference.is_image,
                 )
             })
             .collect();

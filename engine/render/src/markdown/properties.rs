@@ -252,8 +252,8 @@ fn is_harmless(address: &str) -> bool {
 fn check(text: &str) -> Result<(), TestCaseError> {
     let rendered = rendered(text);
     let references = references(text);
-    let links = references.iter().filter(|reference| !reference.picture);
-    let mut pictures = references.iter().filter(|reference| reference.picture);
+    let links = references.iter().filter(|reference| !reference.is_image);
+    let mut pictures = references.iter().filter(|reference| reference.is_image);
     // Other links and images are errors, so they are never served.
     let are_links = links
         .clone()

@@ -24,19 +24,23 @@ use content::tenant::assets::named;
 const POSTERS: [&str; 5] = ["avif", "webp", "jpg", "jpeg", "png"];
 
 /// The displayed width of an image in a text: the full width of a narrow window, and at most one column.
-const SIZES: &str = "(min-width: 60rem) 60rem, 100vw";
-// The attributes of lazy images, and their replacement in the first image of a page.
-pub(crate) const LAZY: &str = " loading=\"lazy\" decoding=\"async\"";
-const EAGER: &str = " fetchpriority=\"high\" decoding=\"async\"";
+const DEFAULT_SIZES: &str = "(min-width: 60rem) 60rem, 100vw";
+/// The attributes of images that load lazily.
+pub(crate) const LAZY_ATTRIBUTES: &str = " loading=\"lazy\" decoding=\"async\"";
+/// The attributes of the first image of a page.
+const EAGER_ATTRIBUTES: &str = " fetchpriority=\"high\" decoding=\"async\"";
 /// The start of an image with variants.
-pub(crate) const IN_SIZES: &str = "<picture class=\"sizes\">";
+pub(crate) const PICTURE_START: &str = "<picture class=\"sizes\">";
 /// The width from which an image may be the largest element of the first view, in pixels.
-const LARGE: u32 = 300;
+const MIN_LARGE_WIDTH: u32 = 300;
 /// The mark of a decorative image: a class in braces, as in Pandoc.
-pub(crate) const DECORATIVE: &str = "{.decorative}";
+pub(crate) const DECORATIVE_MARK: &str = "{.decorative}";
 
 /// Replaces the images in a text by the elements for their files.
-pub(crate) fn shown<'a>(events: Vec<Event<'a>>, context: &LinkContext<'_>) -> Vec<Event<'a>> {
+pub(crate) fn replace_images<'a>(
+    events: Vec<Event<'a>>,
+    context: &LinkContext<'_>,
+) -> Vec<Event<'a>> {
     let mut shown = Vec::with_capacity(events.len());
     let mut events = events.into_iter().peekable();
     while let Some(event) = events.next() {
@@ -51,7 +55,7 @@ pub(crate) fn shown<'a>(events: Vec<Event<'a>>, context: &LinkContext<'_>) -> Ve
         let html = element(&dest_url, &words, &title, context);
         shown.push(Event::InlineHtml(html.into()));
         let behind = text(&mut events);
-        let behind = behind.strip_prefix(DECORATIVE).unwrap_or(&behind);
+        let behind = behind.strip_prefix(DECORATIVE_MARK).unwrap_or(&behind);
         if !behind.is_empty() {
             shown.push(Event::Text(behind.to_owned().into()));
         }
@@ -70,19 +74,19 @@ fn text<'a>(events: &mut Peekable<impl Iterator<Item = Event<'a>>>) -> String {
 
 /// Makes the first image of a page load eagerly, if it is near the top and not small.
 #[must_use]
-pub(crate) fn first_at_once(html: String) -> String {
+pub(crate) fn load_first_eagerly(html: String) -> String {
     let is_first = || {
-        let at = html.find(LAZY)?;
+        let at = html.find(LAZY_ATTRIBUTES)?;
         let before = &html[..at];
         let main = before.find("<main").or_else(|| before.find("<body"))?;
         let main = &before[main..];
         let image = &before[before.rfind("<img ")?..];
         let width = image.split(" width=\"").nth(1)?.split('"').next()?;
-        let is_large = width.parse::<u32>().ok()? >= LARGE;
+        let is_large = width.parse::<u32>().ok()? >= MIN_LARGE_WIDTH;
         (is_large && main.matches("<h2").count() < 2).then_some(())
     };
     match is_first() {
-        Some(()) => html.replacen(LAZY, EAGER, 1),
+        Some(()) => html.replacen(LAZY_ATTRIBUTES, EAGER_ATTRIBUTES, 1),
         None => html,
     }
 }
@@ -103,12 +107,12 @@ pub(crate) fn image(
     let size = raster.size.map_or_else(String::new, |(width, height)| {
         format!(" width=\"{width}\" height=\"{height}\"")
     });
-    let image = format!("<img src=\"{src}\" alt=\"{words}\"{more}{size}{LAZY} />");
+    let image = format!("<img src=\"{src}\" alt=\"{words}\"{more}{size}{LAZY_ATTRIBUTES} />");
     if raster.sizes.is_empty() {
         return image;
     }
-    raster.show();
-    let sizes = escape(sizes.unwrap_or(SIZES));
+    raster.mark_shown();
+    let sizes = escape(sizes.unwrap_or(DEFAULT_SIZES));
     let sources = VariantFormat::ALL.iter().map(|format| {
         let set = ImageVariant::of(asset, *format).map(|size| {
             let path = resolver.own(&format!("{ASSETS}{}", size.file_name()));
@@ -123,7 +127,7 @@ pub(crate) fn image(
         }
     });
     let sources: String = sources.collect();
-    format!("{IN_SIZES}{sources}{image}</picture>")
+    format!("{PICTURE_START}{sources}{image}</picture>")
 }
 
 /// Takes the alt text of an image from the events, up to the image's end.

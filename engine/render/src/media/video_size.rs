@@ -7,14 +7,17 @@ use bytes::Bytes;
 use release::payload::Payload;
 
 /// The bytes of a box's size and type.
-const HEADER: usize = 8;
-// Offsets in a track header. The display matrix is further behind in version 1, whose times are longer.
-const MATRIX: usize = 40;
-const LONGER_TIMES: usize = 12;
-const MATRIX_LENGTH: usize = 36;
+const BOX_HEADER_BYTES: usize = 8;
+/// The offset of the display matrix in a track header of version 0, in bytes.
+const MATRIX_OFFSET: usize = 40;
+/// The bytes that a track header of version 1 has before the matrix in addition, because its times are longer.
+const VERSION_1_EXTRA_BYTES: usize = 12;
+/// The size of the display matrix, in bytes.
+const MATRIX_BYTES: usize = 36;
 
-// Limits on the boxes that are visited, and on the size of the movie box.
+/// Limit on the boxes that are visited.
 const MAX_BOXES: usize = 256;
+/// Limit on the movie box, in bytes.
 const MAX_MOVIE_BYTES: u64 = 32 << 20;
 
 /// Returns width and height of the first track with a picture, in pixels.
@@ -32,17 +35,17 @@ pub(crate) fn size(film: &Payload) -> Option<(u32, u32)> {
 fn movie(film: &Payload) -> Option<Bytes> {
     let mut begin = 0;
     for _ in 0..MAX_BOXES {
-        let header = film.read(begin..film.len().min(begin + HEADER as u64 + 8));
+        let header = film.read(begin..film.len().min(begin + BOX_HEADER_BYTES as u64 + 8));
         let header = header.ok()??;
         let size = u32::from_be_bytes(*header.first_chunk()?);
         let (length_of_header, length) = match size {
             // The box extends to the end of the file.
-            0 => (HEADER, film.len() - begin),
+            0 => (BOX_HEADER_BYTES, film.len() - begin),
             1 => {
-                let size = u64::from_be_bytes(*header.get(HEADER..)?.first_chunk()?);
-                (HEADER + 8, size)
+                let size = u64::from_be_bytes(*header.get(BOX_HEADER_BYTES..)?.first_chunk()?);
+                (BOX_HEADER_BYTES + 8, size)
             }
-            size => (HEADER, size.into()),
+            size => (BOX_HEADER_BYTES, size.into()),
         };
         let start = begin + length_of_header as u64;
         let end = begin.checked_add(length)?;
@@ -59,14 +62,14 @@ fn movie(film: &Payload) -> Option<Bytes> {
 /// Returns the displayed size in a track header (section 8.3.2). Videos taken upright are stored sideways and turned by the matrix.
 fn shown(header: &[u8]) -> Option<(u32, u32)> {
     let start = match header.first()? {
-        0 => MATRIX,
-        _ => MATRIX + LONGER_TIMES,
+        0 => MATRIX_OFFSET,
+        _ => MATRIX_OFFSET + VERSION_1_EXTRA_BYTES,
     };
     let number = |at: usize| Some(u32::from_be_bytes(*header.get(at..)?.first_chunk()?));
     let is_turned = number(start)? == 0 && number(start + 4)? != 0;
     // Fixed-point numbers with 16 fractional bits.
-    let width = number(start + MATRIX_LENGTH)? >> 16;
-    let height = number(start + MATRIX_LENGTH + 4)? >> 16;
+    let width = number(start + MATRIX_BYTES)? >> 16;
+    let height = number(start + MATRIX_BYTES + 4)? >> 16;
     Some(match is_turned {
         true => (height, width),
         false => (width, height),
@@ -84,12 +87,12 @@ impl<'a> Iterator for Boxes<'a> {
         let kind = *self.0.get(4..)?.first_chunk()?;
         let (start, end) = match size {
             // The box extends to the end.
-            0 => (HEADER, self.0.len()),
+            0 => (BOX_HEADER_BYTES, self.0.len()),
             1 => {
-                let size = u64::from_be_bytes(*self.0.get(HEADER..)?.first_chunk()?);
-                (HEADER + 8, usize::try_from(size).ok()?)
+                let size = u64::from_be_bytes(*self.0.get(BOX_HEADER_BYTES..)?.first_chunk()?);
+                (BOX_HEADER_BYTES + 8, usize::try_from(size).ok()?)
             }
-            size => (HEADER, usize::try_from(size).ok()?),
+            size => (BOX_HEADER_BYTES, usize::try_from(size).ok()?),
         };
         let content = self.0.get(start..end)?;
         self.0 = self.0.get(end..)?;
@@ -99,24 +102,24 @@ impl<'a> Iterator for Boxes<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::{HEADER, LONGER_TIMES, MATRIX, MATRIX_LENGTH};
+    use super::{BOX_HEADER_BYTES, MATRIX_BYTES, MATRIX_OFFSET, VERSION_1_EXTRA_BYTES};
 
     fn size(film: &[u8]) -> Option<(u32, u32)> {
         super::size(&film.to_vec().into())
     }
 
     fn boxed(kind: &[u8; 4], content: &[u8]) -> Vec<u8> {
-        let size = u32::try_from(HEADER + content.len()).expect("small");
+        let size = u32::try_from(BOX_HEADER_BYTES + content.len()).expect("small");
         [&size.to_be_bytes()[..], kind, content].concat()
     }
 
     fn film(version: u8, turned: bool, width: u32, height: u32) -> Vec<u8> {
-        let start = MATRIX + usize::from(version) * LONGER_TIMES;
-        let mut header = vec![0; start + MATRIX_LENGTH + 8];
+        let start = MATRIX_OFFSET + usize::from(version) * VERSION_1_EXTRA_BYTES;
+        let mut header = vec![0; start + MATRIX_BYTES + 8];
         header[0] = version;
         let one = if turned { start + 4 } else { start };
         header[one..one + 4].copy_from_slice(&0x1_0000_u32.to_be_bytes());
-        let sizes = start + MATRIX_LENGTH;
+        let sizes = start + MATRIX_BYTES;
         header[sizes..sizes + 4].copy_from_slice(&(width << 16).to_be_bytes());
         header[sizes + 4..].copy_from_slice(&(height << 16).to_be_bytes());
         let sound = boxed(b"trak", &boxed(b"tkhd", &[0; 84]));

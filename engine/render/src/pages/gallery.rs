@@ -35,10 +35,10 @@ const TIMES: [(&str, &str); 2] = [
 ];
 
 /// The style of an example in the manual: centres a section that is lower than the frame.
-const IN_THE_MIDDLE: &str = "body{display:flex;flex-direction:column;min-block-size:100vh}main{flex:none;inline-size:100%;margin-block:auto;padding-block:3rem}";
+const CENTRED_STYLE: &str = "body{display:flex;flex-direction:column;min-block-size:100vh}main{flex:none;inline-size:100%;margin-block:auto;padding-block:3rem}";
 
 /// The gallery's own style.
-const STYLE: &str = "\
+const GALLERY_STYLE: &str = "\
 :root{color-scheme:light dark;font:1rem/1.5 system-ui,sans-serif}\
 body{margin:0 auto;max-inline-size:90rem;padding:1rem}\
 nav ul{display:flex;flex-wrap:wrap;gap:.25rem 1rem;list-style:none;padding:0}\
@@ -67,7 +67,7 @@ pub(crate) fn pages(renderer: &Renderer<'_>) -> Vec<(String, RenderedPage)> {
     }
     if renderer.shows_kinds() {
         for kind in theme.kinds.values() {
-            if let Some(page) = example(renderer, kind, IN_THE_MIDDLE) {
+            if let Some(page) = example(renderer, kind, CENTRED_STYLE) {
                 pages.push((picture(kind), page));
             }
         }
@@ -154,7 +154,7 @@ fn index<'k>(
         )
     });
     let more = icon + &renderer.dev_script(&main);
-    document(&format!("Gallery of {theme}"), &main, STYLE, &more)
+    document(&format!("Gallery of {theme}"), &main, GALLERY_STYLE, &more)
 }
 
 fn section(renderer: &Renderer<'_>, kind: &SectionKind) -> String {

@@ -18,9 +18,9 @@ use crate::images::social_image;
 use crate::images::svg::sprite::FILE_MARK;
 use crate::island::Hydration;
 use crate::markdown::{self, RenderedText};
-use crate::media::{self, IN_SIZES};
+use crate::media::{self, PICTURE_START};
 use crate::pages::head::script_tags::script_tags;
-use crate::pages::head::structured_data::{self, PageFacts};
+use crate::pages::head::structured_data::{self, GraphFacts};
 use crate::pages::head::{
     PageHead, SCRIPTS_MARK, STYLE_MARK, SocialImage, preload, speculation_rules,
 };
@@ -79,7 +79,7 @@ pub(crate) struct Renderer<'a> {
 }
 
 /// Pages without a source file.
-pub(crate) enum Special<'a> {
+pub(crate) enum SpecialPage<'a> {
     /// No page exists at the path.
     NotFound,
     /// No entry of this name exists in a collection.
@@ -88,7 +88,7 @@ pub(crate) enum Special<'a> {
     MethodNotAllowed,
 }
 
-impl Special<'_> {
+impl SpecialPage<'_> {
     /// Returns the status code of the page (RFC 9110, section 15.5).
     pub(crate) const fn status(&self) -> StatusCode {
         match self {
@@ -107,7 +107,7 @@ impl<'a> Renderer<'a> {
         inputs: &'a Inputs,
         site_files: &'a SiteFiles,
     ) -> Self {
-        let resolver = Resolver::new(site, LinkBase::everywhere(), &inputs.deployment)
+        let resolver = Resolver::new(site, LinkBase::for_all_addresses(), &inputs.deployment)
             .with_assets(&prepared.assets);
         Self {
             site,
@@ -201,9 +201,9 @@ impl<'a> Renderer<'a> {
             ..PageView::default()
         };
         // No live-reload script: the gallery's own page has one, and browsers limit the connections to a host.
-        let (html, scope) = self.rendered(EXAMPLE, page, &head, scope)?;
+        let (html, scope) = self.render_template(EXAMPLE, page, &head, scope)?;
         let html = html.replacen(SCRIPTS_MARK, &script_tags(&scope), 1);
-        Ok(self.styled(html, &BTreeSet::from([kind]), &scope, style))
+        Ok(self.add_style(html, &BTreeSet::from([kind]), &scope, style))
     }
 
     /// Returns the path of the tenant's icon.
@@ -228,7 +228,7 @@ impl<'a> Renderer<'a> {
     }
 
     /// Makes the resource of a file, with its path.
-    pub(crate) fn at_its_name(&self, asset: &Asset) -> (Box<str>, Arc<Resource>) {
+    pub(crate) fn file_with_path(&self, asset: &Asset) -> (Box<str>, Arc<Resource>) {
         let path = format!("{ASSETS}{}", asset.hashed_name);
         (path.into(), Arc::new(self.file(asset)))
     }
@@ -247,9 +247,9 @@ impl<'a> Renderer<'a> {
     }
 
     /// Renders a page without a source file.
-    pub(crate) fn special(&self, special: &Special<'_>) -> Result<RenderedPage, Diagnostic> {
+    pub(crate) fn special(&self, special: &SpecialPage<'_>) -> Result<RenderedPage, Diagnostic> {
         let status = special.status();
-        let word = |key: &str| self.prepared.language.word(key);
+        let word = |key: &str| self.prepared.language.ui_string(key);
         let home = |key: &str| LinkView {
             label: word(key),
             href: Some(self.resolver.href("/")),
@@ -257,19 +257,19 @@ impl<'a> Renderer<'a> {
             new_tab: false,
         };
         let (layout, title, text, back) = match special {
-            Special::NotFound => (
+            SpecialPage::NotFound => (
                 "not-found",
                 word("engine.not_found.title"),
                 Some(word("engine.not_found.text")),
                 home("engine.not_found.back"),
             ),
-            Special::Entry(page, words) => (
+            SpecialPage::Entry(page, words) => (
                 "not-found",
                 words.title.clone(),
                 words.text.clone(),
                 self.link(&words.back, page),
             ),
-            Special::MethodNotAllowed => (
+            SpecialPage::MethodNotAllowed => (
                 "error",
                 word("engine.error.title"),
                 Some(word("engine.error.text")),
@@ -282,7 +282,7 @@ impl<'a> Renderer<'a> {
         let head = PageHead {
             title: self.title(&title),
             description: Some(text.clone().unwrap_or_else(|| title.clone())),
-            image: common.image.clone().or_else(|| self.drawn_image("/")),
+            image: common.image.clone().or_else(|| self.generated_image("/")),
             noindex: true,
             structured_data: None,
             ..common
@@ -306,9 +306,9 @@ impl<'a> Renderer<'a> {
     }
 
     /// Returns the cause that an error page shows to authors (`--dev`), never to visitors.
-    fn detail(&self, special: &Special<'_>) -> Option<&'static str> {
+    fn detail(&self, special: &SpecialPage<'_>) -> Option<&'static str> {
         match special {
-            Special::MethodNotAllowed if self.is_dev() => {
+            SpecialPage::MethodNotAllowed if self.is_dev() => {
                 Some("pages answer GET, HEAD and OPTIONS only")
             }
             _ => None,
@@ -327,16 +327,16 @@ impl<'a> Renderer<'a> {
         let sections = self.prepared.content.sections.get(page.path);
         let kinds = sections.into_iter().flatten();
         let kinds = kinds.map(|section| section.kind.as_str()).collect();
-        let (html, scope) = self.rendered(&template, page, head, scope)?;
+        let (html, scope) = self.render_template(&template, page, head, scope)?;
         // The live-reload script comes first, so that it observes every island that fails.
         let scripts =
             dev::tag(&scope, &html, head, draft) + &script_tags(&scope) + &speculation_rules::tag();
-        let html = media::first_at_once(html).replacen(SCRIPTS_MARK, &scripts, 1);
-        Ok(self.styled(html, &kinds, &scope, &self.own_style))
+        let html = media::load_first_eagerly(html).replacen(SCRIPTS_MARK, &scripts, 1);
+        Ok(self.add_style(html, &kinds, &scope, &self.own_style))
     }
 
     /// Renders a template, and returns the HTML with the scope, which lists the islands that the page uses.
-    fn rendered(
+    fn render_template(
         &self,
         template: &str,
         page: PageView<'_>,
@@ -437,7 +437,7 @@ impl<'a> Renderer<'a> {
     /// Returns the steps from the domain's home page to `page`.
     fn trail(&self, page: &Page) -> Vec<TrailStep> {
         let home = TrailStep {
-            name: self.prepared.language.word("engine.home"),
+            name: self.prepared.language.ui_string("engine.home"),
             url: format!("{}/", self.inputs.deployment.origin),
             href: self.resolver.company_href("/"),
         };
@@ -517,7 +517,7 @@ impl Renderer<'_> {
         let own = page.front.image.as_ref();
         let image = own
             .and_then(|image| self.named_image(image.as_str(), &page.file))
-            .or_else(|| self.drawn_image(&page.path))
+            .or_else(|| self.generated_image(&page.path))
             .or_else(|| common.image.clone());
         let image_url = image.as_ref().map(|image| image.url.as_str());
         let is_article = schema_of(self.site, page) == Some(PageSchema::Article);
@@ -527,7 +527,7 @@ impl Renderer<'_> {
                     let title = self.title(&page.front.title);
                     self.prepared
                         .language
-                        .word_with("engine.draft", "title", &title)
+                        .ui_string_with("engine.draft", "title", &title)
                 }
                 false => self.title(&page.front.title),
             },
@@ -563,7 +563,7 @@ impl Renderer<'_> {
         let is_home = self.resolver.is_root() && page.path == "/";
         let icons = self.site_files.icons.as_ref().filter(|_| is_home);
         let logo = icons.map(|icons| self.canonical_asset(&icons.largest_file()));
-        structured_data::graph(&PageFacts {
+        structured_data::graph(&GraphFacts {
             url: canonical,
             title: &page.front.title,
             description: self.description(page),
@@ -645,7 +645,7 @@ impl Renderer<'_> {
                 .image
                 .as_ref()
                 .and_then(|image| self.named_image(image.as_str(), MANIFEST))
-                .or_else(|| self.borrowed_image()),
+                .or_else(|| self.default_image()),
             kind: "website",
             theme_colors: theme.theme.manifest.theme_color.as_ref().and_then(role),
             icon: icons.and_then(|icons| asset_href(scope, &icons.path)),
@@ -667,28 +667,28 @@ impl Renderer<'_> {
     fn named_image(&self, written: &str, file: &str) -> Option<SocialImage> {
         let (_, asset) = named(&self.prepared.assets, written, file)?;
         Some(SocialImage {
-            url: self.canonical_asset(&asset.take().hashed_name),
-            alt: self.image_words(),
+            url: self.canonical_asset(&asset.mark_used().hashed_name),
+            alt: self.site_alt_text(),
             size: asset.raster.as_ref().and_then(|raster| raster.size),
         })
     }
 
     /// Returns the generated social image with the title of the page at `path`.
-    fn drawn_image(&self, path: &str) -> Option<SocialImage> {
+    fn generated_image(&self, path: &str) -> Option<SocialImage> {
         let drawing = self.site_files.social.get(path)?;
         let page = self.site.pages.get(path)?;
         Some(SocialImage {
             url: self.canonical_asset(&drawing.file_name("social")),
-            alt: social_image::words(self.site, page),
+            alt: social_image::alt_text(self.site, page),
             size: Some(drawing.size()),
         })
     }
 
     /// Returns the root tenant's social image, the default if the theme generates none.
-    fn borrowed_image(&self) -> Option<SocialImage> {
+    fn default_image(&self) -> Option<SocialImage> {
         Some(SocialImage {
             url: self.inputs.deployment.image.clone()?,
-            alt: self.image_words(),
+            alt: self.site_alt_text(),
             size: None,
         })
     }
@@ -698,7 +698,7 @@ impl Renderer<'_> {
         self.resolver.url_at(self.canonical, &path)
     }
 
-    fn image_words(&self) -> String {
+    fn site_alt_text(&self) -> String {
         let manifest = &self.site.manifest;
         match &manifest.tagline {
             Some(tagline) => format!("{}: {tagline}", manifest.name),
@@ -751,14 +751,14 @@ impl Renderer<'_> {
     /// Adds the style that the page uses to its head, followed by `own`, which overrides the theme's rules.
     ///
     /// Also makes the file of SVGs that are not inline, and points the page at it.
-    fn styled(
+    fn add_style(
         &self,
         html: String,
         kinds: &BTreeSet<&str>,
         scope: &Scope,
         own: &str,
     ) -> RenderedPage {
-        let drawings = scope.apart.file();
+        let drawings = scope.sprite.file();
         let html = match &drawings {
             Some(file) => html.replace(FILE_MARK, &self.resolver.asset(file)),
             None => html,
@@ -768,7 +768,7 @@ impl Renderer<'_> {
         let islands: BTreeSet<&str> = live.map(|(name, _)| name.as_str()).collect();
         let shown = PageContent {
             html: &html,
-            apart: drawings.as_ref().map_or(b"", |file| &file.bytes),
+            sprite: drawings.as_ref().map_or(b"", |file| &file.bytes),
             language: self.site.manifest.language.as_str(),
             islands: &islands.into_iter().collect::<Vec<_>>(),
             may_write: &|island, class| scope.islands.may_write(island, class),
@@ -780,7 +780,9 @@ impl Renderer<'_> {
         let fonts = self.preloaded(scope, &whole_fonts);
         let head = format!("<style>{style}</style>\n{}", preload(fonts));
         RenderedPage {
-            html: self.with_grounds(&html).replacen(STYLE_MARK, &head, 1),
+            html: self
+                .add_placeholder_colours(&html)
+                .replacen(STYLE_MARK, &head, 1),
             style: policy_hash(&style),
             drawings,
         }
@@ -831,7 +833,7 @@ const IMAGE: &str = "<img src=\"";
 
 impl Renderer<'_> {
     /// Adds the dominant colour to the page's first images that have variants.
-    fn with_grounds(&self, html: &str) -> String {
+    fn add_placeholder_colours(&self, html: &str) -> String {
         let mut written = String::with_capacity(html.len());
         let mut rest = html;
         for _ in 0..MAX_PLACEHOLDER_COLOURS {
@@ -842,7 +844,8 @@ impl Renderer<'_> {
             let name = src.rsplit('/').next().unwrap_or_default();
             let mut assets = self.prepared.assets.values();
             let asset = assets.find(|asset| asset.hashed_name == name);
-            if let Some([red, green, blue]) = asset.and_then(|asset| self.ground(asset)) {
+            if let Some([red, green, blue]) = asset.and_then(|asset| self.placeholder_colour(asset))
+            {
                 // Writing into a String cannot fail.
                 let _ = write!(written, " data-ground=\"#{red:02x}{green:02x}{blue:02x}\"");
             }
@@ -852,7 +855,7 @@ impl Renderer<'_> {
     }
 
     /// Returns the dominant colour of an image. The result is cached, because decoding a large image takes 0.1 s.
-    fn ground(&self, asset: &Asset) -> Option<[u8; 3]> {
+    fn placeholder_colour(&self, asset: &Asset) -> Option<[u8; 3]> {
         let key = key("ground", &[asset.hashed_name.as_bytes()]);
         let found = self.inputs.cache.get(key, || {
             let colour = dominant(&asset.bytes);
@@ -865,7 +868,7 @@ impl Renderer<'_> {
 
 /// Finds the next image with variants. Returns the HTML up to and including the quote after its URL, the URL, and the rest.
 fn next_image(html: &str) -> Option<(&str, &str, &str)> {
-    let picture = html.find(IN_SIZES)?;
+    let picture = html.find(PICTURE_START)?;
     let image = html.get(picture..)?.find(IMAGE)?;
     let start = picture + image + IMAGE.len();
     let end = start + html.get(start..)?.find('"')?;

@@ -8,7 +8,7 @@ use http::StatusCode;
 
 use crate::compile::parallel::map_parallel;
 use crate::pages::gallery;
-use crate::pages::page::{RenderedPage, Renderer, Special};
+use crate::pages::page::{RenderedPage, Renderer, SpecialPage};
 use crate::resources::asset::Asset;
 use content::report::{Code, Diagnostic, Report};
 use content::tenant::Page;
@@ -26,7 +26,7 @@ pub(crate) struct RenderedPages<'a> {
 }
 
 /// The reason why a tenant's pages were not rendered.
-pub(crate) enum NotRendered {
+pub(crate) enum RenderError {
     /// Their HTML exceeds the limit.
     TooMuch,
     /// A page exceeded the time or size limit. Most pages were not rendered, so nothing is known about their links.
@@ -41,7 +41,7 @@ impl<'a> RenderedPages<'a> {
     pub(crate) fn render(
         renderer: &Renderer<'a>,
         most: usize,
-    ) -> Result<(Self, Report), NotRendered> {
+    ) -> Result<(Self, Report), RenderError> {
         let site = renderer.site;
         let mut failures = RenderFailures::default();
         for (diagnostic, file) in &renderer.site_files.failures {
@@ -64,7 +64,7 @@ impl<'a> RenderedPages<'a> {
         });
         if bytes.into_inner() > most {
             // Which pages were rendered depends on the timing of threads, so their failures are not reported.
-            return Err(NotRendered::TooMuch);
+            return Err(RenderError::TooMuch);
         }
         let until = exhausted.into_inner().saturating_add(1);
         let mut pages = Vec::new();
@@ -78,7 +78,7 @@ impl<'a> RenderedPages<'a> {
                 }
             }
         }
-        let mut special = |special: Special<'_>| {
+        let mut special = |special: SpecialPage<'_>| {
             let status = special.status();
             let html = renderer.special(&special);
             let html = html.map_err(|diagnostic| {
@@ -91,16 +91,16 @@ impl<'a> RenderedPages<'a> {
         for page in site.pages.values().rev() {
             let collection = page.front.collection.as_ref();
             if let Some(words) = collection.and_then(|collection| collection.not_found.as_ref()) {
-                let (status, html) = special(Special::Entry(page, words));
+                let (status, html) = special(SpecialPage::Entry(page, words));
                 not_found.push((page.path.as_str().into(), status, html));
             }
         }
-        let (status, html) = special(Special::NotFound);
+        let (status, html) = special(SpecialPage::NotFound);
         not_found.push(("".into(), status, html));
-        let refused = special(Special::MethodNotAllowed);
+        let refused = special(SpecialPage::MethodNotAllowed);
         let report = failures.report(renderer);
         if !ends {
-            return Err(NotRendered::Endless(report));
+            return Err(RenderError::Endless(report));
         }
         let rendered = Self {
             pages,
@@ -157,7 +157,7 @@ impl RenderFailures {
             let message = format!("{} (rendering `{first}`{others})", diagnostic.message);
             Diagnostic {
                 // The message may quote a link.
-                message: renderer.canonical_place().put_in(&message),
+                message: renderer.canonical_place().replace_marks(&message),
                 ..diagnostic
             }
         }));

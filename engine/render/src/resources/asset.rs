@@ -19,9 +19,10 @@ use release::payload::Payload;
 
 pub use content::name::reserved::ASSETS;
 
-// Limits on the parts of a hashed name, in characters. A file name has at most 255 bytes on common file systems.
-const LONGEST_STEM: usize = 160;
-const LONGEST_EXTENSION: usize = 32;
+/// Limit on the stem of a hashed name, in characters. A complete file name has at most 255 bytes on common file systems.
+const MAX_STEM_CHARS: usize = 160;
+/// Limit on the extension of a hashed name, in characters.
+const MAX_EXTENSION_CHARS: usize = 32;
 
 /// A file with its hashed name.
 #[derive(Debug, Clone)]
@@ -55,13 +56,13 @@ impl Asset {
         let name = path.rsplit('/').next().unwrap_or(path);
         let hashed_name = match name.rsplit_once('.') {
             Some((stem, extension)) => {
-                let stem = unreserved(stem, LONGEST_STEM);
+                let stem = unreserved(stem, MAX_STEM_CHARS);
                 format!(
                     "{stem}.{digest}.{}",
-                    unreserved(extension, LONGEST_EXTENSION)
+                    unreserved(extension, MAX_EXTENSION_CHARS)
                 )
             }
-            None => format!("{}.{digest}", unreserved(name, LONGEST_STEM)),
+            None => format!("{}.{digest}", unreserved(name, MAX_STEM_CHARS)),
         };
         Self {
             name: name.to_owned(),
@@ -107,12 +108,12 @@ impl Asset {
 
     /// Returns the asset with its `br` encoding, if there is one.
     #[must_use]
-    pub(crate) fn compressed(self, brotli: Option<Bytes>) -> Self {
+    pub(crate) fn with_brotli(self, brotli: Option<Bytes>) -> Self {
         Self { brotli, ..self }
     }
 
     /// Marks the asset as referred to.
-    pub(crate) fn take(&self) -> &Self {
+    pub(crate) fn mark_used(&self) -> &Self {
         self.used.store(true, Relaxed);
         self
     }

@@ -42,7 +42,7 @@ pub(crate) fn file(
 }
 
 /// Makes a temporary redirect: 302 with `Location`, not cacheable (RFC 9110, section 15.4.3).
-pub(crate) fn elsewhere(location: HeaderValue) -> Resource {
+pub(crate) fn temporary_redirect(location: HeaderValue) -> Resource {
     let mut fields = HeaderMap::new();
     fields.insert(LOCATION, location);
     fields.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -59,7 +59,7 @@ pub(crate) fn fallback_resources(asset: &Asset) -> impl Iterator<Item = (Box<str
     ImageVariant::all(asset).filter_map(|size| {
         let path = format!("{ASSETS}{}", size.file_name());
         let location = HeaderValue::from_str(&size.fallback_name()).ok()?;
-        Some((path.into(), Arc::new(elsewhere(location))))
+        Some((path.into(), Arc::new(temporary_redirect(location))))
     })
 }
 

@@ -87,7 +87,7 @@ impl BodyKind {
 /// `Cache-Control` of files with fixed names: revalidated for every request.
 const REVALIDATE: &str = "public, max-age=0, must-revalidate";
 /// `Cache-Control` of hashed files: kept for a year and never revalidated (RFC 8246).
-const FOREVER: &str = "public, max-age=31536000, immutable";
+const IMMUTABLE: &str = "public, max-age=31536000, immutable";
 
 /// All values that header fields depend on: kind, media type, and whether the host uses TLS.
 type FieldsKey = (BodyKind, String, bool);
@@ -129,7 +129,7 @@ fn headers(kind: &BodyKind, media_type: &str, secure: bool) -> HeaderMap {
         "same-site",
     );
     match kind {
-        BodyKind::Immutable | BodyKind::Tenant { .. } => always(header::CACHE_CONTROL, FOREVER),
+        BodyKind::Immutable | BodyKind::Tenant { .. } => always(header::CACHE_CONTROL, IMMUTABLE),
         BodyKind::Plain => always(header::CACHE_CONTROL, REVALIDATE),
         BodyKind::Page {
             noindex,
@@ -183,7 +183,7 @@ fn headers(kind: &BodyKind, media_type: &str, secure: bool) -> HeaderMap {
             attachment,
         } => {
             if *confined {
-                set(header::CONTENT_SECURITY_POLICY, CONFINED);
+                set(header::CONTENT_SECURITY_POLICY, SANDBOX_POLICY);
             }
             if let Some(attachment) = attachment {
                 set(header::CONTENT_DISPOSITION, attachment);
@@ -191,7 +191,7 @@ fn headers(kind: &BodyKind, media_type: &str, secure: bool) -> HeaderMap {
         }
         // An SVG that is opened by itself is a document, and must not run scripts either.
         BodyKind::Immutable | BodyKind::Plain if media_type.starts_with("image/svg") => {
-            set(header::CONTENT_SECURITY_POLICY, CONFINED);
+            set(header::CONTENT_SECURITY_POLICY, SANDBOX_POLICY);
         }
         BodyKind::Immutable | BodyKind::Plain => {}
     }
@@ -201,7 +201,8 @@ fn headers(kind: &BodyKind, media_type: &str, secure: bool) -> HeaderMap {
 /// The policy of a file that is opened as a document: no permissions, in an origin of its own.
 ///
 /// Only SVGs have styles and images, and they embed them (HTML, sandboxing; CSP Level 3, section 6.4.2).
-const CONFINED: &str = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; sandbox";
+const SANDBOX_POLICY: &str =
+    "default-src 'none'; img-src data:; style-src 'unsafe-inline'; sandbox";
 
 const PERMISSIONS: &str = "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=(), browsing-topics=()";
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 
-use crate::images::metadata::stripped;
+use crate::images::metadata::strip;
 use crate::images::svg;
 use crate::media::media_type::is_drawing;
 use crate::resources::asset::Asset;
@@ -30,10 +30,10 @@ pub(crate) fn tenant_assets(site: &Site, report: &mut Report) -> BTreeMap<String
 #[must_use]
 pub(crate) fn tenant_asset(path: &str, bytes: &Bytes, file: &str) -> (Asset, Vec<Diagnostic>) {
     if !is_drawing(path) {
-        return (Asset::of_tenant(path, stripped(bytes)), Vec::new());
+        return (Asset::of_tenant(path, strip(bytes)), Vec::new());
     }
     // An invalid SVG is an error that blocks the release, so the empty placeholder is never served.
     let (svg, found) =
-        svg::clean(bytes, file).unwrap_or_else(|wrong| (String::new(), vec![*wrong]));
+        svg::sanitise(bytes, file).unwrap_or_else(|wrong| (String::new(), vec![*wrong]));
     (Asset::of_tenant(path, svg.into()), found)
 }

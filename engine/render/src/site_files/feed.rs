@@ -53,7 +53,7 @@ impl<'a> Feed<'a> {
         }
     }
 
-    /// Returns its title: the titles of the collection and of the company.
+    /// Returns its title: the collection's title and the company's name.
     pub(crate) fn title(&self, company: &str) -> String {
         format!("{} | {company}", self.collection.front.title)
     }

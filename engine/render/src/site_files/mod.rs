@@ -115,7 +115,7 @@ impl SiteFiles {
     }
 
     /// Adds the files to the resources of the address that `scope` is for.
-    pub(super) fn put(&self, site: &Site, scope: &Scope, resources: &mut ResourceTable) {
+    pub(super) fn add_to(&self, site: &Site, scope: &Scope, resources: &mut ResourceTable) {
         let secure = scope.resolver.deployment.origin.is_secure();
         for (path, resource) in &self.everywhere {
             resources.insert(path.as_str().into(), Arc::clone(resource));

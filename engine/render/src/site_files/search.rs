@@ -21,7 +21,7 @@ pub(super) const MEDIA_TYPE: &str = "application/json";
 const MAX_INDEX_BYTES: usize = 50_000;
 
 /// Numbers of words per part, tried in turn until the index is small enough.
-const WORDS: [usize; 13] = [200, 100, 60, 40, 25, 15, 10, 8, 6, 4, 2, 1, 0];
+const WORD_COUNTS: [usize; 13] = [200, 100, 60, 40, 25, 15, 10, 8, 6, 4, 2, 1, 0];
 
 /// The minimum length of a word, in characters. In a script without letter case one character can be a word: `駅`.
 const MIN_WORD_LETTERS: usize = 2;
@@ -97,7 +97,7 @@ impl SearchIndex {
             .iter()
             .map(|(path, title)| json!([resolver.href(path), title]))
             .collect();
-        for most in WORDS {
+        for most in WORD_COUNTS {
             let text = self.with(&pages, self.parts.len(), most);
             if text.len() <= MAX_INDEX_BYTES {
                 return text;

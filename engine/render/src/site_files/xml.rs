@@ -35,7 +35,7 @@ impl Xml {
         attributes: Attributes<'_>,
         inside: impl FnOnce(&mut Self),
     ) {
-        let start = started(name, attributes);
+        let start = start_tag(name, attributes);
         self.event(Event::Start(start.borrow()));
         self.line();
         inside(self);
@@ -45,16 +45,16 @@ impl Xml {
 
     /// Writes an element with text.
     pub(crate) fn text(&mut self, name: &str, attributes: Attributes<'_>, text: &str) {
-        let start = started(name, attributes);
+        let start = start_tag(name, attributes);
         self.event(Event::Start(start.borrow()));
-        self.event(Event::Text(BytesText::new(&legal(text))));
+        self.event(Event::Text(BytesText::new(&strip_illegal(text))));
         self.event(Event::End(start.to_end()));
         self.line();
     }
 
     /// Writes an element without content.
     pub(crate) fn empty(&mut self, name: &str, attributes: Attributes<'_>) {
-        self.event(Event::Empty(started(name, attributes)));
+        self.event(Event::Empty(start_tag(name, attributes)));
         self.line();
     }
 
@@ -78,16 +78,16 @@ impl Xml {
     }
 }
 
-fn started<'a>(name: &'a str, attributes: Attributes<'a>) -> BytesStart<'a> {
+fn start_tag<'a>(name: &'a str, attributes: Attributes<'a>) -> BytesStart<'a> {
     let mut start = BytesStart::new(name);
     for (name, value) in attributes {
-        start.push_attribute((*name, legal(value).as_ref()));
+        start.push_attribute((*name, strip_illegal(value).as_ref()));
     }
     start
 }
 
 /// Removes characters that XML forbids even in escaped form (XML 1.0, section 2.2).
-fn legal(text: &str) -> Cow<'_, str> {
+fn strip_illegal(text: &str) -> Cow<'_, str> {
     let allowed = |character: char| matches!(character, '\t' | '\n' | '\r' | ' '..='\u{fffd}' | '\u{10000}'..);
     if text.chars().all(allowed) {
         Cow::Borrowed(text)

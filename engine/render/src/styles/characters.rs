@@ -92,7 +92,7 @@ fn is_open(body: &str) -> bool {
 }
 
 /// The elements that browsers show in italics (WHATWG HTML, section 15.3.4). `address` is left out, because themes set it upright.
-const ITALIC: [&str; 5] = ["cite", "dfn", "em", "i", "var"];
+const ITALIC_ELEMENTS: [&str; 5] = ["cite", "dfn", "em", "i", "var"];
 
 /// The letters of a page. Letters of one word have to be in one font file.
 #[derive(Debug, Default)]
@@ -114,7 +114,7 @@ impl Letters {
         add(drawings, &mut all);
         all.retain(|code| is_letter(*code));
         let mut italic = BTreeSet::new();
-        for name in ITALIC {
+        for name in ITALIC_ELEMENTS {
             let (start, end) = (format!("<{name}"), format!("</{name}>"));
             for element in body.split(&start).skip(1) {
                 if element.starts_with([' ', '>']) {
@@ -213,7 +213,7 @@ fn add(markup: &str, found: &mut BTreeSet<u32>) -> bool {
 }
 
 /// At-rules whose strings are names.
-const NAMING: [&str; 2] = ["font-face", "property"];
+const NAMING_RULES: [&str; 2] = ["font-face", "property"];
 
 /// Adds the characters of the strings of a style, except for URLs, names, and strings in selectors.
 fn add_strings(style: &mut Parser<'_, '_>, found: &mut BTreeSet<u32>) {
@@ -221,7 +221,9 @@ fn add_strings(style: &mut Parser<'_, '_>, found: &mut BTreeSet<u32>) {
     while let Ok(token) = style.next().cloned() {
         match token {
             Token::AtKeyword(name) => {
-                is_naming = NAMING.iter().any(|own| name.eq_ignore_ascii_case(own));
+                is_naming = NAMING_RULES
+                    .iter()
+                    .any(|own| name.eq_ignore_ascii_case(own));
             }
             Token::CurlyBracketBlock if is_naming => is_naming = false,
             Token::QuotedString(text) => found.extend(text.chars().map(u32::from)),

@@ -50,7 +50,7 @@ impl CssError {
 }
 
 /// Minifies a style, and replaces each `url()` by the result of `resolve`.
-pub(super) fn minified(
+pub(super) fn minify(
     css: &str,
     resolve: impl Fn(&str) -> Option<String>,
 ) -> Result<String, CssError> {
@@ -115,7 +115,7 @@ struct Minifier {
 }
 
 /// Limit on nested blocks, because each takes stack space.
-const MAX_DEPTH: usize = 64;
+const MAX_BLOCK_DEPTH: usize = 64;
 
 impl Minifier {
     /// Copies all tokens up to the end of a block.
@@ -179,8 +179,8 @@ impl Minifier {
         resolve: &impl Fn(&str) -> Option<String>,
         block: &Block<'_>,
     ) -> Result<(), CssError> {
-        if self.depth == MAX_DEPTH {
-            let message = format!("more than {MAX_DEPTH} blocks lie in each other");
+        if self.depth == MAX_BLOCK_DEPTH {
+            let message = format!("more than {MAX_BLOCK_DEPTH} blocks lie in each other");
             return Err(CssError::new(
                 Code::TooLarge,
                 message,
@@ -262,11 +262,11 @@ mod tests {
     use super::*;
 
     fn short(css: &str) -> String {
-        minified(css, |target| Some(target.replace(".woff2", ".1a2b.woff2"))).unwrap()
+        minify(css, |target| Some(target.replace(".woff2", ".1a2b.woff2"))).unwrap()
     }
 
     fn error(css: &str) -> (Code, String, usize, usize) {
-        let error = minified(css, |_| None).unwrap_err();
+        let error = minify(css, |_| None).unwrap_err();
         (error.code, error.message, error.line, error.column)
     }
 
@@ -348,8 +348,8 @@ mod tests {
         /// A minified style has the same tokens, and minifying it again changes nothing.
         #[test]
         fn tokens_are_preserved(css in "([a-z.:;,{}()\\[\\]+> \\n#\"'!@-]|/\\*|\\*/|[0-9]px|url\\(){0,40}") {
-            let Ok(once) = minified(&css, |target| Some(target.to_owned())) else { return Ok(()) };
-            let twice = minified(&once, |target| Some(target.to_owned()));
+            let Ok(once) = minify(&css, |target| Some(target.to_owned())) else { return Ok(()) };
+            let twice = minify(&once, |target| Some(target.to_owned()));
             proptest::prop_assert_eq!(twice, Ok(once.clone()));
             let (before, after) = (tokens(&css), tokens(&once));
             proptest::prop_assert_eq!(before, after);

@@ -12,9 +12,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use self::characters::{Characters, Letters};
-use self::minify::minified;
+use self::minify::minify;
 pub(super) use self::page_rules::font_of;
-use self::page_rules::{Face, StyleRules, Uses, classes};
+use self::page_rules::{Face, RuleFilter, StyleRules, classes};
 
 use crate::compile::site_card::Card;
 use crate::resources::asset::{ASSETS, Asset};
@@ -38,7 +38,7 @@ pub(super) struct Styles {
 }
 
 /// Limit on the cached styles. The cache is cleared when it is full.
-const MAX_WRITTEN: usize = 64;
+const MAX_CACHED_STYLES: usize = 64;
 
 /// The style of a page.
 pub(super) struct PageStyle {
@@ -53,7 +53,7 @@ pub(super) struct PageContent<'a> {
     /// Its HTML.
     pub html: &'a str,
     /// The file of SVGs that the page shows but does not contain.
-    pub apart: &'a [u8],
+    pub sprite: &'a [u8],
     /// Its language.
     pub language: &'a str,
     /// Its hydrated islands, in a deterministic order.
@@ -138,21 +138,21 @@ impl Styles {
         faces: &[&Face],
         whole: &BTreeMap<&str, &Face>,
     ) -> Arc<str> {
-        let apart = std::str::from_utf8(page.apart).unwrap_or_default();
-        let named: BTreeSet<&str> = roles_of(page.html).chain(roles_of(apart)).collect();
+        let sprite = std::str::from_utf8(page.sprite).unwrap_or_default();
+        let named: BTreeSet<&str> = roles_of(page.html).chain(roles_of(sprite)).collect();
         let known = classes
             .iter()
             .filter(|class| self.classes.contains(**class));
         let kinds = self.kinds.keys().filter(|kind| (page.has_kind)(kind));
-        let characters = Characters::of(page.html, apart, page.language);
-        let needs = |face: &Face| match whole.get(face.font()) {
+        let characters = Characters::of(page.html, sprite, page.language);
+        let needs_face = |face: &Face| match whole.get(face.font()) {
             Some(whole) => std::ptr::eq(*whole, face),
             None => {
                 let shown = [&characters, &self.characters];
                 !face.is_whole() && shown.iter().any(|these| these.are_in(&face.ranges))
             }
         };
-        let fonts = faces.iter().map(|face| match needs(face) {
+        let fonts = faces.iter().map(|face| match needs_face(face) {
             true => "1",
             false => "0",
         });
@@ -169,16 +169,16 @@ impl Styles {
         if let Some(css) = written().get(&key) {
             return Arc::clone(css);
         }
-        let has = |class: &str| {
+        let has_class = |class: &str| {
             let mut islands = page.islands.iter();
             classes.contains(class) || islands.any(|island| (page.may_write)(island, class))
         };
-        let write = |asks: &dyn Fn(&str) -> bool| {
+        let write = |uses_property: &dyn Fn(&str) -> bool| {
             let mut css = String::new();
-            let uses = Uses {
-                has: &has,
-                asks,
-                needs: &needs,
+            let uses = RuleFilter {
+                has_class: &has_class,
+                uses_property,
+                needs_face: &needs_face,
             };
             self.everywhere.write(uses, &mut css);
             for (kind, rules) in &self.kinds {
@@ -191,8 +191,8 @@ impl Styles {
         let mut css = write(&|_| true);
         // A removed property may have been the only use of another one, so the removal is repeated.
         loop {
-            let asked: BTreeSet<&str> = roles_of(&css).chain(named.iter().copied()).collect();
-            let less = write(&|name| asked.contains(name));
+            let used: BTreeSet<&str> = roles_of(&css).chain(named.iter().copied()).collect();
+            let less = write(&|name| used.contains(name));
             if less.len() == css.len() {
                 break;
             }
@@ -202,7 +202,7 @@ impl Styles {
         css.push_str(&roles);
         let css: Arc<str> = css.into();
         let mut written = written();
-        if written.len() >= MAX_WRITTEN {
+        if written.len() >= MAX_CACHED_STYLES {
             written.clear();
         }
         written.insert(key, Arc::clone(&css));
@@ -250,8 +250,8 @@ fn whole_fonts<'f>(page: &PageContent<'_>, faces: &[&'f Face]) -> BTreeMap<&'f s
     if wholes.peek().is_none() {
         return found;
     }
-    let apart = std::str::from_utf8(page.apart).unwrap_or_default();
-    let letters = Letters::of(page.html, apart, page.language);
+    let sprite = std::str::from_utf8(page.sprite).unwrap_or_default();
+    let letters = Letters::of(page.html, sprite, page.language);
     for whole in wholes {
         let parts = faces.iter().filter(|face| face.font() == whole.font());
         let parts: Vec<&Face> = parts.copied().filter(|face| !face.is_whole()).collect();
@@ -287,8 +287,8 @@ fn style_of(
         ));
         return Some(String::new());
     };
-    match minified(text, |target| hashed(target, path, files)) {
-        Ok(style) => Some(inline(&style)),
+    match minify(text, |target| hashed_url(target, path, files)) {
+        Ok(style) => Some(escape_style_end(&style)),
         Err(error) => {
             report.push(error.diagnostic(label, text));
             Some(String::new())
@@ -297,7 +297,7 @@ fn style_of(
 }
 
 /// Escapes a style so that it cannot end its `<style>` element. Only a string can contain `</style`, and in a string `\/` is a slash.
-fn inline(style: &str) -> String {
+fn escape_style_end(style: &str) -> String {
     let lower = style.to_ascii_lowercase();
     let mut escaped = String::with_capacity(style.len());
     let mut rest = 0;
@@ -317,18 +317,18 @@ pub(super) fn property(name: &str, day: &str, night: &str) -> String {
 }
 
 /// Returns the URL of a theme's file that a style refers to.
-fn hashed(target: &str, style: &str, files: &BTreeMap<String, Asset>) -> Option<String> {
+fn hashed_url(target: &str, style: &str, files: &BTreeMap<String, Asset>) -> Option<String> {
     if target.starts_with('#') {
         return Some(target.to_owned());
     }
     let folder = style.rsplit_once('/').map_or("", |(folder, _)| folder);
     files
-        .get(&joined(folder, target))
+        .get(&join_paths(folder, target))
         .map(|asset| format!("{ASSETS}{}", asset.hashed_name))
 }
 
 /// Resolves a path relative to a folder: `../fonts/a.woff2` from `css`.
-fn joined(folder: &str, target: &str) -> String {
+fn join_paths(folder: &str, target: &str) -> String {
     let mut segments: Vec<&str> = folder
         .split('/')
         .filter(|segment| !segment.is_empty())
@@ -353,7 +353,7 @@ mod tests {
     fn style_cannot_end_its_element() {
         let text = ".a{content:\"</STYLE><p>\"}.b{content:\"</style\"}";
         let escaped = ".a{content:\"<\\/STYLE><p>\"}.b{content:\"<\\/style\"}";
-        assert_eq!(inline(text), escaped);
+        assert_eq!(escape_style_end(text), escaped);
     }
 
     /// Returns the faces in the style of a page: `F`, `M` and `W` for the first, second and complete file of the upright font, lower case for the italic font.
@@ -381,7 +381,7 @@ mod tests {
         };
         let style = styles.of_page(&PageContent {
             html: &format!("<title>\u{17e}</title><body>{body}"),
-            apart: b"",
+            sprite: b"",
             language,
             islands: &[],
             may_write: &|_, _| false,
@@ -421,7 +421,7 @@ mod tests {
 
     #[test]
     fn path_is_relative_to_its_stylesheet() {
-        assert_eq!(joined("css", "../fonts/a.woff2"), "fonts/a.woff2");
-        assert_eq!(joined("css/parts", "./b.svg"), "css/parts/b.svg");
+        assert_eq!(join_paths("css", "../fonts/a.woff2"), "fonts/a.woff2");
+        assert_eq!(join_paths("css/parts", "./b.svg"), "css/parts/b.svg");
     }
 }

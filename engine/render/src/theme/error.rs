@@ -30,12 +30,12 @@ pub(super) fn located(error: &tera::Error, code: Code, theme: &Theme) -> Vec<Dia
                 theme,
             )]
         }
-        _ => several(&error.to_string(), code, theme),
+        _ => split_reports(&error.to_string(), code, theme),
     }
 }
 
 /// Splits an error about unknown names, which is one text with several reports: `error: message` and `--> file:line:column`.
-fn several(text: &str, code: Code, theme: &Theme) -> Vec<Diagnostic> {
+fn split_reports(text: &str, code: Code, theme: &Theme) -> Vec<Diagnostic> {
     let found: Vec<Diagnostic> = text
         .split("error: ")
         .filter_map(|block| {

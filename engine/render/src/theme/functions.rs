@@ -10,8 +10,8 @@ use tera::{Kwargs, Map, State, Tera, TeraResult, Value};
 use super::render::{Scope, asset_href, with_scope};
 use super::ui_strings::UiStrings;
 use crate::images::svg;
-use crate::images::svg::text_fit::{Measure, Room, fit};
-use crate::island::{self, Call, Hydration};
+use crate::images::svg::text_fit::{TextBox, TextMeasure, fit};
+use crate::island::{self, Hydration, IslandCall};
 use crate::markdown;
 use crate::markdown::escape::escape;
 use crate::media;
@@ -152,7 +152,7 @@ fn drawing(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
 /// `apart(drawing=site.settings.house)`: an inline SVG whose content moves to a file that is loaded after the first view. A page has one such file.
 fn apart(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
     let drawing = arguments.must_get::<&str>("drawing")?;
-    with_scope(|scope| Ok(Value::safe_string(&scope.apart.take(drawing))))
+    with_scope(|scope| Ok(Value::safe_string(&scope.sprite.extract(drawing))))
 }
 
 /// `picture(image=section.image, alt="...", class="...", sizes="50vw")`: an element for a value of the format `image`, with its variants.
@@ -181,7 +181,7 @@ fn picture(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
                 format!(
                     "<img src=\"{src}\" alt=\"{alt}\"{class}{}{} />",
                     sides.concat(),
-                    media::LAZY
+                    media::LAZY_ATTRIBUTES
                 )
             }
         };
@@ -198,7 +198,7 @@ pub(crate) fn drawing_of<'s>(path: &str, scope: &'s Scope) -> Option<Cow<'s, Ass
     let stem = asset.name.split('.').next().unwrap_or_default();
     let isolated = std::str::from_utf8(&asset.bytes)
         .ok()
-        .and_then(|svg| svg::isolated(svg, &format!("{stem}-"), svg::DrawingContext::Own).ok());
+        .and_then(|svg| svg::isolate(svg, &format!("{stem}-"), svg::DrawingContext::Own).ok());
     Some(match isolated.filter(|svg| svg.as_bytes() != asset.bytes) {
         Some(svg) => Cow::Owned(Asset::of_tenant(key, svg.into())),
         None => Cow::Borrowed(asset),
@@ -242,7 +242,7 @@ fn island_function(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
             0 => format!("{}-", name.to_lowercase()),
             count => format!("{}{}-", name.to_lowercase(), count + 1),
         };
-        let call = Call {
+        let call = IslandCall {
             name,
             props: &props,
             client: client.clone(),
@@ -287,7 +287,7 @@ fn fit_function(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
     let family = arguments.must_get::<&str>("family")?;
     let weight = arguments.get::<u16>("weight")?.unwrap_or(400);
     let largest = arguments.must_get::<f32>("largest")?;
-    let room = Room {
+    let room = TextBox {
         width: arguments.must_get("width")?,
         height: arguments.must_get("height")?,
         largest,
@@ -299,7 +299,7 @@ fn fit_function(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
         let fitted = fit(
             text,
             room,
-            &Measure {
+            &TextMeasure {
                 fonts: &scope.templates.fonts,
                 family,
                 weight,

@@ -110,13 +110,13 @@ impl Language {
     }
 
     /// Returns a UI string without placeholders. Returns the key if it does not exist, which [`content::theme::words`] rules out.
-    pub(crate) fn word(&self, key: &str) -> String {
+    pub(crate) fn ui_string(&self, key: &str) -> String {
         self.text(key, &BTreeMap::new())
             .unwrap_or_else(|_| key.to_owned())
     }
 
     /// Returns a UI string with one placeholder.
-    pub(crate) fn word_with(&self, key: &str, name: &str, value: &str) -> String {
+    pub(crate) fn ui_string_with(&self, key: &str, name: &str, value: &str) -> String {
         let arguments = [(name.to_owned(), Argument::Text(value.to_owned()))].into();
         self.text(key, &arguments)
             .unwrap_or_else(|_| key.to_owned())
@@ -154,10 +154,10 @@ impl Language {
                 form.ok_or_else(|| format!("`{key}` has no form `other`"))?
             }
         };
-        self.filled(key, pattern, arguments)
+        self.fill(key, pattern, arguments)
     }
 
-    fn filled(
+    fn fill(
         &self,
         key: &str,
         pattern: &Pattern,

@@ -66,7 +66,7 @@ pub struct Scope {
     /// The islands used so far, with their hydration.
     pub used: Vec<(String, Hydration)>,
     /// The SVGs so far that move to a file of their own.
-    pub(crate) apart: Sprite,
+    pub(crate) sprite: Sprite,
     /// The ids assigned on the page so far.
     pub(crate) ids: Arc<Mutex<PageIds>>,
     /// The renderings in flight, for the watchdog.
@@ -159,7 +159,7 @@ impl Templates {
         let language = self
             .language(tag)
             .or_else(|| self.languages.values().next())?;
-        Some(language.word("engine.unknown_host"))
+        Some(language.ui_string("engine.unknown_host"))
     }
 
     fn run(
@@ -293,7 +293,7 @@ impl Scope {
     /// Returns the tenant's file that a text of the current file names, and marks the file as used.
     pub(crate) fn own_asset(&self, written: &str) -> Option<(&str, &Asset)> {
         let found = named(&self.prepared.assets, written, &self.resolver.file);
-        found.map(|(key, asset)| (key, asset.take()))
+        found.map(|(key, asset)| (key, asset.mark_used()))
     }
 }
 

@@ -25,23 +25,23 @@ pub struct Cache {
 
 /// A cached result.
 #[derive(Debug, Clone)]
-struct Made {
+struct CachedResult {
     bytes: Bytes,
     /// Whether doing the work again is faster than reading the result from disk.
     is_cheap: bool,
 }
 
 /// Loads the results of an earlier process on the first access.
-type Load = Box<dyn FnOnce() -> Vec<(Bytes, Bytes)> + Send>;
+type PersistedLoader = Box<dyn FnOnce() -> Vec<(Bytes, Bytes)> + Send>;
 
 #[derive(Default)]
 struct Generations {
     /// Loads the persisted results; `None` once they are loaded.
-    unread: Option<Load>,
-    before: HashMap<Key, Made>,
-    used: HashMap<Key, Made>,
+    persisted: Option<PersistedLoader>,
+    previous: HashMap<Key, CachedResult>,
+    used: HashMap<Key, CachedResult>,
     /// Whether costly work was done since the last call of [`Cache::has_grown`].
-    grown: bool,
+    has_grown: bool,
 }
 
 /// The digest of the sources that this program was built from. Two builds of the same version may render differently.
@@ -68,7 +68,7 @@ impl Cache {
     #[must_use]
     pub fn unread(load: impl FnOnce() -> Vec<(Bytes, Bytes)> + Send + 'static) -> Self {
         let generations = Generations {
-            unread: Some(Box::new(load)),
+            persisted: Some(Box::new(load)),
             ..Generations::default()
         };
         Self {
@@ -85,8 +85,8 @@ impl Cache {
     /// Locks the results after loading the persisted ones.
     fn loaded(&self) -> MutexGuard<'_, Generations> {
         let mut generations = self.generations();
-        if let Some(load) = generations.unread.take() {
-            generations.before.extend(by_key(load()));
+        if let Some(load) = generations.persisted.take() {
+            generations.previous.extend(by_key(load()));
         }
         generations
     }
@@ -94,13 +94,13 @@ impl Cache {
     /// Begins a compilation, which may use the results of the previous one.
     pub fn begin(&self) {
         let generations = &mut *self.generations();
-        generations.before.extend(generations.used.drain());
+        generations.previous.extend(generations.used.drain());
     }
 
     /// Marks all results of the previous compilation as used, because everything that they were made for is unchanged.
     pub(crate) fn use_again(&self) {
         let generations = &mut *self.loaded();
-        for (key, made) in generations.before.drain() {
+        for (key, made) in generations.previous.drain() {
             generations.used.entry(key).or_insert(made);
         }
     }
@@ -110,14 +110,17 @@ impl Cache {
     /// Also true if the persisted results were never loaded.
     #[must_use]
     pub fn is_used_up(&self) -> bool {
-        self.generations().before.values().all(|made| made.is_cheap)
+        self.generations()
+            .previous
+            .values()
+            .all(|made| made.is_cheap)
     }
 
     /// Ends the compilation: drops the results that it did not use, and returns the costly ones that it did.
     pub fn used(&self) -> Vec<(Key, Bytes)> {
         let generations = &mut *self.generations();
-        generations.unread = None;
-        generations.before = HashMap::new();
+        generations.persisted = None;
+        generations.previous = HashMap::new();
         let mut used: Vec<_> = generations
             .used
             .iter()
@@ -130,14 +133,14 @@ impl Cache {
 
     /// Whether costly work was done since the last call.
     pub fn has_grown(&self) -> bool {
-        std::mem::take(&mut self.generations().grown)
+        std::mem::take(&mut self.generations().has_grown)
     }
 
     /// Whether the cache holds a result for `key`. Does not mark it as used.
     #[must_use]
     pub fn has(&self, key: &Key) -> bool {
         let generations = self.loaded();
-        generations.before.contains_key(key) || generations.used.contains_key(key)
+        generations.previous.contains_key(key) || generations.used.contains_key(key)
     }
 
     /// Returns the cached result for `key`, or does the work and caches its result. Errors are not cached.
@@ -146,7 +149,7 @@ impl Cache {
         key: Key,
         work: impl FnOnce() -> Result<Bytes, E>,
     ) -> Result<Bytes, E> {
-        self.made(key, false, work)
+        self.get_or_compute(key, false, work)
     }
 
     /// Works like [`Cache::get`] for work that is at least as fast as reading its result from disk. The owner does not persist the result.
@@ -155,41 +158,41 @@ impl Cache {
         key: Key,
         work: impl FnOnce() -> Result<Bytes, E>,
     ) -> Result<Bytes, E> {
-        self.made(key, true, work)
+        self.get_or_compute(key, true, work)
     }
 
-    fn made<E>(
+    fn get_or_compute<E>(
         &self,
         key: Key,
         is_cheap: bool,
         work: impl FnOnce() -> Result<Bytes, E>,
     ) -> Result<Bytes, E> {
-        if let Some(known) = self.known(&key) {
+        if let Some(known) = self.reuse(&key) {
             return Ok(known);
         }
         let bytes = work()?;
-        let made = Made {
+        let made = CachedResult {
             bytes: bytes.clone(),
             is_cheap,
         };
         let generations = &mut *self.generations();
-        generations.grown |= !is_cheap;
+        generations.has_grown |= !is_cheap;
         generations.used.insert(key, made);
         Ok(bytes)
     }
 
     /// Returns the cached result for `key` and marks it as used.
-    pub(crate) fn known(&self, key: &Key) -> Option<Bytes> {
+    pub(crate) fn reuse(&self, key: &Key) -> Option<Bytes> {
         let generations = &mut *self.loaded();
-        if let Some(known) = generations.before.remove(key) {
+        if let Some(known) = generations.previous.remove(key) {
             generations.used.insert(*key, known);
         }
         generations.used.get(key).map(|made| made.bytes.clone())
     }
 }
 
-fn by_key(entries: impl IntoIterator<Item = (Bytes, Bytes)>) -> HashMap<Key, Made> {
-    let made = |bytes| Made {
+fn by_key(entries: impl IntoIterator<Item = (Bytes, Bytes)>) -> HashMap<Key, CachedResult> {
+    let made = |bytes| CachedResult {
         bytes,
         is_cheap: false,
     };

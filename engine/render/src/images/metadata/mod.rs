@@ -15,7 +15,7 @@ const EXIF: &[u8] = b"Exif\0\0";
 
 /// Returns an image without its metadata.
 #[must_use]
-pub(crate) fn stripped(bytes: &Bytes) -> Bytes {
+pub(crate) fn strip(bytes: &Bytes) -> Bytes {
     if bytes.starts_with(JPEG) {
         return jpeg(bytes);
     }
@@ -29,7 +29,7 @@ pub(crate) fn stripped(bytes: &Bytes) -> Bytes {
 }
 
 /// Returns an Exif block with the orientation alone, if the image has to be turned.
-fn upright(exif: &[u8]) -> Option<Bytes> {
+fn orientation_block(exif: &[u8]) -> Option<Bytes> {
     let orientation = Orientation::from_exif_chunk(exif)?;
     let number = orientation.to_exif();
     // TIFF 6.0, section 2: a header, and a directory of one entry.
@@ -81,7 +81,7 @@ fn jpeg(bytes: &Bytes) -> Bytes {
         let stays = match marker {
             APP0 => !content.starts_with(b"JFXX"),
             APP1 => {
-                exif = exif.or_else(|| upright(content.strip_prefix(EXIF)?));
+                exif = exif.or_else(|| orientation_block(content.strip_prefix(EXIF)?));
                 false
             }
             APP2 => content.starts_with(b"ICC_PROFILE\0"),
@@ -152,7 +152,7 @@ fn png(bytes: &Bytes) -> Bytes {
             break;
         };
         if kind == b"eXIf" {
-            exif = upright(&chunk[8..chunk.len() - 4]);
+            exif = orientation_block(&chunk[8..chunk.len() - 4]);
         }
         if !is_metadata {
             kept.extend_from_slice(chunk);
@@ -178,7 +178,7 @@ fn webp(bytes: &Bytes) -> Bytes {
         Ok(mut webp) => {
             let exif = webp.exif();
             webp.remove_chunks_by_id(img_parts::webp::CHUNK_XMP);
-            webp.set_exif(exif.and_then(|exif| upright(&exif)));
+            webp.set_exif(exif.and_then(|exif| orientation_block(&exif)));
             webp.encoder().bytes()
         }
         Err(_) => {

@@ -88,7 +88,7 @@ fn orientation(bytes: &[u8]) -> Orientation {
 fn stripping_removes_the_location_and_leaves_the_pixels() {
     for whole in [jpeg_with(1), png_with(1), webp_with(1)] {
         assert!(holds_place(&whole));
-        let freed = stripped(&whole);
+        let freed = strip(&whole);
         assert!(!holds_place(&freed) && freed.len() < whole.len());
         let pixels = |bytes: &[u8]| {
             image::load_from_memory(bytes)
@@ -96,9 +96,9 @@ fn stripping_removes_the_location_and_leaves_the_pixels() {
                 .into_rgb8()
         };
         assert!(pixels(&whole) == pixels(&freed));
-        assert_eq!(stripped(&freed), freed, "nothing is left to remove");
+        assert_eq!(strip(&freed), freed, "nothing is left to remove");
     }
-    let profile = stripped(&jpeg_with(1));
+    let profile = strip(&jpeg_with(1));
     assert!(
         find(&profile, b"ICC_PROFILE").is_some(),
         "colours change without it"
@@ -108,11 +108,11 @@ fn stripping_removes_the_location_and_leaves_the_pixels() {
 #[test]
 fn stripping_leaves_the_orientation() {
     for whole in [jpeg_with(6), webp_with(6)] {
-        let freed = stripped(&whole);
+        let freed = strip(&whole);
         assert!(!holds_place(&freed));
         assert_eq!(orientation(&freed), Orientation::Rotate90);
     }
-    let png = Png::from_bytes(stripped(&png_with(6))).expect("a PNG");
+    let png = Png::from_bytes(strip(&png_with(6))).expect("a PNG");
     let exif = png.exif().expect("a block");
     assert_eq!(
         Orientation::from_exif_chunk(&exif),
@@ -124,7 +124,7 @@ fn stripping_leaves_the_orientation() {
 fn truncated_image_has_no_location_either() {
     for whole in [jpeg_with(6), png_with(6), webp_with(6)] {
         for length in 0..whole.len() {
-            let freed = stripped(&whole.slice(..length));
+            let freed = strip(&whole.slice(..length));
             assert!(freed.len() <= length && !holds_place(&freed), "{length}");
         }
     }
@@ -133,7 +133,7 @@ fn truncated_image_has_no_location_either() {
 #[test]
 fn file_that_is_not_an_image_is_unchanged() {
     for bytes in [&b"words"[..], b"", b"GIF89a", b"RIFF\0\0\0\0WAVE"] {
-        assert_eq!(stripped(&Bytes::from_static(bytes)), bytes);
+        assert_eq!(strip(&Bytes::from_static(bytes)), bytes);
     }
 }
 
@@ -145,7 +145,7 @@ fn orientation_applies_to_size_and_pixels_of_every_format() {
         ("a.png", png_with(6)),
         ("a.webp", webp_with(6)),
     ] {
-        let freed = stripped(&whole);
+        let freed = strip(&whole);
         let raster = Raster::of(name, &freed).expect("a picture");
         assert_eq!(raster.size, Some((20, 40)), "{name}");
         assert_eq!(orientation(&freed), Orientation::Rotate90, "{name}");

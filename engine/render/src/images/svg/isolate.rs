@@ -2,7 +2,7 @@
 //!
 //! Ids and classes are shared by a complete page. An SVG must neither clash with the ids of another SVG nor match the theme's rules for the page.
 //!
-//! **Invariant:** accepts sanitised SVGs only ([`super::clean`]), and adds nothing but a prefix.
+//! **Invariant:** accepts sanitised SVGs only ([`super::sanitise`]), and adds nothing but a prefix.
 
 use resvg::usvg::roxmltree::{Document, Node, NodeType};
 
@@ -20,7 +20,7 @@ pub(crate) enum DrawingContext {
 }
 
 /// Elements refused on pages of other tenants. Their cost in a browser is not bounded, or they affect more than the SVG.
-const REFUSED: [&str; 7] = [
+const REFUSED_ELEMENTS: [&str; 7] = [
     "animate",
     "animateMotion",
     "animateTransform",
@@ -46,7 +46,7 @@ const ID_LISTS: [&str; 5] = [
 ///
 /// # Errors
 /// Returns the reason why pages of other tenants cannot show it.
-pub(crate) fn isolated(svg: &str, prefix: &str, page: DrawingContext) -> Result<String, String> {
+pub(crate) fn isolate(svg: &str, prefix: &str, page: DrawingContext) -> Result<String, String> {
     let is_own = page == DrawingContext::Own;
     if is_own && !svg.contains(" id=\"") {
         return Ok(svg.to_owned());
@@ -54,7 +54,7 @@ pub(crate) fn isolated(svg: &str, prefix: &str, page: DrawingContext) -> Result<
     let document = Document::parse(svg).map_err(|error| error.to_string())?;
     if !is_own {
         let mut elements = document.descendants().filter(Node::is_element);
-        let refused = elements.find(|node| REFUSED.contains(&node.tag_name().name()));
+        let refused = elements.find(|node| REFUSED_ELEMENTS.contains(&node.tag_name().name()));
         if let Some(node) = refused {
             return Err(format!("it has a `<{}>`", node.tag_name().name()));
         }
@@ -160,7 +160,7 @@ mod tests {
         let svg = format!(
             "<svg {XMLNS}><linearGradient id=\"a\"/><path fill=\"url('#a') red\" stroke=\"url( #a )\"/><use href=\"#a\"/><g aria-labelledby=\"a b\">1 &lt; 2</g></svg>\n"
         );
-        let written = isolated(&svg, "verses-", DrawingContext::Others).expect("it is shown");
+        let written = isolate(&svg, "verses-", DrawingContext::Others).expect("it is shown");
         assert_eq!(
             written,
             "<svg><linearGradient id=\"verses-a\"/><path fill=\"url('#verses-a') red\" stroke=\"url( #verses-a )\"/><use href=\"#verses-a\"/><g aria-labelledby=\"verses-a verses-b\">1 &lt; 2</g></svg>\n"
@@ -172,9 +172,9 @@ mod tests {
         let svg = format!(
             "<svg {XMLNS} class=\"site-header\" id=\"main\" style=\"top:0\" overflow=\"visible\" viewBox=\"0 0 9 9\"><g class=\"a\"/></svg>"
         );
-        let written = isolated(&svg, "x-", DrawingContext::Others).expect("it is shown");
+        let written = isolate(&svg, "x-", DrawingContext::Others).expect("it is shown");
         assert_eq!(written, "<svg viewBox=\"0 0 9 9\"><g class=\"a\"/></svg>");
-        let own = isolated(&svg, "x-", DrawingContext::Own).expect("it is shown");
+        let own = isolate(&svg, "x-", DrawingContext::Own).expect("it is shown");
         assert!(own.contains("class=\"site-header\" id=\"x-main\""), "{own}");
     }
 
@@ -182,7 +182,7 @@ mod tests {
     fn costly_svg_is_refused_on_pages_of_others() {
         let of = |inner: &str| {
             let svg = format!("<svg {XMLNS}>{inner}</svg>");
-            isolated(&svg, "x-", DrawingContext::Others).expect_err("refused")
+            isolate(&svg, "x-", DrawingContext::Others).expect_err("refused")
         };
         assert!(of("<filter id=\"f\"><feTurbulence/></filter>").contains("`<filter>`"));
         assert!(of("<style>.site-header{display:none}</style>").contains("`<style>`"));
@@ -193,6 +193,6 @@ mod tests {
     #[test]
     fn own_svg_without_ids_is_unchanged() {
         let svg = "<svg class=\"house\"><path d=\"M0 0\" /></svg>";
-        assert_eq!(isolated(svg, "x-", DrawingContext::Own).as_deref(), Ok(svg));
+        assert_eq!(isolate(svg, "x-", DrawingContext::Own).as_deref(), Ok(svg));
     }
 }

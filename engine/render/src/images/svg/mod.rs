@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use cssparser::{ParseError, Parser, ParserInput, Token};
 use resvg::usvg::roxmltree::{Document, Node, NodeType, ParsingOptions};
 
-pub(crate) use self::isolate::{DrawingContext, isolated};
+pub(crate) use self::isolate::{DrawingContext, isolate};
 use crate::markdown::escape;
 use content::report::{Code, Diagnostic, Place};
 
@@ -116,7 +116,7 @@ const MAX_BRACKET_DEPTH: usize = 32;
 
 /// A sanitised SVG, and the messages about removed parts. Each message has the line and column of the element, from 1.
 #[derive(Debug)]
-struct Cleaned {
+struct SanitisedSvg {
     svg: String,
     left_out: BTreeMap<String, (usize, usize)>,
 }
@@ -125,7 +125,7 @@ struct Cleaned {
 ///
 /// # Errors
 /// Returns an error if the file is not UTF-8, not XML or not an SVG.
-pub(crate) fn clean(
+pub(crate) fn sanitise(
     bytes: &[u8],
     file: &str,
 ) -> Result<(String, Vec<Diagnostic>), Box<Diagnostic>> {
@@ -140,7 +140,7 @@ pub(crate) fn clean(
         column,
         length: 1,
     };
-    let cleaned = cleaned(text).map_err(|(message, at)| {
+    let cleaned = sanitise_text(text).map_err(|(message, at)| {
         Box::new(
             Diagnostic::error(Code::UnsafeSvg, file, message)
                 .at(place(at), text)
@@ -155,7 +155,7 @@ pub(crate) fn clean(
     Ok((cleaned.svg, left_out.collect()))
 }
 
-fn cleaned(text: &str) -> Result<Cleaned, (String, (usize, usize))> {
+fn sanitise_text(text: &str) -> Result<SanitisedSvg, (String, (usize, usize))> {
     let options = ParsingOptions {
         allow_dtd: true,
         ..ParsingOptions::default()
@@ -174,7 +174,7 @@ fn cleaned(text: &str) -> Result<Cleaned, (String, (usize, usize))> {
     let mut writer = SvgWriter {
         document: &document,
         namespace,
-        cleaned: Cleaned {
+        cleaned: SanitisedSvg {
             svg: String::with_capacity(text.len()),
             left_out: BTreeMap::new(),
         },
@@ -189,7 +189,7 @@ fn cleaned(text: &str) -> Result<Cleaned, (String, (usize, usize))> {
 struct SvgWriter<'d, 'i> {
     document: &'d Document<'i>,
     namespace: Option<&'d str>,
-    cleaned: Cleaned,
+    cleaned: SanitisedSvg,
 }
 
 impl<'d, 'i> SvgWriter<'d, 'i> {
@@ -240,7 +240,7 @@ impl<'d, 'i> SvgWriter<'d, 'i> {
         } else if in_text {
             "it stands where only words may"
         } else if name == "style" && !is_local(&words_of(node)) {
-            LEADS_OUT
+            EXTERNAL_REFERENCE
         } else if ["animate", "set"].contains(&name) && !changes_a_listed_one(node) {
             "it changes what nobody looked at"
         } else if ELEMENTS.contains(&name) {
@@ -299,7 +299,7 @@ impl<'d, 'i> SvgWriter<'d, 'i> {
     }
 }
 
-const LEADS_OUT: &str = "it loads or leads to something outside of the drawing";
+const EXTERNAL_REFERENCE: &str = "it loads or leads to something outside of the drawing";
 
 fn is_listed(name: &str, value: &str) -> Result<(), &'static str> {
     if name.starts_with("on") {
@@ -311,7 +311,7 @@ fn is_listed(name: &str, value: &str) -> Result<(), &'static str> {
     } else if is_local(value) {
         Ok(())
     } else {
-        Err(LEADS_OUT)
+        Err(EXTERNAL_REFERENCE)
     }
 }
 
@@ -326,7 +326,7 @@ fn is_reference(element: &str, value: &str) -> Result<(), &'static str> {
     if value.starts_with('#') || is_picture {
         Ok(())
     } else {
-        Err(LEADS_OUT)
+        Err(EXTERNAL_REFERENCE)
     }
 }
 

@@ -18,7 +18,7 @@ pub(crate) struct Sprite(Vec<String>);
 
 impl Sprite {
     /// Moves the content of an SVG to the file. Returns the `<svg>` that references it, or the SVG itself if it is empty.
-    pub(crate) fn take(&mut self, drawing: &str) -> String {
+    pub(crate) fn extract(&mut self, drawing: &str) -> String {
         let parts = drawing.trim_end().strip_suffix("</svg>");
         let Some((element, parts)) = parts.and_then(|drawing| drawing.split_once('>')) else {
             return drawing.to_owned();
@@ -48,16 +48,16 @@ mod tests {
 
     #[test]
     fn svg_that_is_shown_twice_is_in_the_file_once() {
-        let mut apart = Sprite::default();
+        let mut sprite = Sprite::default();
         let house = "<svg class=\"a\" fill=\"none\">\n<path d=\"M0 0\"/>\n</svg>\n";
         let shown = "<svg class=\"a\" fill=\"none\"><use href=\"<!--drawings-->#d0\"/></svg>";
-        assert_eq!(apart.take(house), shown);
+        assert_eq!(sprite.extract(house), shown);
         assert_eq!(
-            apart.take("<svg><path/></svg>"),
+            sprite.extract("<svg><path/></svg>"),
             "<svg><use href=\"<!--drawings-->#d1\"/></svg>"
         );
-        assert_eq!(apart.take(house), shown);
-        let file = apart.file().expect("a file");
+        assert_eq!(sprite.extract(house), shown);
+        let file = sprite.file().expect("a file");
         assert!(file.hashed_name.starts_with("drawings.") && file.hashed_name.ends_with(".svg"));
         assert_eq!(
             file.bytes,
@@ -67,9 +67,9 @@ mod tests {
 
     #[test]
     fn svg_without_content_stays_in_the_page() {
-        let mut apart = Sprite::default();
-        assert_eq!(apart.take("<svg class=\"a\"/>"), "<svg class=\"a\"/>");
-        assert_eq!(apart.take(""), "");
-        assert!(apart.file().is_none());
+        let mut sprite = Sprite::default();
+        assert_eq!(sprite.extract("<svg class=\"a\"/>"), "<svg class=\"a\"/>");
+        assert_eq!(sprite.extract(""), "");
+        assert!(sprite.file().is_none());
     }
 }

@@ -10,7 +10,7 @@ use content::name::nfc;
 
 /// The box for a text. All lengths are in user units of the SVG.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Room {
+pub(crate) struct TextBox {
     pub(crate) width: f32,
     pub(crate) height: f32,
     /// The maximum font size, which is tried first.
@@ -21,7 +21,7 @@ pub(crate) struct Room {
     pub(crate) line: f32,
 }
 
-impl Room {
+impl TextBox {
     /// Checks that all values are within their ranges. A comparison with NaN fails.
     pub(crate) fn check(&self) -> Result<(), String> {
         let sides = [
@@ -55,7 +55,7 @@ impl Room {
 
 /// A text that fits its box.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct Fitted {
+pub(crate) struct FittedText {
     /// The font size.
     size: f32,
     /// The lines, as equal in length as possible.
@@ -63,22 +63,22 @@ pub(crate) struct Fitted {
 }
 
 /// The ellipsis at the end of a text that was cut.
-const REST: &str = "\u{2026}";
+const ELLIPSIS: &str = "\u{2026}";
 
 /// The step between font sizes that are tried.
-const STEP: f32 = 2.0;
+const SIZE_STEP: f32 = 2.0;
 
 /// Limit on the sides of the box and on the font size. A social image is 1200 pixels wide.
 const MAX_PIXELS: f32 = 10_000.0;
 
 /// Measures texts in one font.
-pub(crate) struct Measure<'a> {
+pub(crate) struct TextMeasure<'a> {
     pub(crate) fonts: &'a Fonts,
     pub(crate) family: &'a str,
     pub(crate) weight: u16,
 }
 
-impl Measure<'_> {
+impl TextMeasure<'_> {
     fn widths(&self, texts: &[String]) -> Option<Vec<f32>> {
         self.fonts.widths(self.family, self.weight, texts)
     }
@@ -92,7 +92,7 @@ impl Measure<'_> {
 type Word = (String, f32);
 
 /// Fits a text into a box. Returns `None` if the font does not exist.
-pub(crate) fn fit(text: &str, room: Room, measure: &Measure<'_>) -> Option<Fitted> {
+pub(crate) fn fit(text: &str, room: TextBox, measure: &TextMeasure<'_>) -> Option<FittedText> {
     // Fonts have letters with their marks composed, and seldom the marks alone.
     let text = nfc(text);
     let words: Vec<String> = text.split_whitespace().map(ToOwned::to_owned).collect();
@@ -107,8 +107,8 @@ pub(crate) fn fit(text: &str, room: Room, measure: &Measure<'_>) -> Option<Fitte
         fits.then_some((width, lines))
     };
     // A text that fits at one size fits at every smaller size, so a binary search finds the largest. The casts are exact, because the numbers are small.
-    let size_of = |step: u16| room.largest - STEP * f32::from(step);
-    let steps = ((room.largest - room.smallest) / STEP) as u16;
+    let size_of = |step: u16| room.largest - SIZE_STEP * f32::from(step);
+    let steps = ((room.largest - room.smallest) / SIZE_STEP) as u16;
     let (mut step, mut end) = (0, steps + 1);
     while step < end {
         let middle = step.midpoint(end);
@@ -121,7 +121,7 @@ pub(crate) fn fit(text: &str, room: Room, measure: &Measure<'_>) -> Option<Fitte
         && let Some((width, lines)) = at(size_of(step))
     {
         let lines = evened(&words, space, width, lines);
-        return Some(Fitted {
+        return Some(FittedText {
             size: size_of(step),
             lines: lines.iter().map(|line| joined(line)).collect(),
         });
@@ -130,7 +130,7 @@ pub(crate) fn fit(text: &str, room: Room, measure: &Measure<'_>) -> Option<Fitte
 }
 
 /// Fits a text at the minimum size: breaks words that are too long, and cuts text that does not fit.
-fn cut(words: &[Word], space: f32, room: Room, measure: &Measure<'_>) -> Option<Fitted> {
+fn cut(words: &[Word], space: f32, room: TextBox, measure: &TextMeasure<'_>) -> Option<FittedText> {
     let size = room.smallest;
     let width = room.width / size;
     let mut pieces: Vec<Word> = Vec::new();
@@ -157,12 +157,12 @@ fn cut(words: &[Word], space: f32, room: Room, measure: &Measure<'_>) -> Option<
     if lines.len() > most
         && let Some(last) = shown.last_mut()
     {
-        let rest = measure.width(REST)?;
+        let rest = measure.width(ELLIPSIS)?;
         while measure.width(last)? + rest > width && last.pop().is_some() {}
         last.truncate(last.trim_end().len());
-        last.push_str(REST);
+        last.push_str(ELLIPSIS);
     }
-    Some(Fitted { size, lines: shown })
+    Some(FittedText { size, lines: shown })
 }
 
 /// Breaks words into lines, as many words per line as fit.
@@ -211,7 +211,7 @@ fn joined(line: &[&Word]) -> String {
 mod tests {
     use super::*;
 
-    const ROOM: Room = Room {
+    const ROOM: TextBox = TextBox {
         width: 700.0,
         height: 330.0,
         largest: 124.0,
@@ -224,9 +224,9 @@ mod tests {
         Fonts::of(&theme.unwrap_or_else(|| panic!("{report:?}")))
     }
 
-    fn set(text: &str) -> (Fitted, f32) {
+    fn set(text: &str) -> (FittedText, f32) {
         let fonts = fonts();
-        let measure = Measure {
+        let measure = TextMeasure {
             fonts: &fonts,
             family: "big-shoulders",
             weight: 800,
@@ -263,14 +263,18 @@ mod tests {
             (ROOM.largest, vec!["Terms".to_owned()])
         );
         let (long, _) = set(&"word ".repeat(200));
-        assert!(long.lines.last().is_some_and(|line| line.ends_with(REST)));
+        assert!(
+            long.lines
+                .last()
+                .is_some_and(|line| line.ends_with(ELLIPSIS))
+        );
     }
 
     #[test]
     fn lines_are_equally_long() {
         let (fitted, widest) = set("In-app purchase or card form");
         let fonts = fonts();
-        let measure = Measure {
+        let measure = TextMeasure {
             fonts: &fonts,
             family: "big-shoulders",
             weight: 800,
@@ -284,10 +288,10 @@ mod tests {
     }
 
     /// Finds the size by trying every size in turn.
-    fn tried(text: &str, room: Room, measure: &Measure<'_>) -> f32 {
+    fn tried(text: &str, room: TextBox, measure: &TextMeasure<'_>) -> f32 {
         let mut size = room.largest;
         while size >= room.smallest {
-            let one = Room {
+            let one = TextBox {
                 largest: size,
                 smallest: size,
                 ..room
@@ -298,7 +302,7 @@ mod tests {
             if shown == words.join(" ") {
                 return size;
             }
-            size -= STEP;
+            size -= SIZE_STEP;
         }
         room.smallest
     }
@@ -306,7 +310,7 @@ mod tests {
     #[test]
     fn binary_search_finds_the_same_size_as_trying_each() {
         let fonts = fonts();
-        let measure = Measure {
+        let measure = TextMeasure {
             fonts: &fonts,
             family: "big-shoulders",
             weight: 800,
@@ -320,7 +324,7 @@ mod tests {
                 .collect::<Vec<_>>()
                 .join(" ");
             for (largest, smallest) in [(124.0, 52.0), (124.7, 51.3), (60.0, 60.0)] {
-                let room = Room {
+                let room = TextBox {
                     largest,
                     smallest,
                     ..ROOM
@@ -339,35 +343,35 @@ mod tests {
             for (name, room) in [
                 (
                     "width",
-                    Room {
+                    TextBox {
                         width: value,
                         ..ROOM
                     },
                 ),
                 (
                     "height",
-                    Room {
+                    TextBox {
                         height: value,
                         ..ROOM
                     },
                 ),
                 (
                     "largest",
-                    Room {
+                    TextBox {
                         largest: value,
                         ..ROOM
                     },
                 ),
                 (
                     "smallest",
-                    Room {
+                    TextBox {
                         smallest: value,
                         ..ROOM
                     },
                 ),
                 (
                     "line",
-                    Room {
+                    TextBox {
                         line: value,
                         ..ROOM
                     },
@@ -377,7 +381,7 @@ mod tests {
                 assert!(problem.contains(&format!("`{name}`")), "{problem}");
             }
         }
-        let turned = Room {
+        let turned = TextBox {
             smallest: 200.0,
             ..ROOM
         };

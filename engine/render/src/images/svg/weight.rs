@@ -1,7 +1,7 @@
 //! Estimates the work of parsing an SVG from its text, before the renderer reads it. A few lines can ask for more than a machine can do.
 //!
 //! Elements may refer to other elements: `<use href="#a">`, `fill="url(#b)"`, or a rule of a style sheet. Chained references can double the work at each step.
-//! The weight of an element is one, plus an amount for its text and attributes, plus the weights of its children and of the elements that it refers to.
+//! The weight of an element is one plus an amount for its text and attributes. The weights of its children and of the elements that it refers to are added.
 //!
 //! Effects that read many pixels for each pixel are refused, because no weight bounds them. The cost in pixels is checked afterwards, by [`cost`](crate::images::svg::cost).
 
@@ -13,21 +13,21 @@ use simplecss::{AttributeOperator, Element, PseudoClass, StyleSheet};
 /// Limit on the weight of an SVG. The largest of the theme has some two hundred elements.
 const MAX_WEIGHT: u64 = 10_000;
 /// Limit on the size of an SVG, in bytes.
-const MAX_CHARACTERS: usize = 1 << 20;
+const MAX_BYTES: usize = 1 << 20;
 /// Limit on nested elements and chained references.
 const MAX_DEPTH: usize = 200;
 /// The weight of an effect on an area, where a shape weighs 1.
-const AREA: u64 = 50;
+const AREA_WEIGHT: u64 = 50;
 /// Bytes of attributes that weigh 1, because the points of a path are drawn, too.
-const ATTRIBUTES: usize = 256;
-/// Characters of text that weigh 1, because each becomes a path.
-const TEXT: usize = 8;
+const ATTRIBUTE_BYTES_PER_WEIGHT: usize = 256;
+/// Bytes of text that weigh 1, because each character becomes a path.
+const TEXT_BYTES_PER_WEIGHT: usize = 8;
 /// Limit on the stops of a gradient. Drawing each pixel visits all of them.
-const STOPS: usize = 100;
+const MAX_STOPS: usize = 100;
 /// Limit on comparisons of style rules with elements.
-const COMPARISONS: u64 = 20_000_000;
+const MAX_COMPARISONS: u64 = 20_000_000;
 /// Elements that are refused. Markers are copied to each corner of each path below the element that names them.
-const REFUSED: [&str; 5] = [
+const REFUSED_ELEMENTS: [&str; 5] = [
     "feConvolveMatrix",
     "feImage",
     "feMorphology",
@@ -37,24 +37,24 @@ const REFUSED: [&str; 5] = [
 
 /// The reason why an SVG is too much work, with the line and column of the element, from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct TooHeavy {
+pub(crate) struct WeightError {
     pub(crate) message: String,
     pub(crate) place: Option<(usize, usize)>,
 }
 
 /// Checks the weight of an SVG.
-pub(crate) fn check(svg: &str) -> Result<(), TooHeavy> {
-    let whole = |message: String| TooHeavy {
+pub(crate) fn check(svg: &str) -> Result<(), WeightError> {
+    let whole = |message: String| WeightError {
         message,
         place: None,
     };
-    if svg.len() > MAX_CHARACTERS {
+    if svg.len() > MAX_BYTES {
         return Err(whole(format!(
-            "the drawing has {} bytes, more than the {MAX_CHARACTERS} that one may have",
+            "the drawing has {} bytes, more than the {MAX_BYTES} that one may have",
             svg.len()
         )));
     }
-    let document = Document::parse(svg).map_err(|error| TooHeavy {
+    let document = Document::parse(svg).map_err(|error| WeightError {
         message: format!("the drawing is no XML: {error}"),
         place: Some((error.pos().row as usize, error.pos().col as usize)),
     })?;
@@ -63,7 +63,7 @@ pub(crate) fn check(svg: &str) -> Result<(), TooHeavy> {
     for node in elements().filter(|node| node.tag_name().name() == "style") {
         style.parse_more(node.text().unwrap_or_default());
     }
-    let mut scale = Scale {
+    let mut scale = WeightMeter {
         by_id: HashMap::new(),
         style,
         known: HashMap::new(),
@@ -75,34 +75,36 @@ pub(crate) fn check(svg: &str) -> Result<(), TooHeavy> {
     }
     let at = |node: Node<'_, '_>, message: String| {
         let place = document.text_pos_at(node.range().start);
-        TooHeavy {
+        WeightError {
             message,
             place: Some((place.row as usize, place.col as usize)),
         }
     };
     for node in elements() {
         let name = node.tag_name().name();
-        if REFUSED.contains(&name) {
+        if REFUSED_ELEMENTS.contains(&name) {
             return Err(at(
                 node,
                 format!("`{name}` is more work than a drawing may ask for"),
             ));
         }
         let stops = node.children().filter(Node::is_element).count();
-        if name.ends_with("Gradient") && stops > STOPS {
+        if name.ends_with("Gradient") && stops > MAX_STOPS {
             return Err(at(
                 node,
-                format!("the gradient has {stops} stops, more than the {STOPS} that one may have"),
+                format!(
+                    "the gradient has {stops} stops, more than the {MAX_STOPS} that one may have"
+                ),
             ));
         }
     }
     let root = document.root_element();
     let comparisons = scale.comparisons(elements().count());
-    if comparisons > COMPARISONS {
+    if comparisons > MAX_COMPARISONS {
         return Err(at(
             root,
             format!(
-                "the drawing's style sheet comes to {comparisons} comparisons with its elements, more than {COMPARISONS}: give it fewer and shorter rules"
+                "the drawing's style sheet comes to {comparisons} comparisons with its elements, more than {MAX_COMPARISONS}: give it fewer and shorter rules"
             ),
         ));
     }
@@ -123,14 +125,14 @@ pub(crate) fn check(svg: &str) -> Result<(), TooHeavy> {
     }
 }
 
-struct Scale<'d, 'i> {
+struct WeightMeter<'d, 'i> {
     /// Elements by id. If several share an id, renderers may use any of them.
     by_id: HashMap<&'d str, Vec<Node<'d, 'i>>>,
     style: StyleSheet<'d>,
     known: HashMap<NodeId, u64>,
 }
 
-impl<'d, 'i> Scale<'d, 'i> {
+impl<'d, 'i> WeightMeter<'d, 'i> {
     /// Returns an upper bound of the comparisons of rules with elements. A rule with context, such as `g path`, is compared with the surrounding elements, too.
     fn comparisons(&self, elements: usize) -> u64 {
         let rules = self.style.rules.iter().map(|rule| {
@@ -157,14 +159,18 @@ impl<'d, 'i> Scale<'d, 'i> {
         let has_area = ["filter", "mask", "opacity", "stroke-dasharray"]
             .iter()
             .any(|name| node.has_attribute(*name));
-        let mut weight = if is_effect || has_area { AREA } else { 1 };
+        let mut weight = if is_effect || has_area {
+            AREA_WEIGHT
+        } else {
+            1
+        };
         let attributes: usize = node.attributes().map(|own| own.value().len()).sum();
         let text = node.children().filter_map(|child| child.text());
         let text: usize = match node.tag_name().name() {
             "style" => 0,
             _ => text.map(|text| text.trim().len()).sum(),
         };
-        weight += (attributes / ATTRIBUTES + text / TEXT) as u64;
+        weight += (attributes / ATTRIBUTE_BYTES_PER_WEIGHT + text / TEXT_BYTES_PER_WEIGHT) as u64;
         for child in node.children().filter(Node::is_element) {
             weight = weight.saturating_add(self.weigh(child, depth + 1)?);
         }
@@ -198,7 +204,7 @@ impl<'d, 'i> Scale<'d, 'i> {
             let mut found = declarations
                 .flat_map(|declaration| references(declaration.value))
                 .peekable();
-            if found.peek().is_some() && rule.selector.matches(&Styled(node)) {
+            if found.peek().is_some() && rule.selector.matches(&StyledElement(node)) {
                 named.extend(found);
             }
         }
@@ -207,15 +213,15 @@ impl<'d, 'i> Scale<'d, 'i> {
 }
 
 /// An element as style selectors see it, in the way of the renderer.
-struct Styled<'d, 'i>(Node<'d, 'i>);
+struct StyledElement<'d, 'i>(Node<'d, 'i>);
 
-impl Element for Styled<'_, '_> {
+impl Element for StyledElement<'_, '_> {
     fn parent_element(&self) -> Option<Self> {
-        self.0.parent_element().map(Styled)
+        self.0.parent_element().map(StyledElement)
     }
 
     fn prev_sibling_element(&self) -> Option<Self> {
-        self.0.prev_sibling_element().map(Styled)
+        self.0.prev_sibling_element().map(StyledElement)
     }
 
     fn has_local_name(&self, name: &str) -> bool {

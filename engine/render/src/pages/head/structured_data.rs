@@ -12,7 +12,7 @@ use content::tenant::page::PageSchema;
 
 /// The facts that a page's graph is made from. All URLs are absolute and canonical.
 #[derive(Debug)]
-pub(crate) struct PageFacts<'a> {
+pub(crate) struct GraphFacts<'a> {
     /// The page's URL.
     pub url: &'a str,
     /// Its title, without the company's name.
@@ -49,7 +49,7 @@ pub(crate) struct PageFacts<'a> {
 
 /// Builds the graph.
 #[must_use]
-pub(crate) fn graph(facts: &PageFacts<'_>) -> Json {
+pub(crate) fn graph(facts: &GraphFacts<'_>) -> Json {
     let mut graph = vec![page(facts), breadcrumbs(facts)];
     let id = |fragment: &str| format!("{}#{fragment}", facts.home_url);
     if facts.is_home {
@@ -85,7 +85,7 @@ pub(crate) fn graph(facts: &PageFacts<'_>) -> Json {
     json!({"@context": "https://schema.org", "@graph": graph})
 }
 
-fn page(facts: &PageFacts<'_>) -> Json {
+fn page(facts: &GraphFacts<'_>) -> Json {
     let own = match facts.schema {
         Some(PageSchema::About) => Some("AboutPage"),
         Some(PageSchema::Contact) => Some("ContactPage"),
@@ -127,7 +127,7 @@ fn page(facts: &PageFacts<'_>) -> Json {
 /// Describes the site that the page is part of.
 ///
 /// The home page describes the site and its publisher in full. Every other page repeats their names, so that a crawler needs no second request.
-fn website(facts: &PageFacts<'_>) -> Json {
+fn website(facts: &GraphFacts<'_>) -> Json {
     let id = |fragment: &str| format!("{}#{fragment}", facts.home_url);
     if facts.is_home {
         return json!({"@id": id("website")});
@@ -146,7 +146,7 @@ fn website(facts: &PageFacts<'_>) -> Json {
     })
 }
 
-fn breadcrumbs(facts: &PageFacts<'_>) -> Json {
+fn breadcrumbs(facts: &GraphFacts<'_>) -> Json {
     let items: Vec<Json> = facts
         .breadcrumbs
         .iter()
@@ -162,7 +162,7 @@ fn breadcrumbs(facts: &PageFacts<'_>) -> Json {
     })
 }
 
-fn organization(facts: &PageFacts<'_>, id: &str) -> Json {
+fn organization(facts: &GraphFacts<'_>, id: &str) -> Json {
     let company = facts.company;
     let towns: Vec<Json> = company
         .locations
@@ -209,7 +209,7 @@ fn organization(facts: &PageFacts<'_>, id: &str) -> Json {
     }))
 }
 
-fn software(facts: &PageFacts<'_>, app: &App, name: &str) -> Json {
+fn software(facts: &GraphFacts<'_>, app: &App, name: &str) -> Json {
     let platforms: Vec<&str> = app
         .platforms
         .iter()
@@ -229,7 +229,7 @@ fn software(facts: &PageFacts<'_>, app: &App, name: &str) -> Json {
     }))
 }
 
-fn work(facts: &PageFacts<'_>, kind: &str, organization: &str) -> Json {
+fn work(facts: &GraphFacts<'_>, kind: &str, organization: &str) -> Json {
     without_nulls(json!({
         "@type": kind,
         "@id": format!("{}#article", facts.url),

@@ -3,7 +3,7 @@
 //! Two parts of a link depend on the address: the tenant's prefix, and the domain's origin, which links from another host need.
 //! Pages are rendered once, with a mark in the place of either. For each address the marks are replaced.
 //!
-//! **Invariant:** a mark consists of a slash, letters and digits, so no escaping changes it, and every link within the deployment looks like a path to templates and islands. A mark is replaced by a path or an origin. A mark that an author writes is replaced the same way, which cannot produce markup.
+//! **Invariant:** a mark consists of a slash, letters and digits, so no escaping changes it. To templates and islands, every link within the deployment looks like a path. A mark is replaced by a path or an origin. A mark that an author writes is replaced the same way, which cannot produce markup.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -41,8 +41,8 @@ impl LinkBase {
         }
     }
 
-    /// Returns the base for all addresses. Its links contain marks, which [`LinkBase::put_in`] replaces.
-    pub(crate) const fn everywhere() -> Self {
+    /// Returns the base for all addresses. Its links contain marks, which [`LinkBase::replace_marks`] replaces.
+    pub(crate) const fn for_all_addresses() -> Self {
         Self {
             prefix: Cow::Borrowed(PREFIX),
             domain: Cow::Borrowed(DOMAIN),
@@ -51,7 +51,7 @@ impl LinkBase {
 
     /// Replaces the marks in `text` by the parts of this address.
     #[must_use]
-    pub(crate) fn put_in(&self, text: &str) -> String {
+    pub(crate) fn replace_marks(&self, text: &str) -> String {
         static FINDER: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(MARK));
         let mut placed = String::with_capacity(text.len());
         let mut rest = text;
@@ -100,7 +100,7 @@ mod tests {
     fn incomplete_mark_is_left_alone() {
         let text = format!("{MARK}{MARK}pre{PREFIX}/x");
         assert_eq!(
-            place("/corner", "").put_in(&text),
+            place("/corner", "").replace_marks(&text),
             format!("{MARK}{MARK}pre/corner/x")
         );
     }
@@ -121,7 +121,7 @@ mod tests {
                     });
                     links.collect::<String>()
                 };
-                prop_assert_eq!(there.put_in(&text(&LinkBase::everywhere())), text(&there));
+                prop_assert_eq!(there.replace_marks(&text(&LinkBase::for_all_addresses())), text(&there));
             }
         }
     }

@@ -27,7 +27,7 @@ use content::tenant::manifest::{Company, Hsts};
 use content::tenant::{MANIFEST, Site};
 
 /// A link that stays on the page: the fragment is empty.
-const NOWHERE: &str = "#";
+const SAME_PAGE: &str = "#";
 
 /// The facts that all tenants of a deployment share. A change here affects every page.
 #[derive(Debug, Clone, PartialEq)]
@@ -107,7 +107,7 @@ impl Resolver {
     /// Returns the path of one of the tenant's files, and marks the file as used.
     #[must_use]
     pub(crate) fn asset(&self, asset: &Asset) -> String {
-        let path = format!("{ASSETS}{}", asset.take().hashed_name);
+        let path = format!("{ASSETS}{}", asset.mark_used().hashed_name);
         self.own(&path)
     }
 
@@ -135,7 +135,7 @@ impl Resolver {
             }
             Ok(Target::Company(fact)) => return self.company_fact(&fact),
             Ok(Target::Outside) => return link.to_owned(),
-            Ok(Target::Relative) | Err(_) => return NOWHERE.to_owned(),
+            Ok(Target::Relative) | Err(_) => return SAME_PAGE.to_owned(),
         };
         let tail = link.find(['?', '#']).unwrap_or(link.len());
         format!("{place}{}", composed(&link[tail..]))
@@ -149,7 +149,7 @@ impl Resolver {
         match Url::parse(&base).and_then(|base| base.join(&href)) {
             Ok(url) if href.starts_with(['/', '#']) => url[Position::BeforePath..].to_owned(),
             Ok(url) => url.into(),
-            Err(_) => NOWHERE.to_owned(),
+            Err(_) => SAME_PAGE.to_owned(),
         }
     }
 
@@ -167,17 +167,6 @@ impl Resolver {
     #[must_use]
     pub fn url_at(&self, address: &Address, path: &str) -> String {
         url_at(&self.deployment.origin, address, path)
-    }
-
-    /// Whether a link, as the author wrote it, leads out of the deployment.
-    #[must_use]
-    pub fn leaves(&self, link: &str) -> bool {
-        let href = self.href(link);
-        let scheme = href.split(':').next().unwrap_or_default();
-        ["http", "https"]
-            .map(str::to_owned)
-            .contains(&scheme.to_ascii_lowercase())
-            && matches!(target(link), Ok(Target::Outside | Target::Company(_)))
     }
 
     fn company_fact(&self, fact: &str) -> String {
@@ -310,7 +299,7 @@ mod tests {
                         let url = page.join(&written);
                         let scheme = url.as_ref().map(Url::scheme);
                         prop_assert!(matches!(scheme, Ok("http" | "https" | "mailto" | "tel" | "sms" | "geo")), "{link:?}: {written:?}");
-                        prop_assert!(target(link).is_ok() || written == NOWHERE || written.starts_with('/'), "{link:?}: {written:?}");
+                        prop_assert!(target(link).is_ok() || written == SAME_PAGE || written.starts_with('/'), "{link:?}: {written:?}");
                     }
                     prop_assert!(resolver.location(link).bytes().all(|byte| byte.is_ascii_graphic()), "{link:?}");
                 }

@@ -46,7 +46,7 @@ impl Compiled {
     pub fn in_all_codings(&self) -> Self {
         let mut encoder = Encoder::new(&self.cache);
         let with = |placed: &PlacedMount| match placed.pages() {
-            Some(pages) => placed.with(encoder.encode(pages)),
+            Some(pages) => placed.with_pages(encoder.encode(pages)),
             None => placed.clone(),
         };
         let coded = Self {

@@ -30,7 +30,7 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// Returns the pages of one address in the content encodings that [`Level::Page`] and [`Level::Error`] have.
+    /// Returns the pages of one address, compressed as if they had been compressed when they were rendered.
     #[must_use]
     pub fn encode(&mut self, pages: &Pages) -> Pages {
         let own = pages.resources.pages();
@@ -71,9 +71,9 @@ impl EncodedResources {
         let by_place: HashMap<usize, &Arc<Resource>> = resources
             .map(|resource| (Arc::as_ptr(resource).addr(), resource))
             .collect();
-        let coded = by_place
-            .into_par_iter()
-            .filter_map(|(place, resource)| Some((place, Arc::new(one(resource, cache)?))));
+        let coded = by_place.into_par_iter().filter_map(|(place, resource)| {
+            Some((place, Arc::new(encode_resource(resource, cache)?)))
+        });
         Self(coded.collect())
     }
 
@@ -92,7 +92,7 @@ impl EncodedResources {
 }
 
 /// Compresses a body. Returns `None` if its type is not compressible or if it is compressed already.
-fn one(resource: &Resource, cache: &Cache) -> Option<Resource> {
+fn encode_resource(resource: &Resource, cache: &Cache) -> Option<Resource> {
     let Resource::Body(body) = resource else {
         return None;
     };

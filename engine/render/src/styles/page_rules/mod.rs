@@ -1,6 +1,6 @@
 //! Selects the rules of a style sheet that a page can use.
 //!
-//! - A `@font-face` is left out if the page shows no character of its `unicode-range` (CSS Fonts 4, section 4.5), or if the page uses another file of the font ([`Face::is_whole`]).
+//! - A `@font-face` is left out if the page shows no character of its `unicode-range` (CSS Fonts 4, section 4.5). It is also left out if the page uses another file of the font ([`Face::is_whole`]).
 //! - A selector is left out if it names a class that the page does not have. A rule without selectors is left out.
 //! - Of the classes in `:is(.a,.b)`, one has to exist, and the others are left out. Other classes in parentheses, as in `:not(.a)`, are ignored.
 
@@ -13,13 +13,13 @@ const GROUPS: [&str; 5] = ["container", "layer", "media", "starting-style", "sup
 
 /// The predicates by which a page selects rules.
 #[derive(Clone, Copy)]
-pub(super) struct Uses<'a> {
+pub(super) struct RuleFilter<'a> {
     /// Whether an element may have a class.
-    pub(super) has: &'a dyn Fn(&str) -> bool,
+    pub(super) has_class: &'a dyn Fn(&str) -> bool,
     /// Whether the page uses a custom property of `:root`.
-    pub(super) asks: &'a dyn Fn(&str) -> bool,
+    pub(super) uses_property: &'a dyn Fn(&str) -> bool,
     /// Whether the page needs a `@font-face`.
-    pub(super) needs: &'a dyn Fn(&Face) -> bool,
+    pub(super) needs_face: &'a dyn Fn(&Face) -> bool,
 }
 
 /// A `@font-face` with a `unicode-range`.
@@ -100,7 +100,7 @@ impl StyleRules {
                         } else if is_face {
                             face = Face::read(inner);
                         }
-                        to_the_end(inner)
+                        skip_to_end(inner)
                     });
                     let inside = parser.slice_from(inside);
                     rules.push(match (is_group, face, at.is_some()) {
@@ -156,17 +156,23 @@ impl StyleRules {
     /// Writes the rules that a page uses.
     ///
     /// Empty groups are left out. An empty layer stays if leaving it out would change the order of layers.
-    pub(super) fn write(&self, page: Uses<'_>, css: &mut String) {
-        let Uses { has, asks, needs } = page;
+    pub(super) fn write(&self, page: RuleFilter<'_>, css: &mut String) {
+        let RuleFilter {
+            has_class,
+            uses_property,
+            needs_face,
+        } = page;
         // The opening of the group written last. An equal group continues it.
         let mut last = "";
         for rule in &self.0 {
             match rule {
                 Rule::Always(text) => css.push_str(text),
-                Rule::Face(face) if needs(face) => css.push_str(&face.text),
+                Rule::Face(face) if needs_face(face) => css.push_str(&face.text),
                 Rule::Face(_) => continue,
                 Rule::Style(selectors, block) => {
-                    let matching = selectors.iter().filter_map(|selector| selector.text(has));
+                    let matching = selectors
+                        .iter()
+                        .filter_map(|selector| selector.text(has_class));
                     let matching = matching.collect::<Vec<String>>().join(",");
                     if matching.is_empty() {
                         continue;
@@ -175,7 +181,7 @@ impl StyleRules {
                     css.push_str(&matching);
                     match &*matching {
                         ":root" => {
-                            let kept = asked_for(block, asks);
+                            let kept = used_declarations(block, uses_property);
                             match kept.is_empty() {
                                 true => css.truncate(at),
                                 false => css.push_str(&format!("{{{}}}", kept.join(";"))),
@@ -193,7 +199,7 @@ impl StyleRules {
                     }
                     let inside = css.len();
                     rules.write(page, css);
-                    if css.len() == inside && !goes_on && !self.gives_a_place(opening) {
+                    if css.len() == inside && !goes_on && !self.decides_layer_order(opening) {
                         css.truncate(before);
                         continue;
                     }
@@ -207,7 +213,7 @@ impl StyleRules {
     }
 
     /// Whether a group is a layer that no statement names. Its first occurrence then decides its order.
-    fn gives_a_place(&self, opening: &str) -> bool {
+    fn decides_layer_order(&self, opening: &str) -> bool {
         let Some(name) = opening.strip_prefix("@layer ") else {
             return opening.starts_with("@layer");
         };
@@ -221,7 +227,7 @@ impl StyleRules {
 }
 
 /// Returns the declarations of a block without the custom properties that nothing uses.
-fn asked_for<'b>(block: &'b str, asks: &dyn Fn(&str) -> bool) -> Vec<&'b str> {
+fn used_declarations<'b>(block: &'b str, uses_property: &dyn Fn(&str) -> bool) -> Vec<&'b str> {
     let block = block.strip_prefix('{').unwrap_or(block);
     let block = block.strip_suffix('}').unwrap_or(block);
     let mut input = ParserInput::new(block);
@@ -234,13 +240,13 @@ fn asked_for<'b>(block: &'b str, asks: &dyn Fn(&str) -> bool) -> Vec<&'b str> {
         if let Ok(token) = &token
             && *token != Token::Semicolon
         {
-            pass(&mut parser, token);
+            skip_block(&mut parser, token);
             continue;
         }
         let declaration = parser.slice(start..end);
         let property = declaration.strip_prefix("--");
         let name = property.and_then(|property| property.split(':').next());
-        if !declaration.is_empty() && name.is_none_or(asks) {
+        if !declaration.is_empty() && name.is_none_or(uses_property) {
             kept.push(declaration);
         }
         if token.is_err() {
@@ -277,16 +283,16 @@ impl Selector {
     }
 
     /// Returns the selector for a page with these classes, or `None` if it cannot match.
-    fn text(&self, has: &dyn Fn(&str) -> bool) -> Option<String> {
+    fn text(&self, has_class: &dyn Fn(&str) -> bool) -> Option<String> {
         let mut text = String::new();
         for piece in &self.0 {
             match piece {
                 SelectorPiece::Text(written) => text.push_str(written),
                 SelectorPiece::Class(name, written) => {
-                    text.push_str(has(name).then_some(written.as_str())?);
+                    text.push_str(has_class(name).then_some(written.as_str())?);
                 }
                 SelectorPiece::Any(opening, classes) => {
-                    let there = classes.iter().filter(|(name, _)| has(name));
+                    let there = classes.iter().filter(|(name, _)| has_class(name));
                     let there: Vec<&str> = there.map(|(_, written)| written.as_str()).collect();
                     match &*there {
                         [] => return None,
@@ -346,13 +352,13 @@ fn selectors(list: &str) -> Vec<Selector> {
                     start = parser.position();
                 }
             }
-            Ok(token) => pass(&mut parser, &token),
+            Ok(token) => skip_block(&mut parser, &token),
         }
     }
 }
 
 /// Skips the content of the block that a token opens. Until then, the parser's position is behind the opening bracket.
-fn pass(parser: &mut Parser<'_, '_>, token: &Token<'_>) {
+fn skip_block(parser: &mut Parser<'_, '_>, token: &Token<'_>) {
     if matches!(
         token,
         Token::Function(_)
@@ -361,7 +367,7 @@ fn pass(parser: &mut Parser<'_, '_>, token: &Token<'_>) {
             | Token::CurlyBracketBlock
     ) {
         // Minifying already refused unreadable blocks.
-        let _ = parser.parse_nested_block(to_the_end);
+        let _ = parser.parse_nested_block(skip_to_end);
     }
 }
 
@@ -373,7 +379,7 @@ impl Face {
         let mut is_italic = false;
         while let Ok(token) = block.next().cloned() {
             let Token::Ident(name) = token else {
-                pass(block, &token);
+                skip_block(block, &token);
                 continue;
             };
             block.expect_colon().ok()?;
@@ -392,7 +398,7 @@ impl Face {
                         }
                         _ => {}
                     }
-                    to_the_end(value)
+                    skip_to_end(value)
                 })
                 .ok()?;
         }
@@ -417,13 +423,13 @@ fn first_file(sources: &mut Parser<'_, '_>) -> String {
                 });
                 return address.unwrap_or_default();
             }
-            token => pass(sources, &token),
+            token => skip_block(sources, &token),
         }
     }
     String::new()
 }
 
-fn to_the_end<'i>(parser: &mut Parser<'i, '_>) -> Result<(), ParseError<'i, ()>> {
+fn skip_to_end<'i>(parser: &mut Parser<'i, '_>) -> Result<(), ParseError<'i, ()>> {
     while parser.next().is_ok() {}
     Ok(())
 }

@@ -3,29 +3,35 @@
 use super::*;
 
 /// A page that uses everything.
-const ALL: Uses<'_> = Uses {
-    has: &|_| true,
-    asks: &|_| true,
-    needs: &|_| true,
+const ALL: RuleFilter<'_> = RuleFilter {
+    has_class: &|_| true,
+    uses_property: &|_| true,
+    needs_face: &|_| true,
 };
 
-fn written(css: &str, page: Uses<'_>) -> String {
+fn written(css: &str, page: RuleFilter<'_>) -> String {
     let mut written = String::new();
     StyleRules::new(css).write(page, &mut written);
     written
 }
 
 fn used(css: &str, classes: &[&str]) -> String {
-    let has = &|class: &str| classes.contains(&class);
-    written(css, Uses { has, ..ALL })
+    let has_class = &|class: &str| classes.contains(&class);
+    written(css, RuleFilter { has_class, ..ALL })
 }
 
 #[test]
 fn unused_properties_of_the_root_are_left_out() {
     let css = ":root{--a:f(1;2) ;--b:{x;y};color:red;--c:3}@media print{:root{--b:1}}.x{--b:1}";
     let asking = |asked: &[&str]| {
-        let asks = &|name: &str| asked.contains(&name);
-        written(css, Uses { asks, ..ALL })
+        let uses_property = &|name: &str| asked.contains(&name);
+        written(
+            css,
+            RuleFilter {
+                uses_property,
+                ..ALL
+            },
+        )
     };
     assert_eq!(asking(&["a", "b", "c"]), css);
     assert_eq!(
@@ -92,8 +98,8 @@ fn font_is_left_out_if_the_page_shows_none_of_its_characters() {
     let showing = |letter: char| {
         let letter = u32::from(letter);
         let is_in = |range: &UnicodeRange| (range.start..=range.end).contains(&letter);
-        let needs = &|face: &Face| face.ranges.iter().any(is_in);
-        written(&css, Uses { needs, ..ALL })
+        let needs_face = &|face: &Face| face.ranges.iter().any(is_in);
+        written(&css, RuleFilter { needs_face, ..ALL })
     };
     assert_eq!(showing('B'), format!("{letters}{rest}"));
     assert_eq!(showing('\u{3b1}'), format!("{letters}{rest}"));
@@ -147,7 +153,7 @@ proptest::proptest! {
     /// A page that has all classes gets the complete style, except for empty groups.
     #[test]
     fn style_never_grows(css in "([a-z.:;,{}()\\[\\]+> \"@-]|@media |[0-9]px){0,40}") {
-        let Ok(style) = crate::styles::minify::minified(&css, |target| Some(target.to_owned())) else { return Ok(()) };
+        let Ok(style) = crate::styles::minify::minify(&css, |target| Some(target.to_owned())) else { return Ok(()) };
         let all = written(&style, ALL);
         let empty_groups_are_gone = all.len() <= style.len();
         proptest::prop_assert!(empty_groups_are_gone);

@@ -24,29 +24,29 @@ const MAX_BYTES: u64 = 64 << 20;
 const MAX_STEPS: u64 = 2_000_000_000;
 
 /// Bytes per pixel.
-const PIXEL: u64 = 4;
+const PIXEL_BYTES: u64 = 4;
 /// Steps per node.
-const NODE: u64 = 200;
+const NODE_STEPS: u64 = 200;
 /// Steps per edge and row of pixels. The renderer divides a row into four.
-const EDGE: u64 = 256;
+const EDGE_STEPS: u64 = 256;
 /// Steps and bytes per segment of a path.
-const SEGMENT: u64 = 128;
+const SEGMENT_COST: u64 = 128;
 /// Steps per dash, which is a path of its own.
-const DASH: u64 = 4_000;
+const DASH_STEPS: u64 = 4_000;
 /// Edges per stroked line.
-const STROKE: u64 = 2;
+const STROKE_EDGES: u64 = 2;
 /// Steps per pixel to create a layer and to blend it with the layer below.
-const LAYER: u64 = 32;
+const LAYER_STEPS: u64 = 32;
 /// Steps per pixel and primitive of a filter.
-const FILTER: u64 = 256;
+const FILTER_STEPS: u64 = 256;
 /// Buffers of a filter beside those of its primitives.
-const BESIDE: u64 = 4;
+const EXTRA_FILTER_BUFFERS: u64 = 4;
 
 /// The reason why an SVG takes too much memory or time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct TooMuch(String);
+pub(crate) struct CostError(String);
 
-impl fmt::Display for TooMuch {
+impl fmt::Display for CostError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.0)
     }
@@ -61,7 +61,7 @@ pub(crate) fn check(
     transform: Transform,
     width: u32,
     height: u32,
-) -> Result<(), TooMuch> {
+) -> Result<(), CostError> {
     let mut meter = Meter {
         bytes: 0,
         layers: 0,
@@ -76,10 +76,10 @@ pub(crate) fn check(
         height.saturating_mul(5),
     );
     let Some(largest) = largest else {
-        return Err(TooMuch("the picture has no area".to_owned()));
+        return Err(CostError("the picture has no area".to_owned()));
     };
     let canvas = Canvas { width, height };
-    meter.held(canvas.pixels() * PIXEL, |meter| {
+    meter.held(canvas.pixels() * PIXEL_BYTES, |meter| {
         meter.nodes(tree.root(), canvas, largest, transform)
     })
 }
@@ -117,10 +117,10 @@ struct Meter {
 }
 
 impl Meter {
-    fn step(&mut self, steps: u64) -> Result<(), TooMuch> {
+    fn step(&mut self, steps: u64) -> Result<(), CostError> {
         self.steps = self.steps.saturating_add(steps);
         if self.steps > self.most {
-            return Err(TooMuch(format!(
+            return Err(CostError(format!(
                 "the drawing takes more than {} million steps to draw: its areas, paths, dashes, patterns and filters come to too much",
                 self.most / 1_000_000
             )));
@@ -132,12 +132,12 @@ impl Meter {
     fn held(
         &mut self,
         bytes: u64,
-        work: impl FnOnce(&mut Self) -> Result<(), TooMuch>,
-    ) -> Result<(), TooMuch> {
+        work: impl FnOnce(&mut Self) -> Result<(), CostError>,
+    ) -> Result<(), CostError> {
         self.bytes = self.bytes.saturating_add(bytes);
         self.layers += 1;
         if self.bytes > MAX_BYTES {
-            return Err(TooMuch(format!(
+            return Err(CostError(format!(
                 "the drawing has {} layers within one another here, which take more than {} MiB: every group with an opacity, a mask, a clip path, a filter or a blend mode is one, and every tile of a pattern",
                 self.layers,
                 MAX_BYTES >> 20
@@ -155,9 +155,9 @@ impl Meter {
         canvas: Canvas,
         largest: IntRect,
         transform: Transform,
-    ) -> Result<(), TooMuch> {
+    ) -> Result<(), CostError> {
         for node in parent.children() {
-            self.step(NODE)?;
+            self.step(NODE_STEPS)?;
             match node {
                 Node::Group(group) => self.group(group, canvas, largest, transform)?,
                 Node::Text(text) => self.group(text.flattened(), canvas, largest, transform)?,
@@ -175,7 +175,7 @@ impl Meter {
         canvas: Canvas,
         largest: IntRect,
         transform: Transform,
-    ) -> Result<(), TooMuch> {
+    ) -> Result<(), CostError> {
         let transform = transform.pre_concat(group.transform());
         if !group.should_isolate() {
             return self.nodes(group, canvas, largest, transform);
@@ -185,14 +185,14 @@ impl Meter {
             return Ok(());
         };
         let pixels = layer.pixels();
-        self.step(pixels.saturating_mul(LAYER))?;
-        self.held(pixels.saturating_mul(PIXEL), |meter| {
+        self.step(pixels.saturating_mul(LAYER_STEPS))?;
+        self.held(pixels.saturating_mul(PIXEL_BYTES), |meter| {
             meter.nodes(group, layer, largest, transform)?;
             for filter in group.filters() {
                 let parts = filter.primitives().len() as u64;
-                let kept = pixels.saturating_mul((parts + BESIDE) * PIXEL);
+                let kept = pixels.saturating_mul((parts + EXTRA_FILTER_BUFFERS) * PIXEL_BYTES);
                 meter.held(kept, |_| Ok(()))?;
-                meter.step(pixels.saturating_mul((parts + 1) * FILTER))?;
+                meter.step(pixels.saturating_mul((parts + 1) * FILTER_STEPS))?;
             }
             if let Some(clip) = group.clip_path() {
                 meter.clip(clip, layer, largest, transform)?;
@@ -211,10 +211,10 @@ impl Meter {
         canvas: Canvas,
         largest: IntRect,
         transform: Transform,
-    ) -> Result<(), TooMuch> {
+    ) -> Result<(), CostError> {
         let pixels = canvas.pixels();
-        self.step(pixels.saturating_mul(LAYER))?;
-        self.held(pixels.saturating_mul(PIXEL + 1), |meter| {
+        self.step(pixels.saturating_mul(LAYER_STEPS))?;
+        self.held(pixels.saturating_mul(PIXEL_BYTES + 1), |meter| {
             let within = transform.pre_concat(clip.transform());
             meter.nodes(clip.root(), canvas, largest, within)?;
             match clip.clip_path() {
@@ -231,10 +231,10 @@ impl Meter {
         canvas: Canvas,
         largest: IntRect,
         transform: Transform,
-    ) -> Result<(), TooMuch> {
+    ) -> Result<(), CostError> {
         let pixels = canvas.pixels();
-        self.step(pixels.saturating_mul(LAYER))?;
-        self.held(pixels.saturating_mul(PIXEL + 2), |meter| {
+        self.step(pixels.saturating_mul(LAYER_STEPS))?;
+        self.held(pixels.saturating_mul(PIXEL_BYTES + 2), |meter| {
             meter.nodes(mask.root(), canvas, largest, transform)?;
             match mask.mask() {
                 Some(next) => meter.mask(next, canvas, largest, transform),
@@ -249,7 +249,7 @@ impl Meter {
         canvas: Canvas,
         largest: IntRect,
         transform: Transform,
-    ) -> Result<(), TooMuch> {
+    ) -> Result<(), CostError> {
         if !path.is_visible() {
             return Ok(());
         }
@@ -269,15 +269,20 @@ impl Meter {
             self.step(area(path.stroke_bounding_box()).saturating_mul(colour))?;
             let (sx, sy) = transform.get_scale();
             let width = f64::from(stroke.width().get() * sx.max(sy));
-            let across = width.min(f64::from(canvas.height)) as u64 * STROKE * EDGE;
+            let across = width.min(f64::from(canvas.height)) as u64 * STROKE_EDGES * EDGE_STEPS;
             let corners = outline.segments.saturating_mul(across);
-            self.step(outline.steps.saturating_mul(STROKE).saturating_add(corners))?;
-            let mut bytes = outline.bytes.saturating_mul(STROKE);
+            self.step(
+                outline
+                    .steps
+                    .saturating_mul(STROKE_EDGES)
+                    .saturating_add(corners),
+            )?;
+            let mut bytes = outline.bytes.saturating_mul(STROKE_EDGES);
             if let Some(dashes) = stroke.dasharray() {
                 let period: f64 = dashes.iter().copied().map(f64::from).sum();
                 let count = outline.length / period * dashes.len() as f64;
-                self.step((count as u64).saturating_mul(DASH + across))?;
-                bytes = bytes.saturating_add((count as u64).saturating_mul(SEGMENT));
+                self.step((count as u64).saturating_mul(DASH_STEPS + across))?;
+                bytes = bytes.saturating_add((count as u64).saturating_mul(SEGMENT_COST));
             }
             self.held(bytes, |_| Ok(()))?;
         }
@@ -290,7 +295,7 @@ impl Meter {
         paint: &Paint,
         largest: IntRect,
         transform: Transform,
-    ) -> Result<u64, TooMuch> {
+    ) -> Result<u64, CostError> {
         match paint {
             Paint::Color(_) => Ok(1),
             Paint::LinearGradient(gradient) => Ok(4 + gradient.stops().len() as u64),
@@ -307,7 +312,7 @@ impl Meter {
         pattern: &Pattern,
         largest: IntRect,
         transform: Transform,
-    ) -> Result<(), TooMuch> {
+    ) -> Result<(), CostError> {
         let (sx, sy) = transform.pre_concat(pattern.transform()).get_scale();
         let side = |length: f32| length.round() as u32;
         let tile = Canvas {
@@ -316,7 +321,7 @@ impl Meter {
         };
         let pixels = tile.pixels();
         self.step(pixels)?;
-        self.held(pixels.saturating_mul(PIXEL), |meter| {
+        self.held(pixels.saturating_mul(PIXEL_BYTES), |meter| {
             meter.nodes(pattern.root(), tile, largest, Transform::from_scale(sx, sy))
         })
     }
@@ -407,9 +412,9 @@ impl PathOutline {
         }
         Self {
             steps: rows
-                .saturating_mul(EDGE)
-                .saturating_add(segments.saturating_mul(SEGMENT)),
-            bytes: segments.saturating_mul(SEGMENT),
+                .saturating_mul(EDGE_STEPS)
+                .saturating_add(segments.saturating_mul(SEGMENT_COST)),
+            bytes: segments.saturating_mul(SEGMENT_COST),
             segments,
             length,
         }

@@ -138,7 +138,7 @@ fn computed_layer_size_equals_the_allocated_one() {
     let counted = allocation_counter::measure(|| {
         resvg::render(&tree, place, &mut pixmap.as_mut());
     });
-    let layers = 2 * 304 * 304 * PIXEL;
+    let layers = 2 * 304 * 304 * PIXEL_BYTES;
     assert!(counted.bytes_max >= layers, "{counted:?}");
     let (layer, ..) = tree
         .root()
