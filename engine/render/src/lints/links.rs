@@ -648,7 +648,7 @@ fn is_beside(path: &str) -> bool {
 }
 
 /// Returns the existing path that an author most likely meant: the path without a file extension, or the most similar one.
-fn meant<'f>(path: &str, fragments: &'f Fragments) -> Option<&'f str> {
+fn nearest_path<'f>(path: &str, fragments: &'f Fragments) -> Option<&'f str> {
     let below = path.strip_prefix("/pages").unwrap_or(path);
     let stem = [".md", ".markdown", ".mdx", ".html", ".htm"]
         .iter()
