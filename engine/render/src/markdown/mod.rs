@@ -195,10 +195,8 @@ pub(super) fn render(text: &str, context: &LinkContext<'_>) -> RenderedText {
                     .collect();
                 let words = words(&inner);
                 let id = ids.next().unwrap_or_default();
-                let label =
-                    context
-                        .language
-                        .ui_string_with("engine.heading_link", "heading", &words);
+                let language = context.language;
+                let label = language.ui_string_with("engine.heading_link", "heading", &words);
                 let anchor = format!(
                     "<a class=\"heading-anchor\" href=\"#{}\" aria-label=\"{}\"></a>",
                     escape(&id),
