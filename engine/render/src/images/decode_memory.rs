@@ -1,6 +1,6 @@
 //! Limits the memory for decoded images over all threads of the process.
 //!
-//! **Invariant:** a thread never waits for a share while it holds another share, so waiting threads cannot deadlock.
+//! **Invariant:** a thread that holds a share only decodes. It never waits for another share, so threads cannot deadlock.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 

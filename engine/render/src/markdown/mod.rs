@@ -124,7 +124,7 @@ const MAX_ALT_BYTES: usize = 2_000;
 /// Returns the alt text of an image from its source.
 fn alt_text_of(written: &str) -> &str {
     let inner = written.strip_prefix("![");
-    // Nested images each contain the source of all inner ones, which without a limit takes quadratic space.
+    // The source of an image contains all images nested in it. Without a limit, the alt texts take quadratic space.
     inner
         .map(|inner| truncated(inner, MAX_ALT_BYTES))
         .and_then(|inner| inner.split(']').next())

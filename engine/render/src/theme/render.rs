@@ -226,7 +226,7 @@ fn too_long() -> String {
     format!("the page has more than {MAX_PAGE_BYTES} bytes: split it, or loop over less")
 }
 
-/// A page that is being written. Writing fails above the size limit, and after the rendering was given up.
+/// A page that is being written. Writing fails above the size limit, and once the rendering was given up.
 struct BoundedPage {
     html: Vec<u8>,
     progress: Arc<Progress>,
