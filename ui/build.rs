@@ -25,10 +25,10 @@ const SOURCES: [&str; 8] = [
     "tsconfig.json",
 ];
 
-const OLDEST_NODE: u32 = 20;
+const MIN_NODE_MAJOR: u32 = 20;
 
 /// Lines of a failed command's output that are passed on.
-const EXCERPT: usize = 20;
+const MAX_EXCERPT_LINES: usize = 20;
 
 fn main() -> ExitCode {
     match run() {
@@ -48,7 +48,7 @@ fn run() -> Result<(), String> {
     let ui = directory("CARGO_MANIFEST_DIR")?;
     let out = directory("OUT_DIR")?;
     let bundle = match env::var_os("ROWHOUSE_UI_DIST") {
-        Some(dir) if !dir.is_empty() => ready(PathBuf::from(dir))?,
+        Some(dir) if !dir.is_empty() => prebuilt(PathBuf::from(dir))?,
         _ => build(&ui, out.join("dist"))?,
     };
     let table = table(&bundle)
@@ -63,7 +63,7 @@ fn directory(variable: &str) -> Result<PathBuf, String> {
         .ok_or_else(|| format!("cargo did not set `{variable}`"))
 }
 
-fn ready(dir: PathBuf) -> Result<PathBuf, String> {
+fn prebuilt(dir: PathBuf) -> Result<PathBuf, String> {
     println!("cargo::rerun-if-changed={}", dir.display());
     if dir.is_absolute() && dir.join("manifest.json").is_file() {
         return Ok(dir);
@@ -102,7 +102,7 @@ fn build(ui: &Path, dist: PathBuf) -> Result<PathBuf, String> {
 
 fn check_node() -> Result<(), String> {
     let advice = format!(
-        "the UI is built with Node {OLDEST_NODE} or newer and its npm: install them, or set `ROWHOUSE_UI_DIST` to a \
+        "the UI is built with Node {MIN_NODE_MAJOR} or newer and its npm: install them, or set `ROWHOUSE_UI_DIST` to a \
          ready bundle"
     );
     let output = Command::new("node")
@@ -116,7 +116,7 @@ fn check_node() -> Result<(), String> {
         .next()
         .and_then(|major| major.parse::<u32>().ok());
     match major {
-        Some(major) if major >= OLDEST_NODE => Ok(()),
+        Some(major) if major >= MIN_NODE_MAJOR => Ok(()),
         _ => Err(format!("`node --version` says `{version}`; {advice}")),
     }
 }
@@ -131,9 +131,9 @@ fn install(ui: &Path) -> Result<(), String> {
         .and_then(|file| file.lock().map(|()| file))
         .map_err(|error| format!("cannot lock `package-lock.json`: {error}"))?;
 
-    let wanted = read("package.json")? + &read("package-lock.json")?;
+    let required = read("package.json")? + &read("package-lock.json")?;
     let stamp = ui.join("node_modules").join(".rowhouse-installed");
-    if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
+    if fs::read_to_string(&stamp).is_ok_and(|installed| installed == required) {
         return Ok(());
     }
     println!("running `npm ci` in `{}`", ui.display());
@@ -150,7 +150,7 @@ fn install(ui: &Path) -> Result<(), String> {
         .output()
         .map_err(|error| {
             format!(
-                "cannot run `{npm}` ({error}); install it along with Node {OLDEST_NODE} or newer"
+                "cannot run `{npm}` ({error}); install it along with Node {MIN_NODE_MAJOR} or newer"
             )
         })?;
     if !output.status.success() {
@@ -160,7 +160,7 @@ fn install(ui: &Path) -> Result<(), String> {
             excerpt(&output)
         ));
     }
-    fs::write(&stamp, wanted)
+    fs::write(&stamp, required)
         .map_err(|error| format!("cannot write `{}`: {error}", stamp.display()))?;
     drop(guard);
     Ok(())
@@ -173,7 +173,7 @@ fn excerpt(output: &Output) -> String {
     let lines = text.lines().filter(|line| {
         !line.trim().is_empty() && *line != "npm error" && !line.starts_with("npm warn")
     });
-    lines.take(EXCERPT).collect::<Vec<_>>().join("\n")
+    lines.take(MAX_EXCERPT_LINES).collect::<Vec<_>>().join("\n")
 }
 
 /// Returns Rust source code with the bundle's parts, for `include!`.

@@ -126,7 +126,7 @@ impl Case {
             uri,
             version: Version::HTTP_11,
             headers,
-            content: false,
+            has_content: false,
         }
     }
 

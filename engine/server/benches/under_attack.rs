@@ -72,10 +72,10 @@ fn compare() {
             // The closing connections of the last round must not disturb the quiet round.
             server.settled_cpu_time();
             quiet.push(p99(server.address));
-            let crowd = Crowd::start(attack, server.address);
+            let attackers = AttackerGroup::start(attack, server.address);
             attacked.push(p99(server.address));
             most = most.max(server.memory());
-            cut += crowd.stop();
+            cut += attackers.stop();
         }
         let (quiet, attacked) = (quantile(&quiet, 0.5), quantile(&attacked, 0.5));
         let ratio = attacked / quiet;
@@ -136,12 +136,12 @@ fn read_response(socket: &mut TcpStream, response: &mut [u8]) {
 }
 
 /// Attackers on a thread of their own.
-struct Crowd {
+struct AttackerGroup {
     over: Arc<AtomicBool>,
     thread: thread::JoinHandle<usize>,
 }
 
-impl Crowd {
+impl AttackerGroup {
     /// Returns once all attackers are connected.
     fn start(attack: Attack, server: SocketAddr) -> Self {
         let (over, ready) = (

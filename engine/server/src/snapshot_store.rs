@@ -22,33 +22,33 @@ use release::snapshot::traffic::Traffic;
 use release::snapshot::{Mount, Snapshot, TrafficTable};
 
 /// The name of shared hosts in the log and the counters: known hosts whose response belongs to no tenant. It cannot be a tenant's id, since ids are host labels.
-pub(super) const SHARED: &str = "_shared";
+pub(super) const SHARED_HOSTS: &str = "_shared";
 /// The name of unknown hosts in the log and the counters: requests that name no known host, or that are not valid.
-pub(super) const UNKNOWN: &str = "_unknown";
+pub(super) const UNKNOWN_HOSTS: &str = "_unknown";
 
 /// A notice to the supervisor about a request, with the id of the tenant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wanted<'a> {
+pub enum RequestNotice<'a> {
     /// The request waits for the tenant's pages.
     Pages(&'a str),
     /// The request waits for an image of the tenant.
-    Picture(&'a str),
-    /// The request was answered without waiting. Only the first such request after [`Traffic::look`] is reported.
-    Nothing(&'a str),
+    Image(&'a str),
+    /// The request was answered. Only the first such request after each [`Traffic::look`] is reported.
+    Answered(&'a str),
 }
 
 /// The supervisor's callback for notices.
-type OnWanted = Box<dyn Fn(Wanted<'_>) + Send + Sync>;
+type NoticeHandler = Box<dyn Fn(RequestNotice<'_>) + Send + Sync>;
 
 /// The current snapshot, and the counters that outlive snapshots.
 pub struct SnapshotStore {
     current: ArcSwap<Snapshot>,
-    wanted: OnceLock<OnWanted>,
+    notice_handler: OnceLock<NoticeHandler>,
     /// Seconds that requests waited for pages or images of their tenant.
     pub(super) waits: Histogram,
     /// Notifies subscribers of a new snapshot.
     changes: watch::Sender<()>,
-    since: Mutex<Instant>,
+    replaced_at: Mutex<Instant>,
     /// Traffic of known hosts without a tenant: shared files, and hosts that only redirect.
     pub shared: Traffic,
     /// Traffic of unknown hosts and invalid requests.
@@ -80,10 +80,10 @@ impl Default for SnapshotStore {
     fn default() -> Self {
         Self {
             current: ArcSwap::default(),
-            wanted: OnceLock::new(),
+            notice_handler: OnceLock::new(),
             waits: Histogram::new(WAIT_BOUNDS),
             changes: watch::Sender::default(),
-            since: Mutex::new(Instant::now()),
+            replaced_at: Mutex::new(Instant::now()),
             shared: Traffic::default(),
             unknown: Traffic::default(),
             connections: ConnectionCounters::default(),
@@ -113,7 +113,10 @@ impl SnapshotStore {
     /// Replaces the current snapshot and returns the previous one. Requests in flight finish with the snapshot that they hold.
     pub fn replace(&self, next: Snapshot) -> Arc<Snapshot> {
         let former = self.current.swap(Arc::new(next));
-        *self.since.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        *self
+            .replaced_at
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Instant::now();
         self.changes.send_replace(());
         former
     }
@@ -125,15 +128,15 @@ impl SnapshotStore {
     }
 
     /// Registers the callback for notices about requests. A waiting request repeats its notice until it stops waiting.
-    pub fn on_wanted(&self, wanted: impl Fn(Wanted<'_>) + Send + Sync + 'static) {
+    pub fn on_notice(&self, handler: impl Fn(RequestNotice<'_>) + Send + Sync + 'static) {
         // The supervisor registers once; a second registration is ignored.
-        let _ = self.wanted.set(Box::new(wanted));
+        let _ = self.notice_handler.set(Box::new(handler));
     }
 
     /// Sends a notice about a request to the supervisor.
-    pub(super) fn want(&self, what: Wanted<'_>) {
-        if let Some(wanted) = self.wanted.get() {
-            wanted(what);
+    pub(super) fn send_notice(&self, notice: RequestNotice<'_>) {
+        if let Some(handler) = self.notice_handler.get() {
+            handler(notice);
         }
     }
 
@@ -142,10 +145,10 @@ impl SnapshotStore {
         let Some(traffic) = mount.traffic.get() else {
             return &self.unknown;
         };
-        if let Some(wanted) = self.wanted.get()
+        if let Some(handler) = self.notice_handler.get()
             && traffic.note()
         {
-            wanted(Wanted::Nothing(&mount.tenant));
+            handler(RequestNotice::Answered(&mount.tenant));
         }
         traffic
     }
@@ -153,17 +156,17 @@ impl SnapshotStore {
     /// Returns the time since the current snapshot was stored.
     #[must_use]
     pub fn age(&self) -> Duration {
-        self.since
+        self.replaced_at
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .elapsed()
     }
 
     /// Adds a sample to the history of all tenants and of each tenant. `took` is the time since the last sample.
-    pub(super) fn sample(&self, took: Duration) {
+    pub(super) fn record_sample(&self, took: Duration) {
         let tenants = self.tenants();
-        self.tenant_history.take(&tenants, took);
-        self.history.take(self.total(&tenants), took);
+        self.tenant_history.record(&tenants, took);
+        self.history.record(self.total(&tenants), took);
     }
 
     /// Returns the traffic since startup, without tenants that were removed.

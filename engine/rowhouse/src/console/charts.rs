@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn an_hour_has_so_many_points() {
-        let points = points(&[sample(1, 0); server::metrics::history::KEPT]);
+        let points = points(&[sample(1, 0); server::metrics::history::MAX_SAMPLES]);
         assert_eq!((points.len(), points[0].requests), (POINTS, 3));
         assert_eq!(super::points(&[sample(1, 0); 4]).len(), 2);
     }

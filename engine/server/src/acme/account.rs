@@ -17,7 +17,7 @@ use crate::acme::certificate_folder::AcmeFolder;
 
 /// An account as it is persisted.
 #[derive(Serialize, Deserialize)]
-struct KeptAccount {
+struct StoredAccount {
     credentials: AccountCredentials,
     contact: String,
 }
@@ -64,7 +64,7 @@ impl AccountOwner {
         {
             return Err(failure.clone());
         }
-        match self.take_up_or_create().await {
+        match self.load_or_create().await {
             Ok(account) => {
                 state.account = Some(account.clone());
                 Ok(account)
@@ -77,9 +77,9 @@ impl AccountOwner {
         }
     }
 
-    async fn take_up_or_create(&self) -> Result<Account, Error> {
-        match self.kept().await {
-            Some(kept) => kept,
+    async fn load_or_create(&self) -> Result<Account, Error> {
+        match self.load().await {
+            Some(account) => account,
             None => self.create().await,
         }
     }
@@ -88,30 +88,30 @@ impl AccountOwner {
     pub(super) async fn forget(&self) {
         warn!("CA does not know the account; the next order creates a new account");
         self.state.lock().await.account = None;
-        let _ = self.folder.keep_account(b"");
+        let _ = self.folder.persist_account(b"");
     }
 
-    async fn kept(&self) -> Option<Result<Account, Error>> {
+    async fn load(&self) -> Option<Result<Account, Error>> {
         let bytes = self.folder.account().filter(|bytes| !bytes.is_empty())?;
-        let kept: KeptAccount = match serde_json::from_slice(&bytes) {
-            Ok(kept) => kept,
+        let stored: StoredAccount = match serde_json::from_slice(&bytes) {
+            Ok(stored) => stored,
             Err(error) => {
                 warn!(%error, "persisted ACME account is damaged; creating a new account");
                 return None;
             }
         };
         let builder = Account::builder_with_http(Box::new(self.client.clone()));
-        Some(self.taken_up(builder, kept).await)
+        Some(self.restore(builder, stored).await)
     }
 
-    async fn taken_up(
+    async fn restore(
         &self,
         builder: instant_acme::AccountBuilder,
-        kept: KeptAccount,
+        stored: StoredAccount,
     ) -> Result<Account, Error> {
-        let text = serde_json::to_value(&kept.credentials)?;
-        let account = builder.from_credentials(kept.credentials).await?;
-        if kept.contact != self.settings.contact {
+        let text = serde_json::to_value(&stored.credentials)?;
+        let account = builder.from_credentials(stored.credentials).await?;
+        if stored.contact != self.settings.contact {
             let contact = mailto(&self.settings.contact);
             account.update_contacts(&[&contact]).await?;
             self.persist(&serde_json::from_value(text)?);
@@ -144,17 +144,17 @@ impl AccountOwner {
     /// Persists the account. If that fails, the account is used until the process ends.
     fn persist(&self, credentials: &AccountCredentials) {
         #[derive(Serialize)]
-        struct Kept<'a> {
+        struct StoredAccountRef<'a> {
             credentials: &'a AccountCredentials,
             contact: &'a str,
         }
-        let kept = serde_json::to_vec(&Kept {
+        let stored = serde_json::to_vec(&StoredAccountRef {
             credentials,
             contact: &self.settings.contact,
         });
-        let written = kept
+        let written = stored
             .map_err(std::io::Error::other)
-            .and_then(|bytes| self.folder.keep_account(&bytes));
+            .and_then(|bytes| self.folder.persist_account(&bytes));
         if let Err(error) = written {
             warn!(%error, "ACME account cannot be persisted; a restart creates a new account");
         }

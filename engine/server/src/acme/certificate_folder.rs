@@ -67,7 +67,7 @@ impl AcmeFolder {
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub(super) fn keep_certificate(&self, host: &str, chain: &str, key: &str) -> io::Result<()> {
+    pub(super) fn persist_certificate(&self, host: &str, chain: &str, key: &str) -> io::Result<()> {
         self.write(&format!("{host}.pem"), format!("{chain}{key}").as_bytes())
     }
 
@@ -80,7 +80,7 @@ impl AcmeFolder {
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub(super) fn keep_account(&self, account: &[u8]) -> io::Result<()> {
+    pub(super) fn persist_account(&self, account: &[u8]) -> io::Result<()> {
         self.write("account.json", account)
     }
 
@@ -103,21 +103,21 @@ impl AcmeFolder {
             .mode(0o700)
             .create(&self.path)?;
         // Host names never begin with a dot, so the temporary name never collides.
-        let beside = self.path.join(format!(".{file}.new"));
+        let temporary = self.path.join(format!(".{file}.new"));
         let written = OpenOptions::new()
             .write(true)
             .create(true)
             .truncate(true)
             .mode(0o600)
-            .open(&beside)
+            .open(&temporary)
             .and_then(|mut file| {
                 file.write_all(bytes)?;
                 file.sync_all()
             })
-            .and_then(|()| fs::rename(&beside, self.path.join(file)));
+            .and_then(|()| fs::rename(&temporary, self.path.join(file)));
         if written.is_err() {
             // A half-written file takes space on a disk that may be full.
-            let _ = fs::remove_file(&beside);
+            let _ = fs::remove_file(&temporary);
         }
         written
     }
@@ -144,7 +144,7 @@ mod tests {
         assert!(folder.certificate("studio.example").is_none());
         let (chain, key) = signed("studio.example");
         folder
-            .keep_certificate("studio.example", &chain, &key)
+            .persist_certificate("studio.example", &chain, &key)
             .unwrap();
         assert!(folder.certificate("studio.example").is_some());
         let own = below.path().join("authority.example-14000-dir");
@@ -163,11 +163,11 @@ mod tests {
         let folder = AcmeFolder::new(below.path(), "https://authority.example/dir");
         let (chain, key) = signed("other.example");
         folder
-            .keep_certificate("studio.example", &chain, &key)
+            .persist_certificate("studio.example", &chain, &key)
             .unwrap();
         assert!(folder.certificate("studio.example").is_none());
         folder
-            .keep_certificate("half.example", &chain[..chain.len() / 2], "")
+            .persist_certificate("half.example", &chain[..chain.len() / 2], "")
             .unwrap();
         assert!(folder.certificate("half.example").is_none());
     }
@@ -179,7 +179,7 @@ mod tests {
         fs::write(&file, "").unwrap();
         let folder = AcmeFolder::new(&file, "https://authority.example/dir");
         assert!(folder.check().is_err());
-        assert!(folder.keep_account(b"{}").is_err());
+        assert!(folder.persist_account(b"{}").is_err());
         assert!(folder.account().is_none());
     }
 }

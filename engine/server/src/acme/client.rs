@@ -24,9 +24,9 @@ use crate::tls::probe::root_store;
 use crate::tls::provider::provider;
 
 /// Timeout for connecting.
-const CONNECT: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Timeout for a complete response.
-const ANSWER: Duration = Duration::from_secs(30);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum size of a response. A certificate with its chain has a few thousand bytes.
 const MAX_RESPONSE_BYTES: usize = 1024 * 1024;
 
@@ -58,7 +58,7 @@ impl AuthorityClient {
             .with_no_client_auth();
         let mut connector = HttpConnector::new();
         connector.enforce_http(false);
-        connector.set_connect_timeout(Some(CONNECT));
+        connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
         let connector = HttpsConnectorBuilder::new()
             .with_tls_config(config)
             .https_only()
@@ -66,7 +66,7 @@ impl AuthorityClient {
             .wrap_connector(connector);
         let http = Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(ANSWER)
+            .pool_idle_timeout(RESPONSE_TIMEOUT)
             .build(connector);
         Ok(Self { http })
     }
@@ -87,7 +87,7 @@ impl HttpClient for AuthorityClient {
                     .map_err(Error::Other)?;
                 Ok::<_, Error>(Response::from_parts(head, body.to_bytes()))
             };
-            let answer = tokio::time::timeout(ANSWER, answer).await;
+            let answer = tokio::time::timeout(RESPONSE_TIMEOUT, answer).await;
             let answer = answer.map_err(|_| Error::Str("no answer in time"))??;
             if let StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE = answer.status()
             {

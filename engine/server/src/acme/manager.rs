@@ -21,7 +21,7 @@ use tracing::{debug, info, warn};
 use super::AcmeSettings;
 use super::account::AccountOwner;
 use super::client::AuthorityClient;
-use super::order::{Issued, is_unknown_account, order};
+use super::order::{IssuedCertificate, is_unknown_account, order};
 use super::plan::{AuthorityPlan, ChallengeMethod, Failure, Lifetime, NamePlan};
 use super::quota::{DueOrder, OrderQuota, Purpose, QuotaRefusal};
 use super::tasks::JobSet;
@@ -41,7 +41,7 @@ const MIN_PAUSE: Duration = Duration::from_millis(100);
 /// Pause before another attempt for a host that waits for its tenant's share.
 const WAITING_PAUSE: Duration = Duration::from_secs(1);
 /// Time until a renewal query is repeated if the CA gave no usable answer (RFC 9773, section 4.3.3).
-const NO_ANSWER: Duration = Duration::from_secs(6 * 60 * 60);
+const QUERY_RETRY_PAUSE: Duration = Duration::from_secs(6 * 60 * 60);
 
 /// Error of starting the certificate manager.
 #[derive(Debug, ThisError)]
@@ -88,7 +88,7 @@ pub fn start(
         account: Arc::new(AccountOwner::new(settings, client, folder.clone())),
         folder,
         names: BTreeMap::new(),
-        gone: BTreeMap::new(),
+        former_names: BTreeMap::new(),
         authority: AuthorityPlan::default(),
         quota: OrderQuota::new(now),
         tenants_waiting: BTreeSet::new(),
@@ -98,7 +98,7 @@ pub fn start(
         certificates,
         board,
     };
-    manager.look_at_hosts(now);
+    manager.update_hosts(now);
     thread::Builder::new()
         .name("acme".to_owned())
         .spawn(move || runtime.block_on(manager.run()))
@@ -112,15 +112,15 @@ struct NameState {
     plan: NamePlan,
     certificate: Option<Arc<Certificate>>,
     /// A certificate that is in use but not on disk yet.
-    unsaved: Option<Issued>,
+    unsaved: Option<IssuedCertificate>,
 }
 
 impl NameState {
     /// Returns the state to remember in case the host is served again. A certificate on disk is read again then.
-    fn leave(&mut self) -> Self {
+    fn remember(&mut self) -> Self {
         let unsaved = self.unsaved.take();
         Self {
-            plan: self.plan.clone().at_rest(),
+            plan: self.plan.clone().without_order(),
             certificate: unsaved.as_ref().and_then(|_| self.certificate.clone()),
             unsaved,
         }
@@ -133,27 +133,27 @@ enum CertificateJob {
     /// An order for a host, counted for a tenant.
     Order { host: Box<str>, tenant: Box<str> },
     /// A renewal query for a host's certificate.
-    Question { host: Box<str> },
+    RenewalQuery { host: Box<str> },
 }
 
 /// The result of a job.
 enum JobResult {
-    Order(Result<Issued, Failure>),
-    Question(Option<RenewalWindow>),
+    Order(Result<IssuedCertificate, Failure>),
+    RenewalQuery(Option<RenewalWindow>),
 }
 
 /// The window in which the CA wants a renewal, and the time until the next query.
 type RenewalWindow = ((SystemTime, SystemTime), Duration);
 
 /// The waiting hosts of one tenant.
-struct WaitingName {
+struct WaitingHosts {
     /// The first waiting host.
     host: Box<str>,
     reason: OrderWait,
     hosts: usize,
 }
 
-impl WaitingName {
+impl WaitingHosts {
     fn log(&self, tenant: &str) {
         let (host, hosts) = (&*self.host, self.hosts);
         match self.reason {
@@ -180,7 +180,7 @@ struct Manager {
     /// By host.
     names: BTreeMap<Box<str>, NameState>,
     /// Hosts that are no longer served, with their failures and unsaved certificates. A host that disappears and returns is therefore not ordered again each time.
-    gone: BTreeMap<Box<str>, NameState>,
+    former_names: BTreeMap<Box<str>, NameState>,
     authority: AuthorityPlan,
     quota: OrderQuota,
     /// Tenants whose wait for their share was logged.
@@ -198,31 +198,31 @@ impl Manager {
             let now = SystemTime::now();
             self.save();
             self.begin_orders(now);
-            self.begin_questions(now);
+            self.begin_renewal_queries(now);
             self.report(now);
             let pause = self.pause(now);
             tokio::select! {
-                Some((job, done)) = self.jobs.next() => self.take(job, done, SystemTime::now()).await,
+                Some((job, done)) = self.jobs.next() => self.handle_result(job, done, SystemTime::now()).await,
                 // The store lives as long as the process.
-                _ = self.changes.changed() => self.look_at_hosts(SystemTime::now()),
-                () = tokio::time::sleep(pause) => self.look_at_hosts(SystemTime::now()),
+                _ = self.changes.changed() => self.update_hosts(SystemTime::now()),
+                () = tokio::time::sleep(pause) => self.update_hosts(SystemTime::now()),
             }
         }
     }
 
     /// Updates the list of hosts from the current snapshot.
-    fn look_at_hosts(&mut self, now: SystemTime) {
+    fn update_hosts(&mut self, now: SystemTime) {
         let snapshot = Arc::clone(&self.snapshots.current());
-        let is_wanted =
-            |host: &str| can_be_asked_for(host) && self.certificates.file(host).is_none();
-        let wanted: Vec<&str> = snapshot
+        let is_needed =
+            |host: &str| is_orderable(host) && self.certificates.find_file(host).is_none();
+        let needed: Vec<&str> = snapshot
             .hosts
             .keys()
             .map(|host| &**host)
-            .filter(|host| is_wanted(host))
+            .filter(|host| is_needed(host))
             .collect();
         let is_new = |host: &&&str| !self.names.contains_key(**host);
-        let new: Vec<Box<str>> = wanted
+        let new: Vec<Box<str>> = needed
             .iter()
             .filter(is_new)
             .map(|host| (**host).into())
@@ -230,21 +230,21 @@ impl Manager {
         let count = self.names.len();
         let mut left = Vec::new();
         self.names.retain(|host, name| {
-            let stays = snapshot.hosts.contains_key(&**host) && is_wanted(host);
+            let stays = snapshot.hosts.contains_key(&**host) && is_needed(host);
             if !stays && !name.plan.is_quiet() {
-                left.push((host.clone(), name.leave()));
+                left.push((host.clone(), name.remember()));
             }
             stays
         });
-        self.gone.extend(left);
+        self.former_names.extend(left);
         // Bounds the memory for hosts that appear and disappear.
-        self.gone
+        self.former_names
             .retain(|_, name| name.unsaved.is_some() || !name.plan.is_outdated(now));
         if new.is_empty() && self.names.len() == count {
             return;
         }
         for host in new {
-            let name = match self.gone.remove(&host) {
+            let name = match self.former_names.remove(&host) {
                 Some(before) if before.unsaved.is_some() => before,
                 before => {
                     let certificate = self.folder.certificate(&host).map(Arc::new);
@@ -252,7 +252,8 @@ impl Manager {
                     let failed = before.filter(|_| lifetime.is_none());
                     let plan = failed.map(|name| name.plan.without_certificate());
                     NameState {
-                        plan: plan.unwrap_or_else(|| NamePlan::new(lifetime, now, chance())),
+                        plan: plan
+                            .unwrap_or_else(|| NamePlan::new(lifetime, now, random_fraction())),
                         certificate,
                         unsaved: None,
                     }
@@ -270,7 +271,7 @@ impl Manager {
         if !self.authority.is_open(now) {
             return;
         }
-        let mut waiting: BTreeMap<Box<str>, WaitingName> = BTreeMap::new();
+        let mut waiting: BTreeMap<Box<str>, WaitingHosts> = BTreeMap::new();
         for order in self.due_orders(now) {
             let DueOrder {
                 purpose,
@@ -294,7 +295,7 @@ impl Manager {
             let reason = reason.or(name.plan.attempts().order_wait);
             name.plan.set_order_wait(reason);
             if let Some(reason) = reason {
-                let first = || WaitingName {
+                let first = || WaitingHosts {
                     host,
                     reason,
                     hosts: 0,
@@ -355,35 +356,35 @@ impl Manager {
         });
     }
 
-    fn begin_questions(&mut self, now: SystemTime) {
+    fn begin_renewal_queries(&mut self, now: SystemTime) {
         let in_flight = self.jobs.iter();
-        let in_flight = in_flight.filter(|job| matches!(job, CertificateJob::Question { .. }));
+        let in_flight = in_flight.filter(|job| matches!(job, CertificateJob::RenewalQuery { .. }));
         let free = MAX_RENEWAL_QUERIES.saturating_sub(in_flight.count());
         if !self.authority.is_open(now) {
             return;
         }
         let names = self.names.iter_mut();
-        let due = names.filter(|(_, name)| name.plan.is_question_due(now));
+        let due = names.filter(|(_, name)| name.plan.is_query_due(now));
         for (host, name) in due.take(free) {
             // Prevents a second query before the answer to this one.
-            name.plan.ask_again(NO_ANSWER, now);
+            name.plan.schedule_query(QUERY_RETRY_PAUSE, now);
             let Some(identifier) = name.certificate.as_deref().and_then(identifier) else {
                 continue;
             };
             let (account, host) = (Arc::clone(&self.account), host.clone());
-            let job = CertificateJob::Question { host: host.clone() };
+            let job = CertificateJob::RenewalQuery { host: host.clone() };
             self.jobs.spawn(job, async move {
                 let answer = match account.get().await {
                     Ok(account) => renewal_window(&account, &host, &identifier).await,
                     Err(_) => None,
                 };
-                JobResult::Question(answer)
+                JobResult::RenewalQuery(answer)
             });
         }
     }
 
     /// Handles the result of a job. A job that panicked fails alone, and its host waits as after a refused order.
-    async fn take(
+    async fn handle_result(
         &mut self,
         job: CertificateJob,
         done: Result<JobResult, JoinError>,
@@ -394,20 +395,27 @@ impl Manager {
                 self.quota.finish(&tenant);
                 let result = match done {
                     Ok(JobResult::Order(result)) => result,
-                    Ok(JobResult::Question(_)) => return,
+                    Ok(JobResult::RenewalQuery(_)) => return,
                     Err(error) => Err(Failure::new(FailureKind::Program, error.to_string())),
                 };
-                self.take_order(&host, result, now).await;
+                self.handle_order(&host, result, now).await;
             }
-            CertificateJob::Question { host } => match done {
-                Ok(JobResult::Question(answer)) => self.take_question(&host, answer, now),
+            CertificateJob::RenewalQuery { host } => match done {
+                Ok(JobResult::RenewalQuery(answer)) => {
+                    self.handle_renewal_query(&host, answer, now)
+                }
                 Ok(JobResult::Order(_)) => {}
                 Err(error) => warn!(host = &*host, %error, "renewal query failed"),
             },
         }
     }
 
-    async fn take_order(&mut self, host: &str, result: Result<Issued, Failure>, now: SystemTime) {
+    async fn handle_order(
+        &mut self,
+        host: &str,
+        result: Result<IssuedCertificate, Failure>,
+        now: SystemTime,
+    ) {
         let result = result.and_then(|issued| {
             let read = Certificate::from_pem(issued.chain.as_bytes(), issued.key.as_bytes());
             match read {
@@ -426,7 +434,7 @@ impl Manager {
                     detail = failure.detail,
                     "certificate order failed; retrying later"
                 );
-                self.authority.fail(failure, now, chance());
+                self.authority.fail(failure, now, random_fraction());
                 if is_unknown_account(failure) {
                     self.account.forget().await;
                 }
@@ -442,7 +450,8 @@ impl Manager {
                     .duration_since(now)
                     .unwrap_or_default();
                 info!(host, hours = days.as_secs() / 3600, "certificate issued");
-                name.plan.succeed(lifetime(&certificate), now, chance());
+                name.plan
+                    .succeed(lifetime(&certificate), now, random_fraction());
                 name.certificate = Some(Arc::clone(&certificate));
                 name.unsaved = Some(issued);
                 // Persists before use, so that a certificate in use outlives the process, or the log says why not.
@@ -452,22 +461,22 @@ impl Manager {
             (Ok((issued, _)), None) => {
                 let kept = self
                     .folder
-                    .keep_certificate(host, &issued.chain, &issued.key);
+                    .persist_certificate(host, &issued.chain, &issued.key);
                 if let Err(error) = kept {
                     warn!(host, %error, "persisting a certificate failed");
                 }
             }
             (Err(failure), Some(name)) => {
                 let methods = self.methods.len();
-                name.plan.fail(failure, now, chance(), methods);
+                name.plan.fail(failure, now, random_fraction(), methods);
             }
             (Err(_), None) => {}
         }
     }
 
-    fn take_question(&mut self, host: &str, answer: Option<RenewalWindow>, now: SystemTime) {
+    fn handle_renewal_query(&mut self, host: &str, answer: Option<RenewalWindow>, now: SystemTime) {
         if let (Some(name), Some((window, again))) = (self.names.get_mut(host), answer) {
-            name.plan.suggest(window, again, now, chance());
+            name.plan.suggest(window, again, now, random_fraction());
         }
     }
 
@@ -489,16 +498,16 @@ impl Manager {
         };
         match self
             .folder
-            .keep_certificate(host, &issued.chain, &issued.key)
+            .persist_certificate(host, &issued.chain, &issued.key)
         {
-            Ok(()) => name.plan.is_stored(),
+            Ok(()) => name.plan.mark_stored(),
             Err(error) => {
                 let failure = Failure::new(FailureKind::Storage, error.to_string());
                 let is_known = name.plan.attempts().failure.is_some();
                 if !is_known {
                     warn!(host, %error, "writing a certificate to disk failed; using the certificate until the process ends");
                 }
-                name.plan.is_not_stored(failure);
+                name.plan.mark_unstored(failure);
                 name.unsaved = Some(issued);
             }
         }
@@ -531,7 +540,7 @@ impl Manager {
             return opens.clamp(MIN_PAUSE, MAX_PAUSE);
         }
         let names = self.names.values();
-        let names = names.filter(|name| !name.plan.attempts().is_under_way);
+        let names = names.filter(|name| !name.plan.attempts().is_in_flight);
         let until = |name: &NameState| {
             if name.plan.attempts().order_wait.is_some() {
                 return WAITING_PAUSE;
@@ -579,7 +588,7 @@ fn identifier(certificate: &Certificate) -> Option<CertificateIdentifier<'static
 }
 
 /// Returns whether CAs issue certificates for such a name: it has more than one label and is not an IP address.
-fn can_be_asked_for(host: &str) -> bool {
+fn is_orderable(host: &str) -> bool {
     host.contains('.') && host.parse::<IpAddr>().is_err()
 }
 
@@ -593,7 +602,7 @@ fn tenant<'s>(snapshot: &'s Snapshot, host: &str) -> &'s str {
 }
 
 /// Returns a random number from 0 up to, but not including, 1.
-fn chance() -> f64 {
+fn random_fraction() -> f64 {
     let mut bytes = [0; 4];
     // Without random numbers there is no TLS either.
     let _ = provider().secure_random.fill(&mut bytes);

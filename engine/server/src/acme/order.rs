@@ -30,7 +30,7 @@ const MAX_PROBLEM_CHARACTERS: usize = 400;
 
 /// A certificate that the CA issued, as PEM.
 #[derive(Debug)]
-pub(super) struct Issued {
+pub(super) struct IssuedCertificate {
     pub(super) chain: String,
     pub(super) key: String,
 }
@@ -44,7 +44,7 @@ struct OpenChallenge<'s> {
 
 impl Drop for OpenChallenge<'_> {
     fn drop(&mut self) {
-        self.store.forget(self.host, &self.token);
+        self.store.close_challenge(self.host, &self.token);
     }
 }
 
@@ -58,7 +58,7 @@ pub(super) async fn order(
     method: ChallengeMethod,
     replaces: Option<CertificateIdentifier<'static>>,
     store: &CertificateStore,
-) -> Result<Issued, Failure> {
+) -> Result<IssuedCertificate, Failure> {
     let mut order = begin(account, host, replaces).await?;
     let challenge = answer(&mut order, host, method, store).await?;
     if let Some(challenge) = challenge {
@@ -81,7 +81,7 @@ pub(super) async fn order(
         .poll_certificate(&ORDER_RETRIES)
         .await
         .map_err(of_request)?;
-    Ok(Issued { chain, key })
+    Ok(IssuedCertificate { chain, key })
 }
 
 async fn begin(
@@ -152,9 +152,11 @@ async fn answer<'s>(
         token: challenge.token.clone(),
     };
     match method {
-        ChallengeMethod::Http => store.offer_challenge(&challenge.token, &proof.as_str().into()),
+        ChallengeMethod::Http => {
+            store.open_http_challenge(&challenge.token, &proof.as_str().into())
+        }
         ChallengeMethod::TlsAlpn => {
-            store.show(host, &proof_certificate(host, proof.digest().as_ref())?)
+            store.open_tls_challenge(host, &proof_certificate(host, proof.digest().as_ref())?)
         }
     }
     challenge.set_ready().await.map_err(of_validation)?;

@@ -15,7 +15,7 @@ use http::{HeaderMap, Method, StatusCode};
 use crate::request::host::{HostError, requested_host};
 
 /// Passes only requests for a host of this listener: an IP address, `localhost` or one of the configured names. A request without any host passes too, since browsers always send one.
-pub(super) async fn own_host(
+pub(super) async fn require_own_host(
     Shared(hosts): Shared<std::sync::Arc<[String]>>,
     request: Request,
     next: Next,
@@ -38,7 +38,7 @@ pub(super) async fn own_host(
 }
 
 /// Refuses requests from web pages of another origin.
-pub(super) async fn own_origin(request: Request, next: Next) -> Response {
+pub(super) async fn require_own_origin(request: Request, next: Next) -> Response {
     if is_of_own_origin(request.method(), request.headers()) {
         return next.run(request).await;
     }
@@ -69,7 +69,7 @@ fn is_of_own_origin(method: &Method, fields: &HeaderMap) -> bool {
 mod tests {
     use super::*;
 
-    fn is_let_through(method: &Method, fields: &[(&'static str, &'static str)]) -> bool {
+    fn is_allowed(method: &Method, fields: &[(&'static str, &'static str)]) -> bool {
         let mut all = HeaderMap::new();
         all.insert(HOST, "localhost:8081".parse().unwrap());
         for (name, value) in fields {
@@ -101,7 +101,7 @@ mod tests {
             (Method::POST, &link, false),
             (Method::GET, &link[..2], false),
         ] {
-            assert_eq!(is_let_through(&method, fields), expected, "{fields:?}");
+            assert_eq!(is_allowed(&method, fields), expected, "{fields:?}");
         }
     }
 }

@@ -56,7 +56,7 @@ use tower_http::limit::RequestBodyLimitLayer;
 use tower_http::set_header::SetResponseHeaderLayer;
 use tower_http::timeout::TimeoutLayer;
 
-use self::pages::Watched;
+use self::pages::EventSources;
 pub use self::pages::version;
 use self::releases::Access;
 pub use self::releases::COMMAND;
@@ -71,7 +71,7 @@ use crate::admin::console::Console;
 use crate::admin::control::Control;
 use crate::admin::status::{State, StatusBoard, TenantStatus};
 use crate::listen::error::ServeError;
-use crate::metrics::history::STEP;
+use crate::metrics::history::SAMPLE_INTERVAL;
 
 /// Time without a heartbeat of the reload loop after which `/readyz` shows an alarm.
 const MAX_SILENCE: Duration = Duration::from_secs(30);
@@ -98,7 +98,7 @@ pub struct Admin {
 }
 
 /// Open connections. Probes, scrapes and a proxy's questions need a few.
-const CONNECTIONS: usize = 64;
+const MAX_CONNECTIONS: usize = 64;
 /// Timeout for a request's header fields.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(5);
 /// Timeout for a response.
@@ -117,7 +117,7 @@ pub async fn run(listener: TcpListener, admin: Admin) -> Result<(), ServeError> 
     let snapshots = Arc::clone(&admin.snapshots);
     let service = TowerToHyperService::new(router(admin));
     tokio::select! {
-        () = sample(&snapshots) => {}
+        () = record_samples(&snapshots) => {}
         () = accept(&listener, service) => {}
     }
     Ok(())
@@ -131,12 +131,12 @@ async fn accept(listener: &tokio::net::TcpListener, service: TowerToHyperService
         .header_read_timeout(HEADER_TIMEOUT)
         .half_close(true)
         .keep_alive(false);
-    let mut open: VecDeque<AbortHandle> = VecDeque::with_capacity(CONNECTIONS);
+    let mut open: VecDeque<AbortHandle> = VecDeque::with_capacity(MAX_CONNECTIONS);
     loop {
         let (socket, _) = listen::accept(listener).await;
         open.retain(|connection| !connection.is_finished());
         // Requests are answered at once, so the oldest open connection is most likely stalled.
-        if open.len() >= CONNECTIONS
+        if open.len() >= MAX_CONNECTIONS
             && let Some(oldest) = open.pop_front()
         {
             oldest.abort();
@@ -175,15 +175,15 @@ fn router(admin: Admin) -> Router {
     let layers = ServiceBuilder::new()
         .layer(fixed_field(CACHE_CONTROL, "no-store"))
         .layer(fixed_field(X_CONTENT_TYPE_OPTIONS, "nosniff"))
-        .layer(from_fn_with_state(hosts, guard::own_host))
-        .layer(from_fn(guard::own_origin));
+        .layer(from_fn_with_state(hosts, guard::require_own_host))
+        .layer(from_fn(guard::require_own_origin));
     let within = |time| TimeoutLayer::with_status_code(StatusCode::SERVICE_UNAVAILABLE, time);
     let access = Access {
         token: admin.token.clone(),
         console: admin.console.clone(),
     };
     let commands = releases::router(admin.control.clone(), access);
-    let watched = Watched {
+    let sources = EventSources {
         board: Arc::clone(&admin.board),
         snapshots: Arc::clone(&admin.snapshots),
     };
@@ -199,23 +199,26 @@ fn router(admin: Admin) -> Router {
         .route("/certificates", get(certificates))
         .route("/tls/ask", get(tls_ask))
         .layer(within(HANDLER_TIMEOUT))
-        .route("/events", get(pages::events).with_state(watched))
+        .route("/events", get(pages::events).with_state(sources))
         .layer(RequestBodyLimitLayer::new(0))
         .merge(commands.merge(pages).layer(within(CONTROL_TIMEOUT)))
         .layer(layers)
         .with_state(admin)
 }
 
-/// Samples all counters every [`STEP`] until the future is dropped.
-async fn sample(snapshots: &SnapshotStore) {
-    let mut step = tokio::time::interval_at(tokio::time::Instant::now() + STEP, STEP);
+/// Samples all counters every [`SAMPLE_INTERVAL`] until the future is dropped.
+async fn record_samples(snapshots: &SnapshotStore) {
+    let mut step = tokio::time::interval_at(
+        tokio::time::Instant::now() + SAMPLE_INTERVAL,
+        SAMPLE_INTERVAL,
+    );
     step.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut last = Instant::now();
     loop {
         step.tick().await;
         let took = last.elapsed();
         last = Instant::now();
-        snapshots.sample(took);
+        snapshots.record_sample(took);
     }
 }
 

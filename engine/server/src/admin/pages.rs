@@ -23,7 +23,7 @@ use crate::snapshot_store::SnapshotStore;
 const MIN_EVENT_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Duration of a stream, shorter than the timeout of its connection.
-const STREAM: Duration = Duration::from_secs(25);
+const STREAM_DURATION: Duration = Duration::from_secs(25);
 
 /// Serves the console for all paths without a route.
 pub(super) async fn page(
@@ -48,12 +48,12 @@ pub(super) async fn page(
 
 /// The sources of events.
 #[derive(Debug, Clone)]
-pub(super) struct Watched {
+pub(super) struct EventSources {
     pub(super) board: Arc<StatusBoard>,
     pub(super) snapshots: Arc<SnapshotStore>,
 }
 
-impl Watched {
+impl EventSources {
     /// Returns the version of the state that the console shows.
     fn version(&self) -> String {
         version(&self.board, &self.snapshots)
@@ -68,19 +68,19 @@ pub fn version(board: &StatusBoard, snapshots: &SnapshotStore) -> String {
 }
 
 /// Streams server-sent events (WHATWG HTML, section 9.2).
-pub(super) async fn events(Shared(watched): Shared<Watched>) -> Response {
+pub(super) async fn events(Shared(sources): Shared<EventSources>) -> Response {
     let (sender, body) = Channel::new(1);
-    tokio::spawn(tokio::time::timeout(STREAM, send(sender, watched)));
+    tokio::spawn(tokio::time::timeout(STREAM_DURATION, send(sender, sources)));
     let fields = [(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"))];
     (fields, Body::new(body)).into_response()
 }
 
 /// Sends events until the client is gone.
-async fn send(mut sender: Sender<Bytes>, watched: Watched) {
-    let mut changes = watched.board.changes();
-    let mut samples = watched.snapshots.history.taken();
+async fn send(mut sender: Sender<Bytes>, sources: EventSources) {
+    let mut changes = sources.board.changes();
+    let mut samples = sources.snapshots.history.taken();
     loop {
-        let event = format!("retry: 500\ndata: {}\n\n", watched.version());
+        let event = format!("retry: 500\ndata: {}\n\n", sources.version());
         changes.mark_unchanged();
         samples.mark_unchanged();
         if sender.send_data(event.into()).await.is_err() {

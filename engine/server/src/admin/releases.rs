@@ -32,7 +32,7 @@ use crate::admin::control::{Control, ControlError, Refusal, RolledBack};
 pub const COMMAND: HeaderName = HeaderName::from_static("x-rowhouse-command");
 
 /// Maximum size of a form with a token, in bytes.
-const LONGEST_FORM: usize = 4096;
+const MAX_FORM_BYTES: usize = 4096;
 
 /// The control and its queues.
 #[derive(Debug, Clone)]
@@ -72,8 +72,8 @@ pub(super) fn router<S: Clone + Send + Sync + 'static>(
     control: Option<Arc<dyn Control>>,
     access: Access,
 ) -> Router<S> {
-    let longest = if access.token.is_some() {
-        LONGEST_FORM
+    let max_bytes = if access.token.is_some() {
+        MAX_FORM_BYTES
     } else {
         0
     };
@@ -81,8 +81,8 @@ pub(super) fn router<S: Clone + Send + Sync + 'static>(
         .route("/tenants/{id}/rollback", post(roll_back))
         .route("/tenants/{id}/resume", post(resume))
         .route("/tenants/{id}/read", post(read_again))
-        .route_layer(from_fn_with_state(access, permitted))
-        .layer(RequestBodyLimitLayer::new(longest));
+        .route_layer(from_fn_with_state(access, require_permission))
+        .layer(RequestBodyLimitLayer::new(max_bytes));
     Router::new()
         .route("/tenants/{id}/releases", get(list))
         .route("/tenants/{id}/diff", get(diff))
@@ -95,7 +95,7 @@ pub(super) fn router<S: Clone + Send + Sync + 'static>(
 }
 
 /// Passes only permitted commands, and answers browsers with pages.
-async fn permitted(
+async fn require_permission(
     Shared(access): Shared<Access>,
     parameters: RawPathParams,
     request: Request,
@@ -105,8 +105,8 @@ async fn permitted(
     let tenant = parameters.next().map_or("", |(_, id)| id).to_owned();
     let verb = request.uri().path().rsplit('/').next().unwrap_or_default();
     let verb = verb.to_owned();
-    let console = access.console.filter(|_| is_from_a_form(request.headers()));
-    let answer = match refused(access.token.as_ref(), request).await {
+    let console = access.console.filter(|_| is_form(request.headers()));
+    let answer = match check_permission(access.token.as_ref(), request).await {
         Ok(request) => next.run(request).await,
         Err(answer) => answer,
     };
@@ -117,7 +117,7 @@ async fn permitted(
         return Redirect::to(&format!("/sites/{tenant}?done={verb}")).into_response();
     }
     let status = answer.status();
-    let text = to_bytes(answer.into_body(), LONGEST_FORM).await;
+    let text = to_bytes(answer.into_body(), MAX_FORM_BYTES).await;
     let refusal = text
         .ok()
         .and_then(|text| serde_json::from_slice(&text).ok());
@@ -126,7 +126,7 @@ async fn permitted(
 }
 
 /// Returns whether a browser has sent a form and shows the response.
-fn is_from_a_form(fields: &HeaderMap) -> bool {
+fn is_form(fields: &HeaderMap) -> bool {
     let accepts = fields.get(ACCEPT).and_then(|value| value.to_str().ok());
     fields.contains_key(ORIGIN) && accepts.is_some_and(|types| types.contains("text/html"))
 }
@@ -137,7 +137,10 @@ struct TokenForm {
 }
 
 /// Returns the request if it is a permitted command, or else the response that refuses it.
-async fn refused(token: Option<&AdminToken>, request: Request) -> Result<Request, Response> {
+async fn check_permission(
+    token: Option<&AdminToken>,
+    request: Request,
+) -> Result<Request, Response> {
     let fields = request.headers();
     let Some(token) = token else {
         let is_command = fields.get(COMMAND).is_some_and(|value| value == "1");
@@ -164,7 +167,9 @@ async fn refused(token: Option<&AdminToken>, request: Request) -> Result<Request
         }
     };
     let why = match given {
-        Some(given) if token.is(&given) => return Ok(Request::from_parts(head, Body::empty())),
+        Some(given) if token.matches(&given) => {
+            return Ok(Request::from_parts(head, Body::empty()));
+        }
         Some(_) => "that is not the token of this server",
         None => {
             "a command needs the token of this server, which `--admin-token-file` (ROWHOUSE_ADMIN_TOKEN_FILE) names"
@@ -179,12 +184,12 @@ async fn refused(token: Option<&AdminToken>, request: Request) -> Result<Request
 async fn list(Shared(releases): Shared<ReleaseRoutes>, Path(tenant): Path<String>) -> Response {
     let queue = Arc::clone(&releases.queues.lists);
     releases
-        .ask(queue, move |control| control.releases(&tenant))
+        .run(queue, move |control| control.releases(&tenant))
         .await
 }
 
 #[derive(Debug, Deserialize)]
-struct Between {
+struct DiffRange {
     from: Option<u64>,
     to: Option<u64>,
 }
@@ -192,15 +197,15 @@ struct Between {
 async fn diff(
     Shared(releases): Shared<ReleaseRoutes>,
     Path(tenant): Path<String>,
-    between: Result<Query<Between>, QueryRejection>,
+    between: Result<Query<DiffRange>, QueryRejection>,
 ) -> Response {
-    let Query(Between { from, to }) = match between {
+    let Query(DiffRange { from, to }) = match between {
         Ok(between) => between,
         Err(error) => return refusal(error.status(), error.body_text()),
     };
     let queue = Arc::clone(&releases.queues.comparisons);
     releases
-        .ask(queue, move |control| control.diff(&tenant, from, to))
+        .run(queue, move |control| control.diff(&tenant, from, to))
         .await
 }
 
@@ -251,11 +256,11 @@ impl ReleaseRoutes {
         W: FnOnce(&dyn Control) -> Result<T, ControlError> + Send + 'static,
     {
         let queue = Arc::clone(&self.queues.commands);
-        self.ask(queue, work).await
+        self.run(queue, work).await
     }
 
     /// Runs an operation when its queue is free. Once begun, the operation completes even if the client is gone.
-    async fn ask<T, W>(self, queue: Arc<Semaphore>, work: W) -> Response
+    async fn run<T, W>(self, queue: Arc<Semaphore>, work: W) -> Response
     where
         T: Serialize + Send + 'static,
         W: FnOnce(&dyn Control) -> Result<T, ControlError> + Send + 'static,
@@ -263,11 +268,11 @@ impl ReleaseRoutes {
         let Some(control) = self.control else {
             return ControlError::NoState.into_response();
         };
-        let Ok(turn) = queue.acquire_owned().await else {
+        let Ok(permit) = queue.acquire_owned().await else {
             return ControlError::Failed("the server is ending".to_owned()).into_response();
         };
         let work = tokio::task::spawn_blocking(move || {
-            let _turn = turn;
+            let _permit = permit;
             work(&*control)
         });
         match work.await {

@@ -42,7 +42,7 @@ impl AdminToken {
     }
 
     /// Returns whether `given` is the token, in constant time.
-    pub(super) fn is(&self, given: &[u8]) -> bool {
+    pub(super) fn matches(&self, given: &[u8]) -> bool {
         self.0.ct_eq(given).into()
     }
 }
@@ -54,9 +54,9 @@ mod tests {
     #[test]
     fn token_is_one_word_of_sufficient_length() {
         let token = AdminToken::new(" 0123456789abcdef\n").unwrap();
-        assert!(token.is(b"0123456789abcdef"));
+        assert!(token.matches(b"0123456789abcdef"));
         for other in [&b""[..], b"0123456789abcdeF", b"0123456789abcdef0", b"0"] {
-            assert!(!token.is(other), "{other:?}");
+            assert!(!token.matches(other), "{other:?}");
         }
         assert_eq!(format!("{token:?}"), "AdminToken");
         for text in [

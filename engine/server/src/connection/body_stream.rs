@@ -22,17 +22,17 @@ use crate::connection::connection_state::ConnectionState;
 use crate::response::response_body::ResponseBody;
 
 /// Bytes of a data frame: the frame size that every HTTP/2 client accepts (RFC 9113, section 4.2).
-const PIECE: usize = 16 * 1024;
+const MAX_CHUNK_BYTES: usize = 16 * 1024;
 
 /// A response body with the bytes that are not sent yet.
 #[derive(Debug)]
 pub(crate) struct SnapshotBody {
-    rest: Rest,
+    source: BodySource,
     stream: Option<OpenStream>,
 }
 
 #[derive(Debug)]
-enum Rest {
+enum BodySource {
     Memory(Bytes),
     File(Box<FileReader>),
 }
@@ -51,22 +51,22 @@ struct FileReader {
 impl SnapshotBody {
     pub(crate) fn new(body: ResponseBody, stream: Option<OpenStream>) -> Self {
         let ResponseBody { payload, range } = body;
-        let rest = match payload {
-            Payload::Memory(bytes) => Rest::Memory(bytes),
-            Payload::Large(file) => Rest::File(Box::new(FileReader {
+        let source = match payload {
+            Payload::Memory(bytes) => BodySource::Memory(bytes),
+            Payload::Large(file) => BodySource::File(Box::new(FileReader {
                 file: *file,
                 range,
                 ready: Bytes::new(),
                 reading: None,
             })),
         };
-        Self { rest, stream }
+        Self { source, stream }
     }
 
     fn len(&self) -> u64 {
-        match &self.rest {
-            Rest::Memory(bytes) => bytes.len() as u64,
-            Rest::File(reader) => reader.len(),
+        match &self.source {
+            BodySource::Memory(bytes) => bytes.len() as u64,
+            BodySource::File(reader) => reader.len(),
         }
     }
 }
@@ -106,21 +106,21 @@ impl Body for SnapshotBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
         let this = self.get_mut();
-        let rest = match &mut this.rest {
-            Rest::Memory(bytes) => bytes,
-            Rest::File(reader) => ready!(reader.poll_ready(context))?,
+        let rest = match &mut this.source {
+            BodySource::Memory(bytes) => bytes,
+            BodySource::File(reader) => ready!(reader.poll_ready(context))?,
         };
         if rest.is_empty() {
             return Poll::Ready(None);
         }
-        let piece = match &this.stream {
+        let chunk = match &this.stream {
             Some(stream) => {
-                stream.state.moved();
-                rest.split_to(PIECE.min(rest.len()))
+                stream.state.note_progress();
+                rest.split_to(MAX_CHUNK_BYTES.min(rest.len()))
             }
             None => std::mem::take(rest),
         };
-        Poll::Ready(Some(Ok(Frame::data(piece))))
+        Poll::Ready(Some(Ok(Frame::data(chunk))))
     }
 
     fn is_end_stream(&self) -> bool {

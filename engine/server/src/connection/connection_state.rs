@@ -31,7 +31,7 @@ pub(crate) enum Phase {
 
 /// The reason for ending a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Overdue {
+pub(crate) enum CloseReason {
     /// The PROXY protocol header or the TLS handshake took too long.
     Handshake,
     /// The header fields took too long.
@@ -46,7 +46,7 @@ pub(crate) enum Overdue {
     Room,
 }
 
-impl Overdue {
+impl CloseReason {
     /// Returns whether the connection may end gracefully. Requests that have arrived meanwhile are then still answered, and an HTTP/2 client gets a GOAWAY (RFC 9113, section 6.8).
     pub(crate) const fn is_idle(self) -> bool {
         matches!(self, Self::Idle | Self::Room)
@@ -58,49 +58,49 @@ impl Overdue {
 pub(crate) struct ConnectionState {
     phase: Cell<Phase>,
     /// Whether the socket accepts no more bytes.
-    blocked: Cell<bool>,
+    is_blocked: Cell<bool>,
     /// Counts the steps of progress.
     steps: Cell<u32>,
     /// The last step that a check saw, and when a check first saw it.
-    seen: Cell<(u32, Instant)>,
+    last_seen_step: Cell<(u32, Instant)>,
     /// Counts the HTTP/1.1 requests.
     requests: Cell<u32>,
     /// The last request that a check saw, and when a check first saw it.
-    request_seen: Cell<(u32, Instant)>,
+    last_seen_request: Cell<(u32, Instant)>,
     /// Start times of the HTTP/2 requests in flight, oldest first.
     streams: RefCell<BTreeMap<u32, Instant>>,
     next_stream: Cell<u32>,
-    overdue: Cell<Option<Overdue>>,
+    close_reason: Cell<Option<CloseReason>>,
     waker: RefCell<Option<Waker>>,
     /// Whether the request has content that is not read.
-    unread: Cell<bool>,
+    has_unread: Cell<bool>,
     /// Whether the connection is new and its first byte may still be on its way.
-    expects: Cell<bool>,
+    expects_first_byte: Cell<bool>,
 }
 
 /// Timeout for a client to read the last response of its connection.
-const CLOSING: Duration = Duration::from_secs(2);
+const CLOSING_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Timeout for the first request of a new connection while the server drains.
 ///
 /// A client that has just completed a handshake has usually sent a request. Browsers do not retry on a connection that was never used.
-const FIRST: Duration = Duration::from_secs(1);
+const FIRST_REQUEST_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl ConnectionState {
     pub(crate) fn new(now: Instant, phase: Phase) -> Self {
         Self {
             phase: Cell::new(phase),
-            blocked: Cell::new(false),
+            is_blocked: Cell::new(false),
             steps: Cell::new(0),
-            seen: Cell::new((0, now)),
+            last_seen_step: Cell::new((0, now)),
             requests: Cell::new(0),
-            request_seen: Cell::new((0, now)),
+            last_seen_request: Cell::new((0, now)),
             streams: RefCell::default(),
             next_stream: Cell::new(0),
-            overdue: Cell::new(None),
+            close_reason: Cell::new(None),
             waker: RefCell::new(None),
-            unread: Cell::new(false),
-            expects: Cell::new(true),
+            has_unread: Cell::new(false),
+            expects_first_byte: Cell::new(true),
         }
     }
 
@@ -110,14 +110,14 @@ impl ConnectionState {
 
     pub(crate) fn enter(&self, phase: Phase) {
         self.phase.set(phase);
-        self.moved();
+        self.note_progress();
     }
 
     /// Records that bytes were read.
     ///
     /// Over HTTP/2 these bytes may be anything, so only requests and bodies count as progress there.
-    pub(crate) fn read(&self) {
-        self.expects.set(false);
+    pub(crate) fn note_read(&self) {
+        self.expects_first_byte.set(false);
         if self.phase.get() == Phase::Idle {
             self.begin_request();
             self.enter(Phase::Head);
@@ -125,7 +125,7 @@ impl ConnectionState {
     }
 
     /// Records that the header fields of a request are complete.
-    pub(crate) fn respond(&self) {
+    pub(crate) fn begin_response(&self) {
         // A pipelined request arrives together with the previous request, so it had no phase of its own.
         if self.phase.get() != Phase::Head {
             self.begin_request();
@@ -134,21 +134,21 @@ impl ConnectionState {
     }
 
     /// Records that bytes were written, or that the socket is blocked.
-    pub(crate) fn wrote(&self, blocked: bool) {
-        let was_blocked = self.blocked.replace(blocked);
-        let moved = match self.phase.get() {
+    pub(crate) fn note_write(&self, blocked: bool) {
+        let was_blocked = self.is_blocked.replace(blocked);
+        let has_moved = match self.phase.get() {
             Phase::Streams => blocked != was_blocked,
             _ => !blocked,
         };
-        if moved {
-            self.moved();
+        if has_moved {
+            self.note_progress();
         }
     }
 
     /// Records that a blocked socket was flushed.
-    pub(crate) fn flushed(&self) {
-        if self.blocked.get() {
-            self.wrote(false);
+    pub(crate) fn note_flush(&self) {
+        if self.is_blocked.get() {
+            self.note_write(false);
         }
     }
 
@@ -157,27 +157,27 @@ impl ConnectionState {
         let number = self.next_stream.get();
         self.next_stream.set(number.wrapping_add(1));
         self.streams.borrow_mut().insert(number, started);
-        self.moved();
+        self.note_progress();
         number
     }
 
     /// Records the end of an HTTP/2 request: its response is sent, or the client reset the stream.
     pub(crate) fn close_stream(&self, number: u32) {
         self.streams.borrow_mut().remove(&number);
-        self.moved();
+        self.note_progress();
     }
 
-    pub(crate) fn leave_unread(&self) {
-        self.unread.set(true);
+    pub(crate) fn mark_unread(&self) {
+        self.has_unread.set(true);
     }
 
     pub(crate) fn has_unread(&self) -> bool {
-        self.unread.get()
+        self.has_unread.get()
     }
 
     /// Returns whether the first HTTP/1.1 request is probably on its way.
     pub(crate) fn expects_request(&self) -> bool {
-        self.expects.get() && self.phase.get() == Phase::Head
+        self.expects_first_byte.get() && self.phase.get() == Phase::Head
     }
 
     pub(crate) fn has_streams(&self) -> bool {
@@ -196,19 +196,21 @@ impl ConnectionState {
     }
 
     /// Returns why the connection must end, if it must.
-    pub(crate) fn overdue(&self) -> Option<Overdue> {
-        self.overdue.get()
+    pub(crate) fn close_reason(&self) -> Option<CloseReason> {
+        self.close_reason.get()
     }
 
     /// Returns since when the connection has had no request in flight, as of the last check.
     ///
     /// Returns `None` while a request is in flight, and for a connection that is ending. Incomplete header fields do not count as a request.
     pub(crate) fn idle_since(&self, now: Instant) -> Option<Instant> {
-        if self.has_request() || self.phase.get() == Phase::Closing || self.overdue.get().is_some()
+        if self.has_request()
+            || self.phase.get() == Phase::Closing
+            || self.close_reason.get().is_some()
         {
             return None;
         }
-        let (steps, since) = self.seen.get();
+        let (steps, since) = self.last_seen_step.get();
         Some(if steps == self.steps.get() {
             since
         } else {
@@ -219,59 +221,59 @@ impl ConnectionState {
     fn has_request(&self) -> bool {
         match self.phase.get() {
             Phase::Responding => true,
-            Phase::Streams => self.has_streams() || self.blocked.get(),
+            Phase::Streams => self.has_streams() || self.is_blocked.get(),
             Phase::Handshake | Phase::Head | Phase::Idle | Phase::Closing => false,
         }
     }
 
     /// Ends an idle connection to make room for another.
     pub(crate) fn make_room(&self) {
-        self.end(Overdue::Room);
+        self.end(CloseReason::Room);
     }
 
     /// Cancels [`Self::make_room`] if a request has arrived meanwhile. Returns whether it did.
-    pub(crate) fn spare(&self) -> bool {
-        let spared = self.overdue.get() == Some(Overdue::Room) && self.has_request();
-        if spared {
-            self.overdue.set(None);
+    pub(crate) fn cancel_eviction(&self) -> bool {
+        let is_cancelled = self.close_reason.get() == Some(CloseReason::Room) && self.has_request();
+        if is_cancelled {
+            self.close_reason.set(None);
         }
-        spared
+        is_cancelled
     }
 
     /// Checks the timeouts. Ends the connection if one has passed, and returns the reason.
-    pub(crate) fn check(&self, now: Instant, limits: &Limits) -> Option<Overdue> {
-        if self.is_without_end(now, limits.request) {
-            return Some(self.end(Overdue::Request));
+    pub(crate) fn check(&self, now: Instant, limits: &Limits) -> Option<CloseReason> {
+        if self.has_overlong_request(now, limits.request) {
+            return Some(self.end(CloseReason::Request));
         }
         let steps = self.steps.get();
-        let (seen, since) = self.seen.get();
+        let (seen, since) = self.last_seen_step.get();
         if steps != seen {
-            self.seen.set((steps, now));
+            self.last_seen_step.set((steps, now));
             return None;
         }
-        if self.expects_request() && now.duration_since(since) >= FIRST {
-            self.expects.set(false);
+        if self.expects_request() && now.duration_since(since) >= FIRST_REQUEST_TIMEOUT {
+            self.expects_first_byte.set(false);
             self.wake();
         }
-        let (limit, overdue) = match self.phase.get() {
-            Phase::Handshake => (limits.handshake, Overdue::Handshake),
-            Phase::Head => (limits.header_read, Overdue::Head),
-            Phase::Responding => (limits.write, Overdue::Write),
-            Phase::Streams if self.blocked.get() => (limits.write, Overdue::Write),
-            Phase::Idle | Phase::Streams => (limits.idle, Overdue::Idle),
-            Phase::Closing => (CLOSING, Overdue::Idle),
+        let (limit, close_reason) = match self.phase.get() {
+            Phase::Handshake => (limits.handshake, CloseReason::Handshake),
+            Phase::Head => (limits.header_read, CloseReason::Head),
+            Phase::Responding => (limits.write, CloseReason::Write),
+            Phase::Streams if self.is_blocked.get() => (limits.write, CloseReason::Write),
+            Phase::Idle | Phase::Streams => (limits.idle, CloseReason::Idle),
+            Phase::Closing => (CLOSING_TIMEOUT, CloseReason::Idle),
         };
-        (now.duration_since(since) >= limit).then(|| self.end(overdue))
+        (now.duration_since(since) >= limit).then(|| self.end(close_reason))
     }
 
     /// Returns whether a request has been in flight for `limit`, even if bytes still move.
-    fn is_without_end(&self, now: Instant, limit: Duration) -> bool {
+    fn has_overlong_request(&self, now: Instant, limit: Duration) -> bool {
         let since = match self.phase.get() {
             Phase::Head | Phase::Responding => {
                 let request = self.requests.get();
-                let (seen, since) = self.request_seen.get();
+                let (seen, since) = self.last_seen_request.get();
                 if request != seen {
-                    self.request_seen.set((request, now));
+                    self.last_seen_request.set((request, now));
                     return false;
                 }
                 Some(since)
@@ -282,10 +284,10 @@ impl ConnectionState {
         since.is_some_and(|since| now.saturating_duration_since(since) >= limit)
     }
 
-    fn end(&self, overdue: Overdue) -> Overdue {
-        self.overdue.set(Some(overdue));
+    fn end(&self, close_reason: CloseReason) -> CloseReason {
+        self.close_reason.set(Some(close_reason));
         self.wake();
-        overdue
+        close_reason
     }
 
     fn begin_request(&self) {
@@ -293,7 +295,7 @@ impl ConnectionState {
     }
 
     /// Records progress, which restarts the timeout of the current phase.
-    pub(crate) fn moved(&self) {
+    pub(crate) fn note_progress(&self) {
         self.steps.set(self.steps.get().wrapping_add(1));
     }
 }
@@ -316,7 +318,7 @@ mod tests {
         let start = Instant::now();
         let state = ConnectionState::new(start, Phase::Head);
         for second in 1..10 {
-            state.read();
+            state.note_read();
             assert_eq!(
                 state.check(start + Duration::from_secs(second), &limits()),
                 None
@@ -324,9 +326,9 @@ mod tests {
         }
         assert_eq!(
             state.check(start + Duration::from_secs(10), &limits()),
-            Some(Overdue::Head)
+            Some(CloseReason::Head)
         );
-        assert_eq!(state.overdue(), Some(Overdue::Head));
+        assert_eq!(state.close_reason(), Some(CloseReason::Head));
     }
 
     #[test]
@@ -337,10 +339,10 @@ mod tests {
         state.enter(Phase::Head);
         assert_eq!(state.check(start, &limits()), None);
         assert!(state.expects_request());
-        assert_eq!(state.check(start + FIRST, &limits()), None);
+        assert_eq!(state.check(start + FIRST_REQUEST_TIMEOUT, &limits()), None);
         assert!(!state.expects_request());
         let other = ConnectionState::new(start, Phase::Head);
-        other.read();
+        other.note_read();
         assert!(!other.expects_request());
     }
 
@@ -354,15 +356,15 @@ mod tests {
             state.check(start + Duration::from_secs(30), &limits()),
             None
         );
-        state.wrote(false);
+        state.note_write(false);
         assert_eq!(
             state.check(start + Duration::from_secs(31), &limits()),
             None
         );
-        state.wrote(true);
+        state.note_write(true);
         assert_eq!(
             state.check(start + Duration::from_secs(61), &limits()),
-            Some(Overdue::Write)
+            Some(CloseReason::Write)
         );
     }
 
@@ -383,11 +385,11 @@ mod tests {
             None
         );
         // Bytes without a request do not keep the connection open.
-        state.read();
-        state.wrote(false);
+        state.note_read();
+        state.note_write(false);
         assert_eq!(
             state.check(start + Duration::from_secs(121), &limits()),
-            Some(Overdue::Idle)
+            Some(CloseReason::Idle)
         );
     }
 
@@ -396,20 +398,20 @@ mod tests {
         let start = Instant::now();
         let at = |second| start + Duration::from_secs(second);
         let one = ConnectionState::new(start, Phase::Head);
-        one.respond();
+        one.begin_response();
         let two = ConnectionState::new(start, Phase::Head);
         two.enter(Phase::Streams);
         let old = two.open_stream(start);
         for second in 1..300 {
-            one.wrote(false);
-            two.moved();
+            one.note_write(false);
+            two.note_progress();
             let young = two.open_stream(at(second));
             two.close_stream(young);
             assert_eq!(one.check(at(second), &limits()), None);
             assert_eq!(two.check(at(second), &limits()), None);
         }
-        assert_eq!(one.check(at(300), &limits()), Some(Overdue::Request));
-        assert_eq!(two.check(at(300), &limits()), Some(Overdue::Request));
+        assert_eq!(one.check(at(300), &limits()), Some(CloseReason::Request));
+        assert_eq!(two.check(at(300), &limits()), Some(CloseReason::Request));
         two.close_stream(old);
         assert_eq!(two.check(at(301), &limits()), None);
     }
@@ -419,7 +421,7 @@ mod tests {
         let start = Instant::now();
         let state = ConnectionState::new(start, Phase::Head);
         for second in 0..1000 {
-            state.respond();
+            state.begin_response();
             assert_eq!(
                 state.check(start + Duration::from_secs(second), &limits()),
                 None
@@ -433,7 +435,7 @@ mod tests {
         let at = |second| start + Duration::from_secs(second);
         let state = ConnectionState::new(start, Phase::Head);
         assert_eq!(state.idle_since(at(5)), Some(start), "no byte has come");
-        state.respond();
+        state.begin_response();
         assert_eq!(state.idle_since(at(6)), None);
         state.enter(Phase::Idle);
         assert_eq!(state.idle_since(at(7)), Some(at(7)));
@@ -445,9 +447,9 @@ mod tests {
             None,
             "the connection is ending already"
         );
-        assert!(!state.spare());
-        state.respond();
-        assert!(state.spare() && state.overdue().is_none());
+        assert!(!state.cancel_eviction());
+        state.begin_response();
+        assert!(state.cancel_eviction() && state.close_reason().is_none());
 
         let http2 = ConnectionState::new(start, Phase::Head);
         http2.enter(Phase::Streams);

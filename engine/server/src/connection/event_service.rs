@@ -110,7 +110,7 @@ async fn send(
         if sender.send_data(message).await.is_err() {
             return;
         }
-        state.moved();
+        state.note_progress();
     }
 }
 

@@ -15,15 +15,15 @@ use tokio::net::TcpStream;
 /// Maximum size of a header. Version 1 has at most 107 bytes. Version 2 has 52 bytes with two addresses, and may add fields that are not used here.
 const MAX_HEADER_BYTES: usize = 4096;
 /// Maximum length of the line of version 1, in bytes.
-const LONGEST_LINE: usize = 107;
+const MAX_LINE_BYTES: usize = 107;
 
 /// The result of parsing a header.
 #[derive(Debug, PartialEq, Eq)]
-enum HeaderRead {
+enum ParsedHeader {
     /// The header's length, and the visitor's address. No address if the proxy itself is the client (`LOCAL`, `UNKNOWN`).
-    Whole(usize, Option<IpAddr>),
+    Complete(usize, Option<IpAddr>),
     /// The header is incomplete.
-    Part,
+    Incomplete,
     /// The bytes are not a header.
     Invalid,
 }
@@ -38,14 +38,16 @@ pub(crate) async fn read(socket: &mut TcpStream) -> io::Result<Option<IpAddr>> {
         let ready = socket.ready(Interest::READABLE).await?;
         let length = socket.peek(&mut start).await?;
         match parse(&start[..length]) {
-            HeaderRead::Whole(length, address) => {
+            ParsedHeader::Complete(length, address) => {
                 let header = start.get_mut(..length).ok_or(io::ErrorKind::InvalidData)?;
                 socket.read_exact(header).await?;
                 return Ok(address);
             }
-            HeaderRead::Part
+            ParsedHeader::Incomplete
                 if length > 0 && length < MAX_HEADER_BYTES && !ready.is_read_closed() => {}
-            HeaderRead::Part | HeaderRead::Invalid => return Err(io::ErrorKind::InvalidData.into()),
+            ParsedHeader::Incomplete | ParsedHeader::Invalid => {
+                return Err(io::ErrorKind::InvalidData.into());
+            }
         }
         // Clearing the readiness makes the next wait need new bytes.
         let _ = socket.try_io(Interest::READABLE, || -> io::Result<()> {
@@ -54,18 +56,18 @@ pub(crate) async fn read(socket: &mut TcpStream) -> io::Result<Option<IpAddr>> {
     }
 }
 
-fn parse(start: &[u8]) -> HeaderRead {
+fn parse(start: &[u8]) -> ParsedHeader {
     if start.starts_with(b"PROXY ") {
         // The parser must not see the bytes after the line.
-        let within = &start[..start.len().min(LONGEST_LINE)];
+        let within = &start[..start.len().min(MAX_LINE_BYTES)];
         return match memchr::memmem::find(within, b"\r\n") {
-            Some(end) => line(&start[..end + 2]),
-            None if start.len() < LONGEST_LINE => HeaderRead::Part,
-            None => HeaderRead::Invalid,
+            Some(end) => parse_line(&start[..end + 2]),
+            None if start.len() < MAX_LINE_BYTES => ParsedHeader::Incomplete,
+            None => ParsedHeader::Invalid,
         };
     }
     if b"PROXY ".starts_with(start) {
-        return HeaderRead::Part;
+        return ParsedHeader::Incomplete;
     }
     match HeaderResult::parse(start) {
         HeaderResult::V2(Ok(header)) => {
@@ -75,14 +77,14 @@ fn parse(start: &[u8]) -> HeaderRead {
                 (_, v2::Addresses::IPv6(v6)) => Some(IpAddr::from(v6.source_address)),
                 _ => None,
             };
-            HeaderRead::Whole(header.len(), address)
+            ParsedHeader::Complete(header.len(), address)
         }
-        HeaderResult::V2(read) if read.is_incomplete() => HeaderRead::Part,
-        _ => HeaderRead::Invalid,
+        HeaderResult::V2(read) if read.is_incomplete() => ParsedHeader::Incomplete,
+        _ => ParsedHeader::Invalid,
     }
 }
 
-fn line(line: &[u8]) -> HeaderRead {
+fn parse_line(line: &[u8]) -> ParsedHeader {
     match v1::Header::try_from(line) {
         Ok(header) => {
             let address = match header.addresses {
@@ -90,9 +92,9 @@ fn line(line: &[u8]) -> HeaderRead {
                 v1::Addresses::Tcp6(v6) => Some(IpAddr::from(v6.source_address)),
                 v1::Addresses::Unknown => None,
             };
-            HeaderRead::Whole(line.len(), address)
+            ParsedHeader::Complete(line.len(), address)
         }
-        Err(_) => HeaderRead::Invalid,
+        Err(_) => ParsedHeader::Invalid,
     }
 }
 
@@ -124,13 +126,13 @@ mod tests {
         ] {
             assert_eq!(
                 parse(bytes),
-                HeaderRead::Whole(length, address),
+                ParsedHeader::Complete(length, address),
                 "{bytes:?}"
             );
             for short in 1..length {
                 assert_eq!(
                     parse(&bytes[..short]),
-                    HeaderRead::Part,
+                    ParsedHeader::Incomplete,
                     "{short} of {bytes:?}"
                 );
             }
@@ -149,7 +151,7 @@ mod tests {
             b"proxy TCP4 192.0.2.7 127.0.0.1 1 2\r\n",
             &endless,
         ] {
-            assert_eq!(parse(bytes), HeaderRead::Invalid, "{bytes:?}");
+            assert_eq!(parse(bytes), ParsedHeader::Invalid, "{bytes:?}");
         }
     }
 }

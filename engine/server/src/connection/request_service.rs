@@ -28,12 +28,12 @@ use crate::connection::context::WorkerContext;
 use crate::listen::admission::Peer;
 use crate::request::host::requested_host;
 use crate::request::layers::access_log::AccessLogger;
-use crate::request::layers::exchange::{Answered, Exchange, Inner};
+use crate::request::layers::exchange::{Exchange, LayerFuture, LayerService};
 use crate::request::layers::request_id::RequestId;
 use crate::request::layers::traffic::TrafficCounters;
 use crate::request::layers::uri_length::UriLength;
 use crate::response::answer::{RequestHead, refused};
-use crate::response::respond::{Awaited, awaited, finished, respond};
+use crate::response::respond::{PendingContent, finish, pending_content, respond};
 use crate::response::to_https::to_https;
 use crate::snapshot_store::SnapshotStore;
 use crate::tls::Tls;
@@ -60,7 +60,7 @@ pub(crate) enum Channel {
 }
 
 /// Builds the layers, outermost first. All are references, so building them for each request costs nothing.
-fn layered<'a>(context: &'a WorkerContext, channel: &'a Channel) -> impl Inner<'a> {
+fn layered<'a>(context: &'a WorkerContext, channel: &'a Channel) -> impl LayerService<'a> {
     let tls = context.settings.tls.as_deref();
     ServiceBuilder::new()
         .layer(layer_fn(|inner| AccessLogger { context, inner }))
@@ -80,19 +80,19 @@ fn layered<'a>(context: &'a WorkerContext, channel: &'a Channel) -> impl Inner<'
 }
 
 /// Looks the response up: the innermost service.
-fn look_up<'a>(channel: &Channel, tls: Option<&Tls>, exchange: Exchange<'a>) -> Answered<'a> {
+fn look_up<'a>(channel: &Channel, tls: Option<&Tls>, exchange: Exchange<'a>) -> LayerFuture<'a> {
     let (snapshot, head) = (exchange.snapshot, &exchange.head);
     ready(Ok(match (channel, tls) {
-        (Channel::Secure(name), _) if !may_come(name, head) => {
-            finished(refused(StatusCode::MISDIRECTED_REQUEST), head)
+        (Channel::Secure(name), _) if !is_host_allowed(name, head) => {
+            finish(refused(StatusCode::MISDIRECTED_REQUEST), head)
         }
-        (Channel::Redirect, Some(tls)) => finished(to_https(snapshot, head, tls), head),
+        (Channel::Redirect, Some(tls)) => finish(to_https(snapshot, head, tls), head),
         _ => respond(snapshot, head),
     }))
 }
 
 /// Returns whether a request may arrive on a connection whose handshake named `name`. The look-up refuses a request without a clear host.
-fn may_come(name: &SecureName, head: &RequestHead<'_>) -> bool {
+fn is_host_allowed(name: &SecureName, head: &RequestHead<'_>) -> bool {
     match requested_host(head.uri, head.headers, head.version) {
         Ok(host) => name.covers(&host),
         Err(_) => true,
@@ -111,15 +111,15 @@ const SNAPSHOT_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 async fn wait(
     snapshots: &SnapshotStore,
     head: &RequestHead<'_>,
-    mut what: Awaited,
+    mut what: PendingContent,
     started: Instant,
 ) -> Guard<Arc<Snapshot>> {
     let found = loop {
-        snapshots.want(what.wanted());
+        snapshots.send_notice(what.notice());
         // The slot may belong to a replaced snapshot and never be filled, so the wait is bounded.
-        let _ = timeout(SNAPSHOT_CHECK_INTERVAL, what.filled()).await;
+        let _ = timeout(SNAPSHOT_CHECK_INTERVAL, what.wait()).await;
         let snapshot = snapshots.current();
-        match awaited(&snapshot, head) {
+        match pending_content(&snapshot, head) {
             Some(next) if started.elapsed() < RENDER_TIMEOUT => what = next,
             _ => break snapshot,
         }
@@ -135,13 +135,13 @@ type Answering = Either<
 >;
 
 /// Returns the parts of a request that the look-up needs.
-fn head_of(request: &Request<Incoming>, content: bool) -> RequestHead<'_> {
+fn head_of(request: &Request<Incoming>, has_content: bool) -> RequestHead<'_> {
     RequestHead {
         method: request.method(),
         uri: request.uri(),
         version: request.version(),
         headers: request.headers(),
-        content,
+        has_content,
     }
 }
 
@@ -152,25 +152,25 @@ impl Service<Request<Incoming>> for RequestService {
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         let started = Instant::now();
-        let content = !request.body().is_end_stream();
+        let has_content = !request.body().is_end_stream();
         let stream = if request.version() < Version::HTTP_2 {
-            self.state.respond();
-            if content {
-                self.state.leave_unread();
+            self.state.begin_response();
+            if has_content {
+                self.state.mark_unread();
             }
             None
         } else {
             Some(OpenStream::new(Rc::clone(&self.state), started))
         };
         let snapshot = self.context.snapshots.current();
-        let head = head_of(&request, content);
+        let head = head_of(&request, has_content);
         if !matches!(self.channel, Channel::Redirect)
-            && let Some(what) = awaited(&snapshot, &head)
+            && let Some(what) = pending_content(&snapshot, &head)
         {
             let (context, channel) = (Rc::clone(&self.context), self.channel.clone());
             let peer = self.peer;
             return Either::Right(Box::pin(async move {
-                let (snapshots, head) = (&context.snapshots, head_of(&request, content));
+                let (snapshots, head) = (&context.snapshots, head_of(&request, has_content));
                 let snapshot = wait(snapshots, &head, what, started).await;
                 let exchange = Exchange {
                     head,
@@ -231,7 +231,7 @@ mod tests {
         let mount = open();
         let snapshots = SnapshotStore::new(with(&mount));
         let wanted = Arc::clone(&mount);
-        snapshots.on_wanted(move |_| {
+        snapshots.on_notice(move |_| {
             let made = sample::mount("late", "", &["/terms"]);
             wanted.pages.fill(made.pages.into_inner());
         });
@@ -241,9 +241,9 @@ mod tests {
             uri: &Uri::from_static("/terms"),
             version: Version::HTTP_11,
             headers: &headers,
-            content: false,
+            has_content: false,
         };
-        let what = awaited(&snapshots.current(), &head).expect("an open mount");
+        let what = pending_content(&snapshots.current(), &head).expect("an open mount");
         let found = wait(&snapshots, &head, what, Instant::now()).await;
         snapshots.replace(with(&open()));
         assert_eq!(respond(&found, &head).response.status(), StatusCode::OK);

@@ -19,26 +19,26 @@ pub(crate) struct Stream<S> {
     socket: S,
     state: Rc<ConnectionState>,
     /// Bytes read and discarded after the last response.
-    thrown_away: usize,
+    discarded_bytes: usize,
 }
 
 /// Maximum of bytes that are discarded after the last response.
-const LINGERING: usize = 1024 * 1024;
+const MAX_DISCARDED_BYTES: usize = 1024 * 1024;
 
 impl<S> Stream<S> {
     pub(crate) const fn new(socket: S, state: Rc<ConnectionState>) -> Self {
         Self {
             socket,
             state,
-            thrown_away: 0,
+            discarded_bytes: 0,
         }
     }
 
     fn note(&self, written: &Poll<io::Result<usize>>) {
         match written {
-            Poll::Ready(Ok(_)) => self.state.wrote(false),
+            Poll::Ready(Ok(_)) => self.state.note_write(false),
             Poll::Ready(Err(_)) => {}
-            Poll::Pending => self.state.wrote(true),
+            Poll::Pending => self.state.note_write(true),
         }
     }
 }
@@ -53,7 +53,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Stream<S> {
         let before = buffer.filled().len();
         let done = Pin::new(&mut this.socket).poll_read(cx, buffer);
         if buffer.filled().len() > before {
-            this.state.read();
+            this.state.note_read();
         }
         done
     }
@@ -91,10 +91,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Stream<S> {
         let this = self.get_mut();
         let flushed = Pin::new(&mut this.socket).poll_flush(cx);
         if flushed.is_pending() {
-            this.state.wrote(true);
+            this.state.note_write(true);
         }
         ready!(flushed)?;
-        this.state.flushed();
+        this.state.note_flush();
         if this.state.phase() == Phase::Responding {
             this.state.enter(Phase::Idle);
         }
@@ -108,19 +108,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Stream<S> {
             ready!(Pin::new(&mut this.socket).poll_shutdown(cx))?;
             if phase == Phase::Streams {
                 // While an HTTP/2 client reads the rest, it keeps sending window updates.
-                this.state.leave_unread();
+                this.state.mark_unread();
             }
             this.state.enter(Phase::Closing);
         }
         let mut sink = [0; 4096];
-        while this.thrown_away < LINGERING {
+        while this.discarded_bytes < MAX_DISCARDED_BYTES {
             let mut buffer = ReadBuf::new(&mut sink);
             match Pin::new(&mut this.socket).poll_read(cx, &mut buffer) {
                 // Unread content may still be on its way.
                 Poll::Pending if this.state.has_unread() => return Poll::Pending,
                 Poll::Ready(Ok(())) if !buffer.filled().is_empty() => {
-                    this.thrown_away += buffer.filled().len();
-                    this.state.leave_unread();
+                    this.discarded_bytes += buffer.filled().len();
+                    this.state.mark_unread();
                 }
                 Poll::Ready(_) | Poll::Pending => break,
             }

@@ -31,7 +31,7 @@ use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::MissedTickBehavior;
 use tracing::debug;
 
-use crate::connection::connection_state::{ConnectionState, Overdue, Phase};
+use crate::connection::connection_state::{CloseReason, ConnectionState, Phase};
 use crate::connection::context::WorkerContext;
 use crate::connection::drain::{DrainReport, InFlight};
 use crate::connection::event_service::EventService;
@@ -41,11 +41,11 @@ use crate::connection::request_service::{Channel, RequestService};
 use crate::connection::stream::Stream;
 use crate::listen::admission::ConnectionPermit;
 use crate::listen::admission::NewConnection;
-use crate::listen::admission::{Admission, Admitted};
-use crate::listen::admission::{Entrance, Peer};
+use crate::listen::admission::{Admission, AdmissionGuard};
+use crate::listen::admission::{ListenerKind, Peer};
 use crate::settings::{Limits, ServeSettings};
 use crate::snapshot_store::SnapshotStore;
-use crate::tls::handshake::shake_hands;
+use crate::tls::handshake::accept_tls;
 
 /// How often a worker checks its connections.
 const CHECK_INTERVAL: Duration = Duration::from_millis(500);
@@ -79,7 +79,7 @@ struct Worker {
 /// When the event loop cannot be created.
 pub(crate) fn run(
     (snapshots, settings, admission): (Arc<SnapshotStore>, Arc<ServeSettings>, Arc<Admission>),
-    (connections, wants_room): (mpsc::Receiver<NewConnection>, Arc<Notify>),
+    (connections, needs_permit): (mpsc::Receiver<NewConnection>, Arc<Notify>),
     draining: watch::Receiver<bool>,
 ) -> io::Result<DrainReport> {
     let runtime = Builder::new_current_thread()
@@ -87,7 +87,7 @@ pub(crate) fn run(
         .build_local(LocalOptions::default())?;
     let context = Rc::new(WorkerContext::new(snapshots, settings, admission));
     let worker = Rc::new(Worker::new(context, draining.clone()));
-    Ok(runtime.block_on(worker.serve(connections, &wants_room, draining)))
+    Ok(runtime.block_on(worker.serve(connections, &needs_permit, draining)))
 }
 
 impl Worker {
@@ -129,7 +129,7 @@ impl Worker {
     async fn serve(
         self: Rc<Self>,
         mut new_connections: mpsc::Receiver<NewConnection>,
-        wants_room: &Notify,
+        needs_permit: &Notify,
         mut draining: watch::Receiver<bool>,
     ) -> DrainReport {
         let mut checks = tokio::time::interval(CHECK_INTERVAL);
@@ -141,12 +141,12 @@ impl Worker {
             if let Some(deadline) = deadline
                 && (open == 0 || Instant::now() >= deadline)
             {
-                drained.cut = self.under_way();
+                drained.cut = self.in_flight();
                 return drained;
             }
             tokio::select! {
                 Some(connection) = new_connections.recv() => self.accept(connection),
-                () = wants_room.notified() => self.make_room(Instant::now()),
+                () = needs_permit.notified() => self.make_room(Instant::now()),
                 changed = draining.changed() => {
                     if changed.is_err() {
                         return drained;
@@ -175,26 +175,26 @@ impl Worker {
     }
 
     fn accept(self: &Rc<Self>, new: NewConnection) {
-        let has_prologue = new.entrance == Entrance::Tls || self.has_proxy_header(new.peer);
+        let has_prologue = new.kind == ListenerKind::Tls || self.has_proxy_header(new.peer);
         let phase = match has_prologue {
             true => Phase::Handshake,
             false => Phase::Head,
         };
         let state = Rc::new(ConnectionState::new(Instant::now(), phase));
         let tracked = TrackedConnection::begin(Rc::clone(self), &state, new.permit);
-        let (socket, peer, entrance) = (new.socket, new.peer, new.entrance);
+        let (socket, peer, kind) = (new.socket, new.peer, new.kind);
         tokio::task::spawn_local(async move {
             let worker = &tracked.worker;
             let mut admitted = new.admitted;
             let begun = match has_prologue {
                 true => {
                     let begin =
-                        worker.begin_with_prologue(socket, (peer, entrance), &state, &mut admitted);
-                    until_overdue(&state, Box::pin(begin)).await
+                        worker.begin_with_prologue(socket, (peer, kind), &state, &mut admitted);
+                    until_closed(&state, Box::pin(begin)).await
                 }
                 false => {
-                    let begin = worker.begin_clear(socket, peer, entrance, &state);
-                    until_overdue(&state, Box::pin(begin)).await
+                    let begin = worker.begin_clear(socket, peer, kind, &state);
+                    until_closed(&state, Box::pin(begin)).await
                 }
             };
             // The handshake has ended, successfully or not.
@@ -214,16 +214,16 @@ impl Worker {
 
     /// Returns whether the connection begins with a PROXY protocol header.
     fn has_proxy_header(&self, peer: Peer) -> bool {
-        peer.trusted && self.context.settings.proxy_protocol
+        peer.is_trusted && self.context.settings.proxy_protocol
     }
 
     /// Reads the bytes before HTTP: the PROXY protocol header and the TLS handshake. Returns `None` if the connection ends after them.
     async fn begin_with_prologue(
         &self,
         socket: StdStream,
-        (mut peer, entrance): (Peer, Entrance),
+        (mut peer, kind): (Peer, ListenerKind),
         state: &Rc<ConnectionState>,
-        admitted: &mut Admitted,
+        admitted: &mut AdmissionGuard,
     ) -> io::Result<Option<Connection>> {
         let mut socket = TcpStream::from_std(socket)?;
         let context = &self.context;
@@ -233,41 +233,44 @@ impl Worker {
                 counters.malformed.fetch_add(1, Relaxed);
             })?;
             if let Some(address) = named {
-                let trusted = context.settings.trusts(address);
-                peer = Peer { address, trusted };
-                match context.admission.admit(peer, entrance) {
-                    Some(now) => *admitted = now,
+                let is_trusted = context.settings.trusts(address);
+                peer = Peer {
+                    address,
+                    is_trusted,
+                };
+                match context.admission.admit(peer, kind) {
+                    Some(guard) => *admitted = guard,
                     None => return Ok(None),
                 }
             }
         }
-        let Some(tls) = (context.settings.tls.as_ref()).filter(|_| entrance == Entrance::Tls)
+        let Some(tls) = (context.settings.tls.as_ref()).filter(|_| kind == ListenerKind::Tls)
         else {
             state.enter(Phase::Head);
-            return self.begin(socket, peer, entrance, state).await;
+            return self.begin(socket, peer, kind, state).await;
         };
-        let Some(secured) = shake_hands(socket, tls, &context.snapshots).await? else {
+        let Some(secured) = accept_tls(socket, tls, &context.snapshots).await? else {
             return Ok(None);
         };
-        state.enter(if secured.http2 {
+        state.enter(if secured.is_http2 {
             Phase::Streams
         } else {
             Phase::Head
         });
         let service = self.service(peer, Channel::Secure(secured.name), state);
         let stream = TokioIo::new(Stream::new(secured.stream, Rc::clone(state)));
-        Ok(Some(self.with_events(stream, secured.http2, service)))
+        Ok(Some(self.with_events(stream, secured.is_http2, service)))
     }
 
     async fn begin_clear(
         &self,
         socket: StdStream,
         peer: Peer,
-        entrance: Entrance,
+        kind: ListenerKind,
         state: &Rc<ConnectionState>,
     ) -> io::Result<Option<Connection>> {
         let socket = TcpStream::from_std(socket)?;
-        self.begin(socket, peer, entrance, state).await
+        self.begin(socket, peer, kind, state).await
     }
 
     /// Detects the protocol of a client without TLS.
@@ -275,20 +278,20 @@ impl Worker {
         &self,
         socket: TcpStream,
         peer: Peer,
-        entrance: Entrance,
+        kind: ListenerKind,
         state: &Rc<ConnectionState>,
     ) -> io::Result<Option<Connection>> {
-        let http2 = opens_with_preface(&socket).await?;
-        if http2 {
+        let is_http2 = opens_with_preface(&socket).await?;
+        if is_http2 {
             state.enter(Phase::Streams);
         }
-        let channel = match entrance {
-            Entrance::Redirect => Channel::Redirect,
-            Entrance::Clear | Entrance::Tls => Channel::Clear,
+        let channel = match kind {
+            ListenerKind::Redirect => Channel::Redirect,
+            ListenerKind::Clear | ListenerKind::Tls => Channel::Clear,
         };
         let service = self.service(peer, channel, state);
         let stream = TokioIo::new(Stream::new(socket, Rc::clone(state)));
-        Ok(Some(self.with_events(stream, http2, service)))
+        Ok(Some(self.with_events(stream, is_http2, service)))
     }
 
     fn service(&self, peer: Peer, channel: Channel, state: &Rc<ConnectionState>) -> RequestService {
@@ -304,26 +307,31 @@ impl Worker {
     fn with_events<S>(
         &self,
         stream: TokioIo<Stream<S>>,
-        http2: bool,
+        is_http2: bool,
         service: RequestService,
     ) -> Connection
     where
         S: AsyncRead + AsyncWrite + Unpin + 'static,
     {
         match &self.context.settings.events {
-            None => self.connection(stream, http2, service),
+            None => self.connection(stream, is_http2, service),
             Some(events) => {
                 let service = EventService {
                     visitors: service,
                     events: events.clone(),
                     draining: self.draining.clone(),
                 };
-                self.connection(stream, http2, service)
+                self.connection(stream, is_http2, service)
             }
         }
     }
 
-    fn connection<I, S, B>(&self, stream: TokioIo<Stream<I>>, http2: bool, service: S) -> Connection
+    fn connection<I, S, B>(
+        &self,
+        stream: TokioIo<Stream<I>>,
+        is_http2: bool,
+        service: S,
+    ) -> Connection
     where
         I: AsyncRead + AsyncWrite + Unpin + 'static,
         S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible> + 'static,
@@ -331,7 +339,7 @@ impl Worker {
         B: http_body::Body + 'static,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        if http2 {
+        if is_http2 {
             Box::pin(self.http2.serve_connection(stream, service))
         } else {
             Box::pin(self.http1.serve_connection(stream, service))
@@ -344,27 +352,27 @@ impl Worker {
         state: &ConnectionState,
         mut connection: Connection,
     ) -> impl Future<Output = Option<hyper::Result<()>>> {
-        let mut asked_to_end = false;
+        let mut has_begun_shutdown = false;
         poll_fn(move |cx| {
             state.register(cx.waker());
-            let overdue = state.overdue();
-            if overdue.is_some_and(|overdue| !overdue.is_idle()) {
+            let reason = state.close_reason();
+            if reason.is_some_and(|reason| !reason.is_idle()) {
                 return Poll::Ready(None);
             }
             // Polls before the shutdown, so that a request that has already arrived is still answered.
             if let Poll::Ready(ended) = connection.as_mut().poll(cx) {
                 return Poll::Ready(Some(ended));
             }
-            let has_to_end = overdue.is_some() && !state.spare();
-            let drains = self.is_draining.get() && !state.expects_request();
-            if (has_to_end || drains) && !asked_to_end {
-                asked_to_end = true;
+            let must_end = reason.is_some() && !state.cancel_eviction();
+            let is_draining = self.is_draining.get() && !state.expects_request();
+            if (must_end || is_draining) && !has_begun_shutdown {
+                has_begun_shutdown = true;
                 connection.as_mut().graceful_shutdown();
                 if let Poll::Ready(ended) = connection.as_mut().poll(cx) {
                     return Poll::Ready(Some(ended));
                 }
             }
-            if has_to_end {
+            if must_end {
                 Poll::Ready(None)
             } else {
                 Poll::Pending
@@ -380,11 +388,11 @@ impl Worker {
         }
         InFlight {
             ending: 0,
-            ..self.under_way()
+            ..self.in_flight()
         }
     }
 
-    fn under_way(&self) -> InFlight {
+    fn in_flight(&self) -> InFlight {
         let mut all = InFlight::default();
         for state in self.connections.borrow().values() {
             all.add(state);
@@ -396,15 +404,15 @@ impl Worker {
         let counters = &self.context.snapshots.connections;
         for state in self.connections.borrow().values() {
             match state.check(now, &self.context.settings.limits) {
-                Some(Overdue::Handshake) => {
+                Some(CloseReason::Handshake) => {
                     let handshakes = &self.context.snapshots.handshakes;
                     handshakes.slow.fetch_add(1, Relaxed)
                 }
-                Some(Overdue::Head) => counters.slow_heads.fetch_add(1, Relaxed),
-                Some(Overdue::Write) => counters.slow_readers.fetch_add(1, Relaxed),
-                Some(Overdue::Request) => counters.slow_requests.fetch_add(1, Relaxed),
-                Some(Overdue::Idle) => counters.idle.fetch_add(1, Relaxed),
-                Some(Overdue::Room) | None => continue,
+                Some(CloseReason::Head) => counters.slow_heads.fetch_add(1, Relaxed),
+                Some(CloseReason::Write) => counters.slow_readers.fetch_add(1, Relaxed),
+                Some(CloseReason::Request) => counters.slow_requests.fetch_add(1, Relaxed),
+                Some(CloseReason::Idle) => counters.idle.fetch_add(1, Relaxed),
+                Some(CloseReason::Room) | None => continue,
             };
         }
         // A connection may have begun to wait when no connection was idle.
@@ -439,13 +447,13 @@ impl Worker {
 }
 
 /// Polls `future` until it completes or its connection must end.
-fn until_overdue<T>(
+fn until_closed<T>(
     state: &ConnectionState,
     mut future: impl Future<Output = T> + Unpin,
 ) -> impl Future<Output = Option<T>> {
     poll_fn(move |cx| {
         state.register(cx.waker());
-        if state.overdue().is_some() {
+        if state.close_reason().is_some() {
             return Poll::Ready(None);
         }
         Pin::new(&mut future).poll(cx).map(Some)

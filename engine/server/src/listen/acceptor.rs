@@ -13,8 +13,8 @@ use tokio::sync::{AcquireError, Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 use crate::listen;
 use crate::listen::admission::ConnectionPermit;
 use crate::listen::admission::NewConnection;
-use crate::listen::admission::{Admission, Admitted};
-use crate::listen::admission::{Entrance, Peer};
+use crate::listen::admission::{Admission, AdmissionGuard};
+use crate::listen::admission::{ListenerKind, Peer};
 use crate::settings::ServeSettings;
 use crate::snapshot_store::SnapshotStore;
 
@@ -24,16 +24,16 @@ pub(crate) struct WorkerHandle {
     /// The channel to the worker. Its capacity is the number of permits, so it is never full.
     connections: mpsc::Sender<NewConnection>,
     /// Notified when a connection waits for a permit. Repeated notifications of a busy worker count as one.
-    wants_room: Arc<Notify>,
+    needs_permit: Arc<Notify>,
     /// The worker's open connections.
     load: Arc<AtomicUsize>,
 }
 
 impl WorkerHandle {
-    pub(crate) fn new(connections: mpsc::Sender<NewConnection>, wants_room: Arc<Notify>) -> Self {
+    pub(crate) fn new(connections: mpsc::Sender<NewConnection>, needs_permit: Arc<Notify>) -> Self {
         Self {
             connections,
-            wants_room,
+            needs_permit,
             load: Arc::default(),
         }
     }
@@ -66,22 +66,22 @@ impl Acceptor {
     }
 
     /// Accepts connections until the future is dropped.
-    pub(crate) async fn run(self: Arc<Self>, listener: TcpListener, entrance: Entrance) {
+    pub(crate) async fn run(self: Arc<Self>, listener: TcpListener, kind: ListenerKind) {
         let counters = &self.snapshots.connections;
         loop {
             let (socket, address) = listen::accept(&listener).await;
             counters.accepted.fetch_add(1, Relaxed);
             let peer = Peer {
                 address: address.ip(),
-                trusted: self.settings.trusts(address.ip()),
+                is_trusted: self.settings.trusts(address.ip()),
             };
-            let Some(admitted) = self.admission.admit(peer, entrance) else {
+            let Some(admitted) = self.admission.admit(peer, kind) else {
                 continue;
             };
             let Ok(permit) = self.permit().await else {
                 return;
             };
-            self.hand_over(socket, peer, entrance, admitted, permit);
+            self.hand_over(socket, peer, kind, admitted, permit);
         }
     }
 
@@ -92,7 +92,7 @@ impl Acceptor {
         // Incremented before the workers are notified: a worker without an idle connection now reads the count at its next check.
         let _waiting = WaitingCount::begin(&self.snapshots.connections.waiting);
         for worker in &self.workers {
-            worker.wants_room.notify_one();
+            worker.needs_permit.notify_one();
         }
         Arc::clone(&self.permits).acquire_owned().await
     }
@@ -101,8 +101,8 @@ impl Acceptor {
         &self,
         socket: TcpStream,
         peer: Peer,
-        entrance: Entrance,
-        admitted: Admitted,
+        kind: ListenerKind,
+        admitted: AdmissionGuard,
         permit: OwnedSemaphorePermit,
     ) {
         let least = self
@@ -123,7 +123,7 @@ impl Acceptor {
             let _ = worker.connections.try_send(NewConnection {
                 socket,
                 peer,
-                entrance,
+                kind,
                 admitted,
                 permit,
             });
@@ -166,16 +166,16 @@ mod tests {
         });
         let admission = Admission::new(Arc::clone(&snapshots), Arc::clone(&settings));
         let (connections, _received) = mpsc::channel(1);
-        let room = Arc::new(Notify::new());
-        let workers = vec![WorkerHandle::new(connections, Arc::clone(&room))];
+        let notify = Arc::new(Notify::new());
+        let workers = vec![WorkerHandle::new(connections, Arc::clone(&notify))];
         let acceptor = Acceptor::new(workers, Arc::new(admission), snapshots, settings);
         let _permit = acceptor.permit().await.unwrap();
         for _ in 0..1_000 {
             // Dropped at once: the notification stays with the worker.
             assert!(futures_util::future::FutureExt::now_or_never(acceptor.permit()).is_none());
         }
-        room.notified().await;
-        let second = tokio::time::timeout(Duration::ZERO, room.notified()).await;
+        notify.notified().await;
+        let second = tokio::time::timeout(Duration::ZERO, notify.notified()).await;
         assert!(second.is_err(), "the worker is notified twice");
     }
 }

@@ -27,7 +27,7 @@ pub(crate) struct Admission {
 
 /// A connection's place within the limits of its client subnet, given back on drop. Empty for a trusted proxy.
 #[derive(Debug, Default)]
-pub(crate) struct Admitted {
+pub(crate) struct AdmissionGuard {
     _share: Option<ClientShare>,
     /// Held until the handshake ends.
     pub(crate) handshake: Option<HandshakePass>,
@@ -44,33 +44,33 @@ impl Admission {
     }
 
     /// Counts a connection of `peer`. Returns `None` if the peer's subnet has reached a limit.
-    pub(crate) fn admit(&self, peer: Peer, entrance: Entrance) -> Option<Admitted> {
-        if peer.trusted {
-            return Some(Admitted::default());
+    pub(crate) fn admit(&self, peer: Peer, kind: ListenerKind) -> Option<AdmissionGuard> {
+        if peer.is_trusted {
+            return Some(AdmissionGuard::default());
         }
         let limits = &self.settings.limits;
         // Handshakes first, since a flood of them costs most.
-        let handshake = match entrance {
-            Entrance::Tls => {
+        let handshake = match kind {
+            ListenerKind::Tls => {
                 let limits = HandshakeLimits {
-                    at_once: limits.handshakes_per_address,
+                    max_in_flight: limits.handshakes_per_address,
                     rate: limits.handshake_rate,
                 };
-                let pass = self.handshakes.enter(peer.address, limits, Instant::now());
+                let pass = self.handshakes.admit(peer.address, limits, Instant::now());
                 if pass.is_none() {
                     self.snapshots.handshakes.refused.fetch_add(1, Relaxed);
                     return None;
                 }
                 pass
             }
-            Entrance::Clear | Entrance::Redirect => None,
+            ListenerKind::Clear | ListenerKind::Redirect => None,
         };
-        let most = limits.connections_per_address;
-        let Some(share) = self.subnets.enter(peer.address, most) else {
+        let limit = limits.connections_per_address;
+        let Some(share) = self.subnets.admit(peer.address, limit) else {
             self.snapshots.connections.refused.fetch_add(1, Relaxed);
             return None;
         };
-        Some(Admitted {
+        Some(AdmissionGuard {
             _share: Some(share),
             handshake,
         })
@@ -82,12 +82,12 @@ impl Admission {
 pub(crate) struct Peer {
     pub(crate) address: IpAddr,
     /// Whether the peer is a trusted proxy.
-    pub(crate) trusted: bool,
+    pub(crate) is_trusted: bool,
 }
 
 /// The type of listener that accepted a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Entrance {
+pub(crate) enum ListenerKind {
     /// HTTP without TLS, from a proxy or from the same machine.
     Clear,
     /// HTTPS.
@@ -102,8 +102,8 @@ pub(crate) struct NewConnection {
     /// In non-blocking mode.
     pub(crate) socket: TcpStream,
     pub(crate) peer: Peer,
-    pub(crate) entrance: Entrance,
-    pub(crate) admitted: Admitted,
+    pub(crate) kind: ListenerKind,
+    pub(crate) admitted: AdmissionGuard,
     pub(crate) permit: ConnectionPermit,
 }
 

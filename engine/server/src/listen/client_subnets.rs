@@ -20,12 +20,12 @@ pub(crate) struct ClientShare {
 }
 
 impl ClientSubnets {
-    /// Counts one more connection from the subnet of `address`, unless the subnet has `most` connections already.
-    pub(crate) fn enter(self: &Arc<Self>, address: IpAddr, most: usize) -> Option<ClientShare> {
+    /// Counts one more connection from the subnet of `address`, unless the subnet has `limit` connections already.
+    pub(crate) fn admit(self: &Arc<Self>, address: IpAddr, limit: usize) -> Option<ClientShare> {
         let subnet = client_subnet(address);
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let count = open.entry(subnet).or_default();
-        (*count < most).then(|| {
+        (*count < limit).then(|| {
             *count += 1;
             ClientShare {
                 subnets: Arc::clone(self),
@@ -34,7 +34,7 @@ impl ClientSubnets {
         })
     }
 
-    fn leave(&self, subnet: IpAddr) {
+    fn release(&self, subnet: IpAddr) {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(count) = open.get_mut(&subnet) {
             *count -= 1;
@@ -47,7 +47,7 @@ impl ClientSubnets {
 
 impl Drop for ClientShare {
     fn drop(&mut self) {
-        self.subnets.leave(self.subnet);
+        self.subnets.release(self.subnet);
     }
 }
 
@@ -70,13 +70,13 @@ mod tests {
     fn client_is_refused_beyond_its_limit() {
         let subnets = Arc::new(ClientSubnets::default());
         let address = IpAddr::from([192, 0, 2, 1]);
-        let enter = || subnets.enter(address, 2);
-        let (first, second) = (enter().unwrap(), enter().unwrap());
-        assert!(enter().is_none());
-        let _other = subnets.enter(IpAddr::from([192, 0, 2, 2]), 2).unwrap();
+        let admit = || subnets.admit(address, 2);
+        let (first, second) = (admit().unwrap(), admit().unwrap());
+        assert!(admit().is_none());
+        let _other = subnets.admit(IpAddr::from([192, 0, 2, 2]), 2).unwrap();
         drop(first);
-        let third = enter().unwrap();
-        assert!(enter().is_none());
+        let third = admit().unwrap();
+        assert!(admit().is_none());
         drop((second, third));
         assert_eq!(subnets.open.lock().unwrap().len(), 1);
     }

@@ -25,10 +25,10 @@ pub fn connections_that_fit(wanted: usize, workers: NonZeroUsize) -> usize {
     let Ok(limit) = limit else {
         return wanted;
     };
-    let own = own(workers);
-    let fitting = fitting(wanted, limit, own);
+    let reserved = reserved(workers);
+    let fitting = fitting_connections(wanted, limit, reserved);
     if fitting < wanted {
-        let needed = own.saturating_add(u64::try_from(wanted).unwrap_or(u64::MAX));
+        let needed = reserved.saturating_add(u64::try_from(wanted).unwrap_or(u64::MAX));
         warn!(
             open_files = limit,
             connections = fitting,
@@ -38,14 +38,14 @@ pub fn connections_that_fit(wanted: usize, workers: NonZeroUsize) -> usize {
     fitting
 }
 
-fn own(workers: NonZeroUsize) -> u64 {
+fn reserved(workers: NonZeroUsize) -> u64 {
     let workers = u64::try_from(workers.get()).unwrap_or(u64::MAX);
     PROCESS_DESCRIPTORS.saturating_add(workers.saturating_mul(DESCRIPTORS_PER_WORKER))
 }
 
 /// Returns the connections that fit into `limit`, at least one.
-fn fitting(wanted: usize, limit: u64, own: u64) -> usize {
-    let left = usize::try_from(limit.saturating_sub(own)).unwrap_or(usize::MAX);
+fn fitting_connections(wanted: usize, limit: u64, reserved: u64) -> usize {
+    let left = usize::try_from(limit.saturating_sub(reserved)).unwrap_or(usize::MAX);
     wanted.min(left.max(1))
 }
 
@@ -55,11 +55,11 @@ mod tests {
 
     #[test]
     fn connections_fit_into_the_descriptors_that_the_process_leaves() {
-        assert_eq!(fitting(4096, u64::MAX, 264), 4096);
-        assert_eq!(fitting(4096, 4360, 264), 4096);
-        assert_eq!(fitting(4096, 4359, 264), 4095);
-        assert_eq!(fitting(4096, 1024, 264), 760);
-        assert_eq!(fitting(4096, 64, 264), 1);
-        assert_eq!(own(NonZeroUsize::MIN), 260);
+        assert_eq!(fitting_connections(4096, u64::MAX, 264), 4096);
+        assert_eq!(fitting_connections(4096, 4360, 264), 4096);
+        assert_eq!(fitting_connections(4096, 4359, 264), 4095);
+        assert_eq!(fitting_connections(4096, 1024, 264), 760);
+        assert_eq!(fitting_connections(4096, 64, 264), 1);
+        assert_eq!(reserved(NonZeroUsize::MIN), 260);
     }
 }

@@ -15,7 +15,7 @@ use crate::connection::drain::DrainReport;
 use crate::connection::worker;
 use crate::listen::acceptor::{Acceptor, WorkerHandle};
 use crate::listen::admission::Admission;
-use crate::listen::admission::Entrance;
+use crate::listen::admission::ListenerKind;
 use crate::listen::error::ServeError;
 use crate::listen::{self, Listeners};
 use crate::settings::ServeSettings;
@@ -54,14 +54,14 @@ pub async fn run(
     snapshots.connections.limit.store(limit, Relaxed);
     let acceptor = Arc::new(Acceptor::new(workers, admission, snapshots, settings));
     let mut accepting = JoinSet::new();
-    for (sockets, entrance) in [
-        (listeners.clear, Entrance::Clear),
-        (listeners.tls, Entrance::Tls),
-        (listeners.redirect, Entrance::Redirect),
+    for (sockets, kind) in [
+        (listeners.clear, ListenerKind::Clear),
+        (listeners.tls, ListenerKind::Tls),
+        (listeners.redirect, ListenerKind::Redirect),
     ] {
         for socket in sockets {
             let listener = listen::nonblocking(socket)?;
-            accepting.spawn(Arc::clone(&acceptor).run(listener, entrance));
+            accepting.spawn(Arc::clone(&acceptor).run(listener, kind));
         }
     }
 
@@ -98,8 +98,8 @@ fn start_worker(
 > {
     // Each queued connection holds a permit, and the capacity is the number of permits.
     let (connections, received) = mpsc::channel(context.1.limits.connections.max(1));
-    let wants_room = Arc::new(Notify::new());
-    let room = Arc::clone(&wants_room);
+    let needs_permit = Arc::new(Notify::new());
+    let permit_needed = Arc::clone(&needs_permit);
     let (ended, end) = oneshot::channel();
     let (snapshots, settings, admission) = context;
     let (snapshots, settings) = (Arc::clone(snapshots), Arc::clone(settings));
@@ -107,7 +107,11 @@ fn start_worker(
     thread::Builder::new()
         .name(format!("worker-{number}"))
         .spawn(move || {
-            match worker::run((snapshots, settings, admission), (received, room), draining) {
+            match worker::run(
+                (snapshots, settings, admission),
+                (received, permit_needed),
+                draining,
+            ) {
                 // The receiver is gone if serving was ended at once.
                 Ok(drained) => drop(ended.send(drained)),
                 Err(error) => {
@@ -116,7 +120,7 @@ fn start_worker(
             }
         })
         .map_err(ServeError::Worker)?;
-    Ok((WorkerHandle::new(connections, wants_room), async {
+    Ok((WorkerHandle::new(connections, needs_permit), async {
         end.await.ok()
     }))
 }

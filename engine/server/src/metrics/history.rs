@@ -1,8 +1,8 @@
 //! Samples the traffic of the last hour, of all tenants together, for the console's charts.
 //!
-//! Every [`STEP`] the traffic counters are read, and their increase is stored in a ring buffer. A request costs nothing extra.
+//! Every [`SAMPLE_INTERVAL`] the traffic counters are read, and their increase is stored in a ring buffer. A request costs nothing extra.
 //!
-//! **Invariant:** at most [`KEPT`] samples, however long the process runs; knows no tenant.
+//! **Invariant:** at most [`MAX_SAMPLES`] samples, however long the process runs; knows no tenant.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -13,10 +13,10 @@ use tokio::sync::watch;
 use release::snapshot::traffic::{CLASSES, LATENCY_BOUNDS, Traffic};
 
 /// Interval between samples.
-pub const STEP: Duration = Duration::from_secs(10);
+pub const SAMPLE_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Number of samples in the ring: one hour.
-pub const KEPT: usize = 360;
+pub const MAX_SAMPLES: usize = 360;
 
 /// The traffic of a period, or since startup.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -66,7 +66,7 @@ impl Sample {
     }
 
     /// Returns the same traffic with another period.
-    pub(crate) const fn lasting(mut self, took: Duration) -> Self {
+    pub(crate) const fn with_duration(mut self, took: Duration) -> Self {
         self.took = took;
         self
     }
@@ -141,10 +141,10 @@ struct Ring {
 
 impl History {
     /// Adds a sample. `total` is the traffic since startup, `took` the time since the last sample.
-    pub fn take(&self, total: Sample, took: Duration) {
+    pub fn record(&self, total: Sample, took: Duration) {
         let mut ring = self.ring.lock().unwrap_or_else(PoisonError::into_inner);
         let sample = total.since(&ring.total, took);
-        if ring.samples.len() >= KEPT {
+        if ring.samples.len() >= MAX_SAMPLES {
             ring.samples.pop_front();
         }
         ring.samples.push_back(sample);
@@ -185,10 +185,10 @@ mod tests {
     #[test]
     fn sample_is_the_increase_since_the_last_one() {
         let history = History::default();
-        history.take(total(20, 1, &[(0, 20)]), STEP);
-        history.take(total(50, 4, &[(0, 40), (3, 10)]), STEP);
+        history.record(total(20, 1, &[(0, 20)]), SAMPLE_INTERVAL);
+        history.record(total(50, 4, &[(0, 40), (3, 10)]), SAMPLE_INTERVAL);
         // A tenant is removed with its counters.
-        history.take(total(10, 0, &[]), STEP);
+        history.record(total(10, 0, &[]), SAMPLE_INTERVAL);
         let samples = history.samples();
         let rates: Vec<f64> = samples.iter().map(Sample::rate).collect();
         assert_eq!(rates, [2.0, 3.0, 0.0]);
@@ -204,13 +204,16 @@ mod tests {
     fn ring_holds_one_hour() {
         let history = History::default();
         for number in 1..=1_000 {
-            history.take(total(number * number, 0, &[]), STEP);
+            history.record(total(number * number, 0, &[]), SAMPLE_INTERVAL);
         }
         let samples = history.samples();
-        assert_eq!((samples.len(), *history.taken().borrow()), (KEPT, 1_000));
-        assert_eq!(samples[KEPT - 1].requests, 1_000 * 1_000 - 999 * 999);
+        assert_eq!(
+            (samples.len(), *history.taken().borrow()),
+            (MAX_SAMPLES, 1_000)
+        );
+        assert_eq!(samples[MAX_SAMPLES - 1].requests, 1_000 * 1_000 - 999 * 999);
         assert_eq!(samples[0].requests, 641 * 641 - 640 * 640);
-        assert_eq!(STEP * 360, Duration::from_secs(3_600));
+        assert_eq!(SAMPLE_INTERVAL * 360, Duration::from_secs(3_600));
     }
 
     #[test]

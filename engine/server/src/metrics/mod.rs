@@ -19,7 +19,7 @@ use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet, text};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 
-use super::snapshot_store::{SHARED, SnapshotStore, UNKNOWN};
+use super::snapshot_store::{SHARED_HOSTS, SnapshotStore, UNKNOWN_HOSTS};
 use super::tls::handshake_counters::HandshakeCounters;
 use super::tls::overview::CertificateLine;
 use crate::access_log::AccessLog;
@@ -38,19 +38,19 @@ pub(super) fn render(counters: Counters) -> Result<String, Error> {
     let mut registry = Registry::with_prefix("rowhouse");
     registry.register_with_unit(
         "reload_duration",
-        "Time from noticing a change until it is served",
+        "Time from noticing a change until the new snapshot is current",
         Unit::Seconds,
         counters.board.reloads.clone(),
     );
     registry.register_with_unit(
         "render_wait",
-        "Time that a request waited for its tenant to be rendered",
+        "Time that requests waited for their tenant to be rendered",
         Unit::Seconds,
         counters.snapshots.waits.clone(),
     );
     registry.register_with_unit(
         "render_duration",
-        "Time that a tenant took to be rendered",
+        "Time to render a tenant",
         Unit::Seconds,
         counters.board.renders.0.clone(),
     );
@@ -76,7 +76,10 @@ impl Collector for Counters {
         let tenants = snapshots.tenants();
         let owners = || {
             let named = tenants.iter().map(|(id, traffic)| (&**id, &**traffic));
-            named.chain([(SHARED, &snapshots.shared), (UNKNOWN, &snapshots.unknown)])
+            named.chain([
+                (SHARED_HOSTS, &snapshots.shared),
+                (UNKNOWN_HOSTS, &snapshots.unknown),
+            ])
         };
         requests(&mut encoder, owners())?;
         latency(&mut encoder, owners())?;
@@ -117,7 +120,7 @@ fn requests<'a>(
     let unit = Some(&Unit::Bytes);
     let mut family = encoder.encode_descriptor(
         "http_response",
-        "Bytes of bodies sent",
+        "Bytes of response bodies",
         unit,
         MetricType::Counter,
     )?;
@@ -140,7 +143,7 @@ fn latency<'a>(
     encoder: &mut DescriptorEncoder<'_>,
     owners: impl Iterator<Item = Labelled<'a>>,
 ) -> Result<(), Error> {
-    let help = "Time from a request's header fields until its response is ready to be sent";
+    let help = "Time from a request's header fields until its response is ready";
     let mut family = encoder.encode_descriptor(
         "http_request_duration",
         help,
@@ -182,17 +185,17 @@ fn connections(
     encoder
         .encode_descriptor(
             "connections",
-            "Connections accepted",
+            "Accepted connections",
             None,
             MetricType::Counter,
         )?
         .encode_counter::<NoLabelSet, _, u64>(&accepted, None)?;
-    gauge(encoder, "connections_open", "Connections open", None, open)?;
+    gauge(encoder, "connections_open", "Open connections", None, open)?;
     let limit = counted.limit.load(Relaxed);
-    let help = "Connections that may be open at once";
+    let help = "Maximum number of open connections";
     gauge(encoder, "connections_limit", help, None, limit)?;
 
-    let help = "Connections that the server ended early, by reason";
+    let help = "Connections that the server closed early, by reason";
     let mut family =
         encoder.encode_descriptor("connections_ended", help, None, MetricType::Counter)?;
     for (reason, counter) in [
@@ -215,7 +218,7 @@ fn handshakes(
     encoder: &mut DescriptorEncoder<'_>,
     counted: &HandshakeCounters,
 ) -> Result<(), Error> {
-    let help = "TLS handshakes by version, where one was agreed on, and by what came of them";
+    let help = "TLS handshakes, by negotiated version and result";
     let mut family =
         encoder.encode_descriptor("tls_handshakes", help, None, MetricType::Counter)?;
     for (version, result, count) in counted.counts() {
@@ -232,7 +235,7 @@ fn certificates(
     lines: &[CertificateLine],
 ) -> Result<(), Error> {
     let unit = Some(&Unit::Seconds);
-    let help = "Until when the certificate of a host is valid, since 1970";
+    let help = "Expiry time of a host's certificate, since 1970";
     let name = "certificate_not_after";
     let mut family = encoder.encode_descriptor(name, help, unit, MetricType::Gauge)?;
     for (host, end) in lines
@@ -244,7 +247,7 @@ fn certificates(
             .encode_family(&[("host", &**host)])?
             .encode_gauge(&end)?;
     }
-    let help = "When a certificate for a host was last ordered, since 1970";
+    let help = "Time of the last certificate order for a host, since 1970";
     let name = "certificate_last_try";
     let mut family = encoder.encode_descriptor(name, help, unit, MetricType::Gauge)?;
     for (host, last) in lines
@@ -256,7 +259,7 @@ fn certificates(
             .encode_family(&[("host", &**host)])?
             .encode_gauge(&last)?;
     }
-    let help = "Whether the last order for a host failed, by why it did";
+    let help = "Whether the last certificate order for a host failed, by kind";
     let mut family =
         encoder.encode_descriptor("certificate_failing", help, None, MetricType::Gauge)?;
     for (host, error) in lines
@@ -298,9 +301,9 @@ impl Counters {
         }
         let pinned = status.tenants().filter(|tenant| tenant.pinned.is_some());
         let pinned = u64::try_from(pinned.count()).unwrap_or(u64::MAX);
-        let help = "Tenants that serve a pinned release, whatever their folders say";
+        let help = "Tenants that serve a pinned release";
         gauge(encoder, "tenants_pinned", help, None, pinned)?;
-        let help = "Time that the last compilation took";
+        let help = "Duration of the last compilation";
         let unit = Some(&Unit::Seconds);
         let mut family =
             encoder.encode_descriptor("tenant_compilation", help, unit, MetricType::Gauge)?;
@@ -316,20 +319,19 @@ impl Counters {
     fn store(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), Error> {
         let store = self.board.store();
         let bytes = Some(&Unit::Bytes);
-        let help = "Pages and pictures in memory";
+        let help = "Bytes of pages and images in memory";
         gauge(encoder, "store_memory", help, bytes, store.memory_bytes)?;
         if let Some(limit) = store.memory_limit {
-            let help = "Pages and pictures that may be in memory";
+            let help = "Memory limit for pages and images";
             gauge(encoder, "store_memory_limit", help, bytes, limit)?;
         }
         let help = "Tenants whose pages are in memory";
         gauge(encoder, "store_tenants", help, None, store.tenants)?;
-        let help = "How often a tenant was taken out of memory";
+        let help = "Evictions of tenants from memory";
         encoder
             .encode_descriptor("store_evictions", help, None, MetricType::Counter)?
             .encode_counter::<NoLabelSet, _, u64>(&store.evictions, None)?;
-        let help =
-            "How often a tenant was as it had been rendered before, and was taken from the state";
+        let help = "Tenants restored from the state instead of being rendered";
         encoder
             .encode_descriptor("store_recalls", help, None, MetricType::Counter)?
             .encode_counter::<NoLabelSet, _, u64>(&store.recalls, None)?;
@@ -337,9 +339,9 @@ impl Counters {
         gauge(encoder, "store_disk_blobs", help, None, store.disk_blobs)?;
         let help = "Bytes of the blobs of releases on disk";
         gauge(encoder, "store_disk", help, bytes, store.disk_bytes)?;
-        let help = "Releases that are still to be written to disk";
+        let help = "Releases that wait to be written to disk";
         gauge(encoder, "store_queued_releases", help, None, store.queued)?;
-        let help = "How often writing the state failed in the program itself";
+        let help = "Panics of the thread that writes the state";
         encoder
             .encode_descriptor("store_writer_panics", help, None, MetricType::Counter)?
             .encode_counter::<NoLabelSet, _, u64>(&store.panics, None)
@@ -347,36 +349,36 @@ impl Counters {
 
     /// Encodes the age of the snapshot and the health of the reload loop and the log.
     fn state(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), Error> {
-        let help = "Time since what is served was put there";
+        let help = "Time since the current snapshot was published";
         let age = self.snapshots.age().as_secs();
         gauge(encoder, "snapshot_age", help, Some(&Unit::Seconds), age)?;
 
-        let help = "When the process began, since 1970";
+        let help = "Start time of the process, since 1970";
         let started = self.board.started().duration_since(UNIX_EPOCH);
         let started = started.map_or(0, |since| since.as_secs());
         gauge(encoder, "start_time", help, Some(&Unit::Seconds), started)?;
 
-        let help = "Whether the folders could not be read the last time";
+        let help = "Whether the last attempt to read the folders failed";
         let alarm = self.board.current().alarm.is_some();
         gauge(encoder, "reload_alarm", help, None, u64::from(alarm))?;
 
-        let help = "Time since the reload loop last went round; it does so every second";
+        let help = "Time since the last heartbeat of the reload loop, which beats every second";
         let silence = self.board.silence().as_secs();
         let unit = Some(&Unit::Seconds);
         gauge(encoder, "reload_loop_heartbeat_age", help, unit, silence)?;
 
-        let help = "How often the reload loop failed and was started again";
+        let help = "Restarts of the reload loop after a panic";
         let restarts = self.board.restarts();
         encoder
             .encode_descriptor("reload_loop_restarts", help, None, MetricType::Counter)?
             .encode_counter::<NoLabelSet, _, u64>(&restarts, None)?;
 
         let help =
-            "Whether changes are noticed by polling, since the system gives no notifications";
+            "Whether changes are found by polling, because the system offers no notifications";
         let polling = u64::from(self.board.current().polling);
         gauge(encoder, "watch_polling", help, None, polling)?;
 
-        let help = "Pieces of the access log, of some 16 KB, that were lost since nobody read it";
+        let help = "Blocks of the access log, of about 16 KB, that were dropped because the log was not read";
         let lost = self.access_log.as_ref().map_or(0, AccessLog::lost);
         encoder
             .encode_descriptor("access_log_lost_pieces", help, None, MetricType::Counter)?

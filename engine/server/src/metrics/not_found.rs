@@ -66,7 +66,7 @@ impl Default for NotFoundPaths {
 impl NotFoundPaths {
     /// Counts a request of `tenant` for a path without a page. The request is not counted if another thread holds the lock.
     pub(crate) fn record(&self, tenant: &Arc<str>, path: &str) {
-        if is_kept(path) {
+        if is_recordable(path) {
             let mut table = match self.table.try_lock() {
                 Ok(table) => table,
                 Err(TryLockError::Poisoned(table)) => table.into_inner(),
@@ -117,7 +117,7 @@ fn counted_for(elapsed: Duration) -> Duration {
 }
 
 /// Returns whether a path is recorded: the console can show it and a redirect can use it.
-fn is_kept(path: &str) -> bool {
+fn is_recordable(path: &str) -> bool {
     path.len() <= MAX_PATH_BYTES
         && path.starts_with('/')
         && path
@@ -141,7 +141,7 @@ impl PathTable {
             return;
         };
         if let Some(entry) = entries.iter_mut().find(|entry| *entry.path == *path) {
-            entry.ask(hour);
+            entry.count_request(hour);
         } else if entries.len() < MAX_PATHS_PER_TENANT && !is_full {
             entries.push(PathEntry::new(path, hour));
             self.count += 1;
@@ -187,11 +187,11 @@ impl PathEntry {
             last: hour,
             inherited: 0,
         };
-        entry.ask(hour);
+        entry.count_request(hour);
         entry
     }
 
-    fn ask(&mut self, hour: u64) {
+    fn count_request(&mut self, hour: u64) {
         let passed = hour.saturating_sub(self.last);
         for over in (self.last + 1..=hour).take(HOURS) {
             self.hours[slot(over)] = 0;

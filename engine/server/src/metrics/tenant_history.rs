@@ -1,6 +1,6 @@
 //! Samples each tenant's traffic of the last hour, for the charts of its page.
 //!
-//! Every [`STEP`](crate::metrics::history::STEP) the traffic counters are read, as in [`history`](crate::metrics::history). Three steps make a point, so an hour has [`POINTS`] points.
+//! Every [`SAMPLE_INTERVAL`](crate::metrics::history::SAMPLE_INTERVAL) the traffic counters are read, as in [`history`](crate::metrics::history). Three steps make a point, so an hour has [`POINTS`] points.
 //!
 //! Only points with requests are stored, and only for the [`MAX_TENANTS`] tenants that were requested last. An hour of requests to each of them takes 8 MB. For every other tenant that was ever requested, only the counters of the last step are stored.
 //!
@@ -10,7 +10,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::metrics::history::{KEPT, Sample};
+use crate::metrics::history::{MAX_SAMPLES, Sample};
 use release::snapshot::TrafficTable;
 use release::snapshot::traffic::LATENCY_BOUNDS;
 
@@ -18,7 +18,7 @@ use release::snapshot::traffic::LATENCY_BOUNDS;
 pub const STEPS_PER_POINT: usize = 3;
 
 /// Points per hour.
-pub const POINTS: usize = KEPT / STEPS_PER_POINT;
+pub const POINTS: usize = MAX_SAMPLES / STEPS_PER_POINT;
 
 /// Maximum number of tenants with stored points.
 pub const MAX_TENANTS: usize = 1_024;
@@ -44,7 +44,7 @@ struct HistoryEntry {
     /// The step of the last request.
     last: usize,
     /// The last point of the last hour that was discarded in favour of other tenants.
-    lost: Option<usize>,
+    discarded_until: Option<usize>,
     points: VecDeque<Point>,
 }
 
@@ -60,14 +60,14 @@ struct Point {
 
 impl TenantHistory {
     /// Adds a step. `tenants` has the counters since startup, `took` is the time since the last step.
-    pub fn take(&self, tenants: &TrafficTable, took: Duration) {
+    pub fn record(&self, tenants: &TrafficTable, took: Duration) {
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         table.step(took);
         for (id, traffic) in tenants {
             table.add(id, &Sample::of(traffic));
         }
         table.tenants.retain(|id, _| tenants.contains_key(id));
-        table.shorten();
+        table.trim();
     }
 
     /// Returns the points of a tenant's last hour, oldest first, with empty points included. `None` if some of them were discarded.
@@ -129,9 +129,9 @@ impl HistoryTable {
     }
 
     /// Discards points older than an hour, and the points of tenants beyond the limit, least recently requested first.
-    fn shorten(&mut self) {
+    fn trim(&mut self) {
         let oldest = self.oldest();
-        let mut kept = Vec::new();
+        let mut stored = Vec::new();
         for (id, entry) in &mut self.tenants {
             while entry
                 .points
@@ -140,22 +140,24 @@ impl HistoryTable {
             {
                 entry.points.pop_front();
             }
-            entry.lost = entry.lost.filter(|lost| *lost >= oldest);
+            entry.discarded_until = entry
+                .discarded_until
+                .filter(|discarded_until| *discarded_until >= oldest);
             if entry.points.is_empty() {
                 entry.points = VecDeque::new();
             } else {
-                kept.push((entry.last, entry.points.len(), Arc::clone(id)));
+                stored.push((entry.last, entry.points.len(), Arc::clone(id)));
             }
         }
-        let over = kept.len().saturating_sub(MAX_TENANTS);
+        let over = stored.len().saturating_sub(MAX_TENANTS);
         if over == 0 {
             return;
         }
         // Among tenants that were last requested in the same step, those with fewer points lose theirs.
-        kept.sort_unstable();
-        for (_, _, id) in kept.into_iter().take(over) {
+        stored.sort_unstable();
+        for (_, _, id) in stored.into_iter().take(over) {
             if let Some(entry) = self.tenants.get_mut(&id) {
-                entry.lost = entry.points.back().map(|point| point.number);
+                entry.discarded_until = entry.points.back().map(|point| point.number);
                 entry.points = VecDeque::new();
             }
         }
@@ -163,7 +165,7 @@ impl HistoryTable {
 
     fn of(&self, tenant: &str) -> Option<Vec<Sample>> {
         let entry = self.tenants.get(tenant);
-        if entry.is_some_and(|entry| entry.lost.is_some()) {
+        if entry.is_some_and(|entry| entry.discarded_until.is_some()) {
             return None;
         }
         let mut points = entry.into_iter().flat_map(|entry| &entry.points).peekable();
@@ -172,7 +174,7 @@ impl HistoryTable {
             let point = points.next_if(|point| point.number == oldest + index);
             point
                 .map_or_else(Sample::default, Point::sample)
-                .lasting(*took)
+                .with_duration(*took)
         });
         Some(samples.collect())
     }
@@ -213,7 +215,7 @@ mod tests {
     use release::snapshot::Coding;
 
     use super::*;
-    use crate::metrics::history::STEP;
+    use crate::metrics::history::SAMPLE_INTERVAL;
 
     fn tenants(names: impl IntoIterator<Item = String>) -> TrafficTable {
         let names = names.into_iter();
@@ -242,19 +244,19 @@ mod tests {
         );
         assert_eq!(history.of("one"), Some(Vec::new()));
         ask(&all, "one", 20, StatusCode::OK);
-        history.take(&all, STEP);
+        history.record(&all, SAMPLE_INTERVAL);
         // The current point grows with each step.
         assert_eq!(history.of("one").unwrap()[0].rate(), 2.0);
         ask(&all, "one", 4, StatusCode::INTERNAL_SERVER_ERROR);
-        history.take(&all, STEP);
-        history.take(&all, STEP);
+        history.record(&all, SAMPLE_INTERVAL);
+        history.record(&all, SAMPLE_INTERVAL);
         let [point] = history.of("one").unwrap().try_into().unwrap();
         assert_eq!((point.requests, point.errors), (24, 4));
-        assert_eq!((point.took, point.latency[1]), (STEP * 3, 24));
-        history.take(&all, STEP);
+        assert_eq!((point.took, point.latency[1]), (SAMPLE_INTERVAL * 3, 24));
+        history.record(&all, SAMPLE_INTERVAL);
         ask(&all, "one", 7, StatusCode::OK);
         for _ in 0..3 {
-            history.take(&all, STEP);
+            history.record(&all, SAMPLE_INTERVAL);
         }
         assert_eq!(requests(&history, "one"), [24, 7, 0]);
         assert_eq!(requests(&history, "two"), [0, 0, 0]);
@@ -266,15 +268,15 @@ mod tests {
         let (history, all) = (TenantHistory::default(), tenants(["one".to_owned()]));
         for _ in 0..1_000 {
             ask(&all, "one", 1, StatusCode::OK);
-            history.take(&all, STEP);
+            history.record(&all, SAMPLE_INTERVAL);
         }
         let samples = history.of("one").unwrap();
         assert_eq!(samples.len(), POINTS);
         assert!(samples[1..].iter().rev().skip(1).all(|it| it.requests == 3));
-        assert_eq!(STEP * 3 * 120, Duration::from_secs(3_600));
+        assert_eq!(SAMPLE_INTERVAL * 3 * 120, Duration::from_secs(3_600));
         // An hour later only the counters are left.
-        for _ in 0..KEPT + STEPS_PER_POINT {
-            history.take(&all, STEP);
+        for _ in 0..MAX_SAMPLES + STEPS_PER_POINT {
+            history.record(&all, SAMPLE_INTERVAL);
         }
         assert_eq!(requests(&history, "one"), [0; POINTS]);
         let table = history.0.lock().unwrap();
@@ -291,23 +293,23 @@ mod tests {
             points.filter(|points| *points > 0).count()
         };
         // Tenants without requests have no entry.
-        history.take(&all, STEP);
+        history.record(&all, SAMPLE_INTERVAL);
         assert!(history.0.lock().unwrap().tenants.is_empty());
         for name in all.keys() {
             ask(&all, name, 1, StatusCode::OK);
         }
-        history.take(&all, STEP);
+        history.record(&all, SAMPLE_INTERVAL);
         assert_eq!(kept(), MAX_TENANTS);
         for number in 0..MAX_TENANTS {
             ask(&all, &format!("tenant-{number:05}"), 2, StatusCode::OK);
         }
-        history.take(&all, STEP);
+        history.record(&all, SAMPLE_INTERVAL);
         assert_eq!(kept(), MAX_TENANTS);
         // Some of its points were discarded, so the hour is incomplete.
         assert_eq!(history.of("tenant-00000"), None);
-        for _ in 0..KEPT {
+        for _ in 0..MAX_SAMPLES {
             ask(&all, "tenant-00000", 2, StatusCode::OK);
-            history.take(&all, STEP);
+            history.record(&all, SAMPLE_INTERVAL);
         }
         assert_eq!(kept(), 1, "the other tenants had no requests for an hour");
         let last = requests(&history, "tenant-00000");
@@ -337,10 +339,10 @@ mod tests {
             let name = format!("tenant-{number}");
             let all = tenants([name.clone()]);
             ask(&all, &name, 1, StatusCode::OK);
-            history.take(&all, STEP);
+            history.record(&all, SAMPLE_INTERVAL);
         }
         assert_eq!(history.0.lock().unwrap().tenants.len(), 1);
-        history.take(&TrafficTable::new(), STEP);
+        history.record(&TrafficTable::new(), SAMPLE_INTERVAL);
         assert!(history.0.lock().unwrap().tenants.is_empty());
     }
 }

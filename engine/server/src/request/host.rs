@@ -49,16 +49,16 @@ pub(crate) fn requested_host<'r>(
 
     match (uri.authority().map(Authority::as_str), field) {
         (Some(authority), Some(field)) if version >= Version::HTTP_2 => {
-            let host = normal(authority)?;
-            if normal(field)? == host {
+            let host = normalise(authority)?;
+            if normalise(field)? == host {
                 Ok(host)
             } else {
                 Err(HostError::Conflicting)
             }
         }
         (Some(_), None) if version == Version::HTTP_11 => Err(HostError::Missing),
-        (Some(authority), _) => normal(authority),
-        (None, Some(field)) => normal(field),
+        (Some(authority), _) => normalise(authority),
+        (None, Some(field)) => normalise(field),
         // HTTP/1.0 did not have `Host` at first: a request without a host is valid, and names no tenant.
         (None, None) if version == Version::HTTP_10 => Ok(Cow::Borrowed("")),
         (None, None) => Err(HostError::Missing),
@@ -66,31 +66,31 @@ pub(crate) fn requested_host<'r>(
 }
 
 /// Normalises an authority: lower case, without port and trailing dot.
-fn normal(authority: &str) -> Result<Cow<'_, str>, HostError> {
+fn normalise(authority: &str) -> Result<Cow<'_, str>, HostError> {
     // Only a literal IPv6 address has brackets, with colons inside them.
-    let literal = authority.starts_with('[');
-    let name = without_port(authority, literal)?;
+    let is_literal = authority.starts_with('[');
+    let name = without_port(authority, is_literal)?;
     let name = name.strip_suffix('.').unwrap_or(name);
-    let mut upper = false;
+    let mut has_upper = false;
     for byte in name.bytes() {
         match byte {
-            b'A'..=b'Z' => upper = true,
+            b'A'..=b'Z' => has_upper = true,
             b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' => {}
-            b'[' | b']' | b':' if literal => {}
+            b'[' | b']' | b':' if is_literal => {}
             _ => return Err(HostError::Invalid),
         }
     }
-    Ok(if upper {
+    Ok(if has_upper {
         Cow::Owned(name.to_ascii_lowercase())
     } else {
         Cow::Borrowed(name)
     })
 }
 
-fn without_port(authority: &str, literal: bool) -> Result<&str, HostError> {
+fn without_port(authority: &str, is_literal: bool) -> Result<&str, HostError> {
     // Host names are short, so a plain loop is faster than a vectorised search.
     let position = |end: u8| authority.bytes().position(|byte| byte == end);
-    let end = if literal {
+    let end = if is_literal {
         position(b']').ok_or(HostError::Invalid)? + 1
     } else {
         position(b':').unwrap_or(authority.len())

@@ -17,12 +17,12 @@ type QualityWeight = u16;
 
 /// The content encodings that a client accepts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Accepted {
+pub(crate) struct AcceptedEncodings {
     listed: [Option<QualityWeight>; Coding::ALL.len()],
-    any: Option<QualityWeight>,
+    wildcard: Option<QualityWeight>,
 }
 
-impl Accepted {
+impl AcceptedEncodings {
     /// Reads an `Accept-Encoding` field. Several fields are one list (RFC 9110, section 5.3).
     pub(crate) fn read(&mut self, field: &HeaderValue) {
         for element in field.as_bytes().split(|byte| *byte == b',') {
@@ -33,7 +33,7 @@ impl Accepted {
             let Some(weight) = weight else { continue };
             let slot = match coding(token) {
                 Some(coding) => &mut self.listed[coding as usize],
-                None if token == b"*" => &mut self.any,
+                None if token == b"*" => &mut self.wildcard,
                 None => continue,
             };
             *slot = (*slot).max(Some(weight));
@@ -42,7 +42,7 @@ impl Accepted {
 
     /// Returns the weight of `coding`, or zero if it is not acceptable.
     const fn weight(&self, coding: Coding) -> QualityWeight {
-        match (self.listed[coding as usize], self.any) {
+        match (self.listed[coding as usize], self.wildcard) {
             // All weights are doubled, so that 1 is above zero and below every explicit weight.
             (None, None) if matches!(coding, Coding::Identity) => 1,
             (Some(weight), _) | (None, Some(weight)) => weight * 2,
@@ -55,7 +55,10 @@ impl Accepted {
 ///
 /// Returns `None` only if `variants` is empty.
 #[must_use]
-pub(crate) fn choose<'v>(variants: &'v Variants, accepted: &Accepted) -> Option<&'v Variant> {
+pub(crate) fn choose<'v>(
+    variants: &'v Variants,
+    accepted: &AcceptedEncodings,
+) -> Option<&'v Variant> {
     let mut best = None;
     let mut highest = 0;
     for variant in variants.iter() {
@@ -128,7 +131,7 @@ mod tests {
     }
 
     fn chosen(codings: &[Coding], fields: &[&str]) -> Coding {
-        let mut accepted = Accepted::default();
+        let mut accepted = AcceptedEncodings::default();
         for field in fields {
             accepted.read(&field.parse().unwrap());
         }
@@ -157,7 +160,7 @@ mod tests {
     #[test]
     fn best_encoding_is_sent_once_it_is_added() {
         let variants = variants(&[Coding::Gzip, Coding::Identity]);
-        let mut accepted = Accepted::default();
+        let mut accepted = AcceptedEncodings::default();
         accepted.read(&HeaderValue::from_static("gzip, br, zstd"));
         let sent = || choose(&variants, &accepted).unwrap().coding;
         assert_eq!(sent(), Coding::Gzip);
@@ -262,7 +265,7 @@ mod tests {
         #[test]
         fn any_bytes_are_accepted_without_failure(field in prop::collection::vec(any::<u8>(), 0..40)) {
             if let Ok(value) = HeaderValue::from_bytes(&field) {
-                let mut accepted = Accepted::default();
+                let mut accepted = AcceptedEncodings::default();
                 accepted.read(&value);
                 prop_assert!(choose(&variants(&Coding::ALL), &accepted).is_some());
             }

@@ -19,12 +19,12 @@ pub(crate) struct PathError;
 ///
 /// # Errors
 /// When the path must be refused with status 400.
-pub(crate) fn normal_path(raw: &str) -> Result<Cow<'_, str>, PathError> {
+pub(crate) fn normalise_path(raw: &str) -> Result<Cow<'_, str>, PathError> {
     if !raw.starts_with('/') {
         return Err(PathError);
     }
     let path = if memchr::memchr(b'%', raw.as_bytes()).is_some() {
-        Cow::Owned(decoded(raw)?)
+        Cow::Owned(decode(raw)?)
     } else {
         Cow::Borrowed(raw)
     };
@@ -35,7 +35,7 @@ pub(crate) fn normal_path(raw: &str) -> Result<Cow<'_, str>, PathError> {
     }
 }
 
-fn decoded(raw: &str) -> Result<String, PathError> {
+fn decode(raw: &str) -> Result<String, PathError> {
     let mut bytes = Vec::with_capacity(raw.len());
     let mut rest = raw.bytes();
     while let Some(byte) = rest.next() {
@@ -85,7 +85,7 @@ mod tests {
             ("//a//b", "//a//b"),
             ("/a+b", "/a+b"),
         ] {
-            assert_eq!(normal_path(raw).as_deref(), Ok(expected), "{raw}");
+            assert_eq!(normalise_path(raw).as_deref(), Ok(expected), "{raw}");
         }
     }
 
@@ -109,20 +109,20 @@ mod tests {
             "*",
             "",
         ] {
-            assert_eq!(normal_path(raw), Err(PathError), "{raw}");
+            assert_eq!(normalise_path(raw), Err(PathError), "{raw}");
         }
     }
 
     #[test]
     fn encoded_slash_is_not_a_separator() {
-        assert_eq!(normal_path("/a%2fb").as_deref(), Ok("/a\0b"));
-        assert_eq!(normal_path("/..%2Fetc").as_deref(), Ok("/..\0etc"));
+        assert_eq!(normalise_path("/a%2fb").as_deref(), Ok("/a\0b"));
+        assert_eq!(normalise_path("/..%2Fetc").as_deref(), Ok("/..\0etc"));
     }
 
     proptest! {
         #[test]
         fn normalisation_is_idempotent(raw in "/([a-zA-Z0-9._~/ -]|%[0-9a-fA-F]{2}|%25|%2[eEfF]|\\PC){0,20}") {
-            let Ok(path) = normal_path(&raw) else {
+            let Ok(path) = normalise_path(&raw) else {
                 return Ok(());
             };
             prop_assert!(path.starts_with('/'));
@@ -134,7 +134,7 @@ mod tests {
                     .map(|segment| utf8_percent_encode(segment, NON_ALPHANUMERIC).to_string())
                     .collect();
                 let again = segments.join("/");
-                prop_assert_eq!(normal_path(&again), Ok(path));
+                prop_assert_eq!(normalise_path(&again), Ok(path));
             }
         }
     }

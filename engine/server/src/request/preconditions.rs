@@ -35,14 +35,14 @@ impl<'r> Conditions<'r> {
             header::IF_MATCH => self.if_match = Some(headers.get_all(name)),
             header::IF_NONE_MATCH => self.if_none_match = Some(headers.get_all(name)),
             header::IF_RANGE => self.if_range = Some(headers.get_all(name)),
-            header::RANGE => self.range = only(headers, name),
+            header::RANGE => self.range = single_value(headers, name),
             _ => {}
         }
     }
 }
 
 /// Returns the value of a field, or `None` if the field is absent or repeated.
-pub(crate) fn only(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&HeaderValue> {
+pub(crate) fn single_value(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&HeaderValue> {
     let mut lines = headers.get_all(name).iter();
     let line = lines.next();
     line.filter(|_| lines.next().is_none())
@@ -54,16 +54,16 @@ pub(crate) struct Validators<'v> {
     /// A strong entity tag, with quotes.
     pub(crate) etag: &'v HeaderValue,
     /// The length of the body in bytes, or `None` if the body does not support ranges.
-    pub(crate) range_of: Option<usize>,
+    pub(crate) range_length: Option<usize>,
 }
 
 /// The result of evaluating the preconditions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ConditionOutcome {
     /// 200 with the complete body.
-    Whole,
+    Full,
     /// 206 with this range of bytes.
-    Part(Range<usize>),
+    Partial(Range<usize>),
     /// 304.
     NotModified,
     /// 412.
@@ -78,33 +78,33 @@ pub(crate) fn evaluate(
     conditions: &Conditions<'_>,
     validators: Validators<'_>,
 ) -> ConditionOutcome {
-    let Validators { etag, range_of } = validators;
+    let Validators { etag, range_length } = validators;
 
     // 1.
     if let Some(field) = &conditions.if_match
-        && !lists(field, etag, EtagComparison::Strong)
+        && !matches_any(field, etag, EtagComparison::Strong)
     {
         return ConditionOutcome::Failed;
     }
 
     // 2.
     if let Some(field) = &conditions.if_none_match
-        && lists(field, etag, EtagComparison::Weak)
+        && matches_any(field, etag, EtagComparison::Weak)
     {
         return ConditionOutcome::NotModified;
     }
 
     // 3.
-    if let (Some(range), Some(length)) = (conditions.range, range_of)
+    if let (Some(range), Some(length)) = (conditions.range, range_length)
         && conditions
             .if_range
             .iter()
             .flatten()
             .all(|validator| validator == etag)
     {
-        return part(range.as_bytes(), length);
+        return parse_range(range.as_bytes(), length);
     }
-    ConditionOutcome::Whole
+    ConditionOutcome::Full
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -114,24 +114,24 @@ enum EtagComparison {
 }
 
 /// Returns whether the list of entity tags contains `etag`, or is `*`.
-fn lists(field: &FieldLines<'_>, etag: &HeaderValue, comparison: EtagComparison) -> bool {
+fn matches_any(field: &FieldLines<'_>, etag: &HeaderValue, comparison: EtagComparison) -> bool {
     let mut lines = field.iter().map(HeaderValue::as_bytes);
-    lines.any(|line| line_lists(line, etag.as_bytes(), comparison))
+    lines.any(|line| line_matches(line, etag.as_bytes(), comparison))
 }
 
 /// Returns whether a line lists `etag`. Tags may contain commas, so the line is read from quote to quote.
-fn line_lists(line: &[u8], etag: &[u8], comparison: EtagComparison) -> bool {
+fn line_matches(line: &[u8], etag: &[u8], comparison: EtagComparison) -> bool {
     let mut rest = line.trim_ascii();
     if rest == b"*" {
         return true;
     }
     while let Some(start) = memchr::memchr(b'"', rest) {
-        let weak = rest[..start].ends_with(b"W/");
+        let is_weak = rest[..start].ends_with(b"W/");
         let Some(length) = memchr::memchr(b'"', &rest[start + 1..]) else {
             return false;
         };
         let end = start + length + 2;
-        if &rest[start..end] == etag && !(weak && comparison == EtagComparison::Strong) {
+        if &rest[start..end] == etag && !(is_weak && comparison == EtagComparison::Strong) {
             return true;
         }
         rest = &rest[end..];
@@ -140,40 +140,40 @@ fn line_lists(line: &[u8], etag: &[u8], comparison: EtagComparison) -> bool {
 }
 
 /// Parses `bytes=first-last`, `bytes=first-` or `bytes=-suffix` for a body of `length` bytes.
-fn part(range: &[u8], length: usize) -> ConditionOutcome {
+fn parse_range(range: &[u8], length: usize) -> ConditionOutcome {
     let Some((unit, set)) = range.split_at_checked(6) else {
-        return ConditionOutcome::Whole;
+        return ConditionOutcome::Full;
     };
     if !unit.eq_ignore_ascii_case(b"bytes=") {
-        return ConditionOutcome::Whole;
+        return ConditionOutcome::Full;
     }
     let set = set.trim_ascii();
     let Some(dash) = memchr::memchr(b'-', set) else {
-        return ConditionOutcome::Whole;
+        return ConditionOutcome::Full;
     };
     let bytes = match (&set[..dash], &set[dash + 1..]) {
-        ([], suffix) => match number(suffix) {
+        ([], suffix) => match parse_number(suffix) {
             Some(suffix) => length.saturating_sub(suffix)..length,
-            None => return ConditionOutcome::Whole,
+            None => return ConditionOutcome::Full,
         },
-        (first, []) => match number(first) {
+        (first, []) => match parse_number(first) {
             Some(first) => first..length,
-            None => return ConditionOutcome::Whole,
+            None => return ConditionOutcome::Full,
         },
-        (first, last) => match (number(first), number(last)) {
+        (first, last) => match (parse_number(first), parse_number(last)) {
             (Some(first), Some(last)) if first <= last => first..last.saturating_add(1).min(length),
-            _ => return ConditionOutcome::Whole,
+            _ => return ConditionOutcome::Full,
         },
     };
     if bytes.start < bytes.end {
-        ConditionOutcome::Part(bytes)
+        ConditionOutcome::Partial(bytes)
     } else {
         ConditionOutcome::Unsatisfiable
     }
 }
 
 /// Parses a number that consists of digits only. Numbers that do not fit become the largest.
-fn number(digits: &[u8]) -> Option<usize> {
+fn parse_number(digits: &[u8]) -> Option<usize> {
     if digits.is_empty() {
         return None;
     }
@@ -210,7 +210,7 @@ mod tests {
             &conditions,
             Validators {
                 etag: &HeaderValue::from_static("\"abc\""),
-                range_of: Some(10),
+                range_length: Some(10),
             },
         )
     }
@@ -235,7 +235,7 @@ mod tests {
         for field in ["\"x\"", "abc", "\"abc", "", "\"ab\"c\"", "\"x, \"abc\""] {
             assert_eq!(
                 outcome(&[("if-none-match", field)]),
-                ConditionOutcome::Whole,
+                ConditionOutcome::Full,
                 "{field}"
             );
         }
@@ -244,11 +244,7 @@ mod tests {
     #[test]
     fn dates_are_ignored() {
         for field in ["if-modified-since", "if-unmodified-since"] {
-            assert_eq!(
-                outcome(&[(field, DATE)]),
-                ConditionOutcome::Whole,
-                "{field}"
-            );
+            assert_eq!(outcome(&[(field, DATE)]), ConditionOutcome::Full, "{field}");
         }
     }
 
@@ -259,7 +255,7 @@ mod tests {
             outcome(&[("if-match", "W/\"abc\"")]),
             ConditionOutcome::Failed
         );
-        assert_eq!(outcome(&[("if-match", "\"abc\"")]), ConditionOutcome::Whole);
+        assert_eq!(outcome(&[("if-match", "\"abc\"")]), ConditionOutcome::Full);
         assert_eq!(
             outcome(&[("if-match", "*"), ("if-none-match", "\"abc\"")]),
             ConditionOutcome::NotModified
@@ -269,24 +265,24 @@ mod tests {
     #[test]
     fn single_range_is_served() {
         for (field, expected) in [
-            ("bytes=0-3", ConditionOutcome::Part(0..4)),
-            ("bytes=3-", ConditionOutcome::Part(3..10)),
-            ("bytes=-3", ConditionOutcome::Part(7..10)),
-            ("bytes=-30", ConditionOutcome::Part(0..10)),
+            ("bytes=0-3", ConditionOutcome::Partial(0..4)),
+            ("bytes=3-", ConditionOutcome::Partial(3..10)),
+            ("bytes=-3", ConditionOutcome::Partial(7..10)),
+            ("bytes=-30", ConditionOutcome::Partial(0..10)),
             (
                 "Bytes=9-99999999999999999999999999",
-                ConditionOutcome::Part(9..10),
+                ConditionOutcome::Partial(9..10),
             ),
             ("bytes=10-", ConditionOutcome::Unsatisfiable),
             ("bytes=10-12", ConditionOutcome::Unsatisfiable),
             ("bytes=-0", ConditionOutcome::Unsatisfiable),
-            ("bytes=3-1", ConditionOutcome::Whole),
-            ("bytes=0-1,3-4", ConditionOutcome::Whole),
-            ("bytes=-", ConditionOutcome::Whole),
-            ("bytes=a-b", ConditionOutcome::Whole),
-            ("bytes=--3", ConditionOutcome::Whole),
-            ("lines=0-3", ConditionOutcome::Whole),
-            ("bytes", ConditionOutcome::Whole),
+            ("bytes=3-1", ConditionOutcome::Full),
+            ("bytes=0-1,3-4", ConditionOutcome::Full),
+            ("bytes=-", ConditionOutcome::Full),
+            ("bytes=a-b", ConditionOutcome::Full),
+            ("bytes=--3", ConditionOutcome::Full),
+            ("lines=0-3", ConditionOutcome::Full),
+            ("bytes", ConditionOutcome::Full),
         ] {
             assert_eq!(outcome(&[("range", field)]), expected, "{field}");
         }
@@ -297,12 +293,12 @@ mod tests {
         let range = ("range", "bytes=0-3");
         assert_eq!(
             outcome(&[range, ("if-range", "\"abc\"")]),
-            ConditionOutcome::Part(0..4)
+            ConditionOutcome::Partial(0..4)
         );
         for other in ["\"x\"", "W/\"abc\"", DATE] {
             assert_eq!(
                 outcome(&[range, ("if-range", other)]),
-                ConditionOutcome::Whole,
+                ConditionOutcome::Full,
                 "{other}"
             );
         }
@@ -323,11 +319,11 @@ mod tests {
             none(&["\"x\"", "\"y\", W/\"abc\""]),
             ConditionOutcome::NotModified
         );
-        assert_eq!(none(&["\"x\"", "\"y\""]), ConditionOutcome::Whole);
-        assert_eq!(none(&["\"x", "abc\""]), ConditionOutcome::Whole);
+        assert_eq!(none(&["\"x\"", "\"y\""]), ConditionOutcome::Full);
+        assert_eq!(none(&["\"x", "abc\""]), ConditionOutcome::Full);
         let all = |lines: [&str; 2]| outcome(&lines.map(|line| ("if-match", line)));
-        assert_eq!(all(["\"abc\"", "\"x\""]), ConditionOutcome::Whole);
-        assert_eq!(all(["\"x\"", "\"abc\""]), ConditionOutcome::Whole);
+        assert_eq!(all(["\"abc\"", "\"x\""]), ConditionOutcome::Full);
+        assert_eq!(all(["\"x\"", "\"abc\""]), ConditionOutcome::Full);
         assert_eq!(all(["\"x\"", "W/\"abc\""]), ConditionOutcome::Failed);
     }
 
@@ -336,27 +332,27 @@ mod tests {
         let twice = |name, lines: [&'static str; 2]| lines.map(|line| (name, line));
         assert_eq!(
             outcome(&twice("range", ["bytes=0-1", "bytes=2-3"])),
-            ConditionOutcome::Whole
+            ConditionOutcome::Full
         );
         let [one, other] = twice("if-range", ["\"abc\"", "\"x\""]);
         assert_eq!(
             outcome(&[("range", "bytes=0-3"), one, other]),
-            ConditionOutcome::Whole
+            ConditionOutcome::Full
         );
         assert_eq!(
             outcome(&[("range", "bytes=0-3"), other, one]),
-            ConditionOutcome::Whole
+            ConditionOutcome::Full
         );
         assert_eq!(
             outcome(&[("range", "bytes=0-3"), one, one]),
-            ConditionOutcome::Part(0..4)
+            ConditionOutcome::Partial(0..4)
         );
     }
 
     proptest! {
         #[test]
         fn range_is_within_the_body(field in "bytes=[0-9]{0,3}-[0-9]{0,3}", length in 0_usize..200) {
-            if let ConditionOutcome::Part(range) = part(field.as_bytes(), length) {
+            if let ConditionOutcome::Partial(range) = parse_range(field.as_bytes(), length) {
                 prop_assert!(range.start < range.end && range.end <= length);
             }
         }

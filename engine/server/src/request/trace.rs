@@ -7,7 +7,7 @@ use std::fmt;
 use http::HeaderMap;
 use http::header::HeaderName;
 
-use crate::request::preconditions::only;
+use crate::request::preconditions::single_value;
 
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
@@ -31,7 +31,7 @@ impl fmt::Display for Trace {
 impl Trace {
     /// Returns the trace that the request's `traceparent` field names, if the field is valid. The caller checks that the peer is trusted.
     pub(crate) fn named_by(headers: &HeaderMap) -> Option<Self> {
-        Self::parse(only(headers, TRACEPARENT)?.to_str().ok()?)
+        Self::parse(single_value(headers, TRACEPARENT)?.to_str().ok()?)
     }
 
     /// Parses `00-<32 digits>-<16 digits>-<2 digits>`. Later versions may append fields (sections 3.2.2 and 4).

@@ -21,7 +21,7 @@ pub struct RequestHead<'r> {
     /// The header fields.
     pub headers: &'r HeaderMap,
     /// Whether the request has content.
-    pub content: bool,
+    pub has_content: bool,
 }
 
 /// A response, with the tenant and the route for counters and log.
@@ -52,7 +52,7 @@ pub enum Owner<'s> {
     /// A known host, but no tenant.
     Host,
     /// No known host, or the request is not valid.
-    Nobody,
+    Unknown,
 }
 
 /// The route of a response in the snapshot, as parts to be joined.
@@ -71,7 +71,7 @@ pub struct Route<'s> {
 pub(crate) fn refused<'s>(status: StatusCode) -> Answer<'s> {
     Answer {
         response: plain(status),
-        owner: Owner::Nobody,
+        owner: Owner::Unknown,
         route: Route::default(),
         coding: Coding::Identity,
     }

@@ -14,15 +14,15 @@ use release::snapshot::fields::{CACHE_TAG, cache_tag};
 use release::snapshot::{Coding, Mount, Moved};
 
 /// Time for which redirects may be cached: one hour. Browsers cache a 308 without this field indefinitely, and could not be corrected.
-const CACHING: HeaderValue = HeaderValue::from_static("max-age=3600");
+const REDIRECT_CACHE_CONTROL: HeaderValue = HeaderValue::from_static("max-age=3600");
 
 /// Returns a 308 with a cache tag.
-pub(crate) fn to(location: HeaderValue, tag: Option<HeaderValue>) -> Response<ResponseBody> {
+pub(crate) fn permanent(location: HeaderValue, tag: Option<HeaderValue>) -> Response<ResponseBody> {
     let mut response = Response::new(Bytes::new().into());
     *response.status_mut() = StatusCode::PERMANENT_REDIRECT;
     let headers = response.headers_mut();
     headers.insert(LOCATION, location);
-    headers.insert(CACHE_CONTROL, CACHING);
+    headers.insert(CACHE_CONTROL, REDIRECT_CACHE_CONTROL);
     if let Some(tag) = tag {
         headers.insert(CACHE_TAG, tag);
     }
@@ -67,7 +67,7 @@ pub(crate) fn host<'s>(moved: &Moved, request: &RequestHead<'_>) -> Answer<'s> {
     // `*` (in OPTIONS) is not a path.
     let target = if target.starts_with('/') { target } else { "/" };
     let location = [moved.origin.as_bytes(), target.as_bytes()].concat();
-    let mut response = built(location, moved.cache_tag.clone());
+    let mut response = from_bytes(location, moved.cache_tag.clone());
     if let Some(hsts) = &moved.hsts {
         let fields = response.headers_mut();
         fields.insert(STRICT_TRANSPORT_SECURITY, hsts.clone());
@@ -98,7 +98,7 @@ pub(crate) fn without_slashes<'s>(
         location.push_str(query);
     }
     Answer {
-        response: built(location.into_bytes(), tag(&mount.tenant, key)),
+        response: from_bytes(location.into_bytes(), tag(&mount.tenant, key)),
         owner: Owner::Tenant(mount),
         route: Route {
             prefix: &mount.prefix,
@@ -109,9 +109,9 @@ pub(crate) fn without_slashes<'s>(
     }
 }
 
-pub(crate) fn built(location: Vec<u8>, tag: Option<HeaderValue>) -> Response<ResponseBody> {
+pub(crate) fn from_bytes(location: Vec<u8>, tag: Option<HeaderValue>) -> Response<ResponseBody> {
     match HeaderValue::from_maybe_shared(Bytes::from(location)) {
-        Ok(location) => to(location, tag),
+        Ok(location) => permanent(location, tag),
         Err(_) => plain(StatusCode::BAD_REQUEST),
     }
 }

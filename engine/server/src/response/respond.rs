@@ -5,7 +5,7 @@
 //! 3. *Method.* OPTIONS gets 204 with `Allow` for every path. Methods other than GET and HEAD get 405 with `Allow` for every path, with the 405 page of the path's tenant.
 //! 4. *Moved host.* 308 to the same path on the new origin.
 //! 5. *Path.* Decoded once; an ambiguous path gets 400.
-//! 6. *Mount.* The longest prefix of complete segments, or else the root of the host. A mount that is not rendered gets 503. Callers that can wait call [`awaited`] first.
+//! 6. *Mount.* The longest prefix of complete segments, or else the root of the host. A mount that is not rendered gets 503. Callers that can wait call [`pending_content`] first.
 //! 7. *Trailing slashes.* 308 to the path without them, with the query, if that path exists. If that path is a redirect itself, 308 to its target.
 //! 8. *Look-up.* In the mount, then in the files of the host, then in the files that all hosts share. A resource with status 302 in the mount comes last, since it stands for an image that is not rendered yet.
 //! 9. *Not found.* The 404 page of the most specific area of the site, or else of the tenant.
@@ -25,33 +25,33 @@ use http::header::{
 use http::{Method, Response, StatusCode, Version};
 
 use crate::request::host::requested_host;
-use crate::request::negotiate::{Accepted, choose};
-use crate::request::path::normal_path;
+use crate::request::negotiate::{AcceptedEncodings, choose};
+use crate::request::path::normalise_path;
 use crate::request::preconditions::{ConditionOutcome, Conditions, Validators, evaluate};
 pub use crate::response::answer::{Answer, Owner, RequestHead, Route};
 use crate::response::answer::{plain, refused};
 use crate::response::redirect;
 use crate::response::response_body::ResponseBody;
-use crate::snapshot_store::Wanted;
+use crate::snapshot_store::RequestNotice;
 use release::snapshot::fields::{CACHE_TAG, set};
 use release::snapshot::{
     Body, Coding, HostEntry, HostRoutes, Mount, Resource, ResourceTable, Slot, Snapshot,
 };
 
-const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, OPTIONS");
+const ALLOWED_METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, OPTIONS");
 
 /// Returns the answer to `request` from `snapshot`.
 #[must_use]
 pub fn respond<'s>(snapshot: &'s Snapshot, request: &RequestHead<'_>) -> Answer<'s> {
-    finished(find(snapshot, request), request)
+    finish(look_up(snapshot, request), request)
 }
 
 /// Completes an answer: removes the body for HEAD, and closes an HTTP/1.1 connection whose content is not read.
-pub(crate) fn finished<'s>(mut answer: Answer<'s>, request: &RequestHead<'_>) -> Answer<'s> {
+pub(crate) fn finish<'s>(mut answer: Answer<'s>, request: &RequestHead<'_>) -> Answer<'s> {
     if request.method == Method::HEAD && answer.response.status() != StatusCode::NOT_MODIFIED {
-        without_body(&mut answer.response);
+        remove_body(&mut answer.response);
     }
-    if request.content && request.version < Version::HTTP_2 {
+    if request.has_content && request.version < Version::HTTP_2 {
         // Unread content makes the connection unusable for another request (RFC 9112, section 9.3).
         answer
             .response
@@ -61,14 +61,14 @@ pub(crate) fn finished<'s>(mut answer: Answer<'s>, request: &RequestHead<'_>) ->
     answer
 }
 
-fn find<'s>(snapshot: &'s Snapshot, request: &RequestHead<'_>) -> Answer<'s> {
-    let known = matches!(
+fn look_up<'s>(snapshot: &'s Snapshot, request: &RequestHead<'_>) -> Answer<'s> {
+    let is_known = matches!(
         *request.method,
         Method::GET | Method::HEAD | Method::OPTIONS
     );
 
     // 1.
-    if request.content && known {
+    if request.has_content && is_known {
         return refused(StatusCode::PAYLOAD_TOO_LARGE);
     }
 
@@ -83,7 +83,7 @@ fn find<'s>(snapshot: &'s Snapshot, request: &RequestHead<'_>) -> Answer<'s> {
     // 3.
     if !matches!(*request.method, Method::GET | Method::HEAD) {
         let mut answer = other_method(entry, request);
-        answer.response.headers_mut().insert(ALLOW, METHODS);
+        answer.response.headers_mut().insert(ALLOW, ALLOWED_METHODS);
         return answer;
     }
 
@@ -94,7 +94,7 @@ fn find<'s>(snapshot: &'s Snapshot, request: &RequestHead<'_>) -> Answer<'s> {
     };
 
     // 5.
-    let Ok(path) = normal_path(request.uri.path()) else {
+    let Ok(path) = normalise_path(request.uri.path()) else {
         return refused(StatusCode::BAD_REQUEST);
     };
 
@@ -104,7 +104,7 @@ fn find<'s>(snapshot: &'s Snapshot, request: &RequestHead<'_>) -> Answer<'s> {
             .unwrap_or_else(|| refused(StatusCode::NOT_FOUND));
     };
     let Some(pages) = mount.pages.get() else {
-        return not_yet(mount);
+        return not_rendered(mount);
     };
 
     // 7.
@@ -130,7 +130,7 @@ fn find<'s>(snapshot: &'s Snapshot, request: &RequestHead<'_>) -> Answer<'s> {
     // 8.
     if let Some((key, resource)) = pages.resources.get_key_value(below) {
         // A 302 to the original gives way to the image once the image is rendered.
-        if is_for_now(resource)
+        if is_temporary_redirect(resource)
             && let Some(answer) = outside_mounts(snapshot, routes, &path, request)
         {
             return answer;
@@ -167,7 +167,7 @@ fn find<'s>(snapshot: &'s Snapshot, request: &RequestHead<'_>) -> Answer<'s> {
 }
 
 /// Returns whether a resource is a temporary redirect.
-fn is_for_now(resource: &Resource) -> bool {
+fn is_temporary_redirect(resource: &Resource) -> bool {
     matches!(resource, Resource::Body(body) if body.status == StatusCode::FOUND)
 }
 
@@ -190,14 +190,14 @@ fn other_method<'s>(entry: &'s HostEntry, request: &RequestHead<'_>) -> Answer<'
     let HostEntry::Site(routes) = entry else {
         return plainly(StatusCode::METHOD_NOT_ALLOWED);
     };
-    let Ok(path) = normal_path(request.uri.path()) else {
+    let Ok(path) = normalise_path(request.uri.path()) else {
         return refused(StatusCode::BAD_REQUEST);
     };
     let Some((mount, _)) = mount(routes, &path) else {
         return plainly(StatusCode::METHOD_NOT_ALLOWED);
     };
     let Some(pages) = mount.pages.get() else {
-        return not_yet(mount);
+        return not_rendered(mount);
     };
     let route = Route {
         prefix: &mount.prefix,
@@ -223,33 +223,36 @@ fn mount<'s, 'p>(routes: &'s HostRoutes, path: &'p str) -> Option<(&'s Arc<Mount
 
 /// The pages or the image that a request must wait for.
 #[derive(Debug, Clone)]
-pub(crate) enum Awaited {
+pub(crate) enum PendingContent {
     /// The path's mount, which is not rendered yet.
     Pages(Arc<Mount>),
     /// An image of that mount's tenant, which is not rendered yet.
-    Picture(Arc<Mount>, Arc<Slot<Resource>>),
+    Image(Arc<Mount>, Arc<Slot<Resource>>),
 }
 
-impl Awaited {
+impl PendingContent {
     /// Returns the notice for the supervisor.
-    pub(crate) fn wanted(&self) -> Wanted<'_> {
+    pub(crate) fn notice(&self) -> RequestNotice<'_> {
         match self {
-            Self::Pages(mount) => Wanted::Pages(&mount.tenant),
-            Self::Picture(mount, _) => Wanted::Picture(&mount.tenant),
+            Self::Pages(mount) => RequestNotice::Pages(&mount.tenant),
+            Self::Image(mount, _) => RequestNotice::Image(&mount.tenant),
         }
     }
 
     /// Waits until the pages or the image are rendered.
-    pub(crate) async fn filled(&self) {
+    pub(crate) async fn wait(&self) {
         match self {
             Self::Pages(mount) => mount.pages.filled().await,
-            Self::Picture(_, slot) => slot.filled().await,
+            Self::Image(_, slot) => slot.filled().await,
         }
     }
 }
 
 /// Returns the pages or the image that a request must wait for, if any. A request for an image with a substitute does not wait.
-pub(crate) fn awaited(snapshot: &Snapshot, request: &RequestHead<'_>) -> Option<Awaited> {
+pub(crate) fn pending_content(
+    snapshot: &Snapshot,
+    request: &RequestHead<'_>,
+) -> Option<PendingContent> {
     let is_file = is_file(request.uri.path());
     if !snapshot.is_partial && !is_file {
         return None;
@@ -258,20 +261,20 @@ pub(crate) fn awaited(snapshot: &Snapshot, request: &RequestHead<'_>) -> Option<
     let HostEntry::Site(routes) = snapshot.hosts.get(&*host)? else {
         return None;
     };
-    let path = normal_path(request.uri.path()).ok()?;
+    let path = normalise_path(request.uri.path()).ok()?;
     let (mount, below) = mount(routes, &path)?;
     let Some(pages) = mount.pages.get() else {
         return mount
             .pages
             .is_open()
-            .then(|| Awaited::Pages(Arc::clone(mount)));
+            .then(|| PendingContent::Pages(Arc::clone(mount)));
     };
     if !is_file || pages.resources.contains_key(below) {
         return None;
     }
     let slot = routes.pictures.get(&*path)?;
-    let awaited = || Awaited::Picture(Arc::clone(mount), Arc::clone(slot));
-    slot.is_open().then(awaited)
+    let pending = || PendingContent::Image(Arc::clone(mount), Arc::clone(slot));
+    slot.is_open().then(pending)
 }
 
 /// Returns whether a path looks like a file: its last segment has a dot. Paths of pages have none, so the look-up of images can be skipped.
@@ -281,7 +284,7 @@ fn is_file(path: &str) -> bool {
 }
 
 /// Returns the 503 of a tenant that is not rendered yet.
-fn not_yet(mount: &Mount) -> Answer<'_> {
+fn not_rendered(mount: &Mount) -> Answer<'_> {
     let mut response = plain(StatusCode::SERVICE_UNAVAILABLE);
     response
         .headers_mut()
@@ -359,7 +362,7 @@ pub(crate) fn unknown_host<'s>(snapshot: &'s Snapshot, request: &RequestHead<'_>
             let (response, coding) = resource_response(resource, request, || None);
             Answer {
                 response,
-                owner: Owner::Nobody,
+                owner: Owner::Unknown,
                 route: Route::default(),
                 coding,
             }
@@ -378,7 +381,7 @@ fn resource_response(
         Resource::Body(body) => body,
         Resource::Redirect(location) => {
             let location = redirect::with_query(location, request.uri.query());
-            return (redirect::to(location, tag()), Coding::Identity);
+            return (redirect::permanent(location, tag()), Coding::Identity);
         }
     };
     let (accepted, mut conditions) = fields(request.headers);
@@ -390,30 +393,30 @@ fn resource_response(
         if request.method != Method::GET {
             conditions.range = None;
         }
-        let range_of = body.fields.ranges().then_some(length);
+        let range_length = body.fields.ranges().then_some(length);
         evaluate(
             &conditions,
             Validators {
                 etag: &variant.etag,
-                range_of,
+                range_length,
             },
         )
     } else {
-        ConditionOutcome::Whole
+        ConditionOutcome::Full
     };
 
     let response = match outcome {
-        ConditionOutcome::Whole => {
-            let whole = ResponseBody::whole(&variant.bytes);
-            let mut response = with_fields(body, variant.coding, &variant.etag, whole);
+        ConditionOutcome::Full => {
+            let body_bytes = ResponseBody::full(&variant.bytes);
+            let mut response = with_fields(body, variant.coding, &variant.etag, body_bytes);
             *response.status_mut() = body.status;
             if body.status != StatusCode::OK {
                 response.headers_mut().remove(ETAG);
             }
             response
         }
-        ConditionOutcome::Part(range) => {
-            let part = ResponseBody::part(&variant.bytes, range.clone());
+        ConditionOutcome::Partial(range) => {
+            let part = ResponseBody::partial(&variant.bytes, range.clone());
             let mut response = with_fields(body, variant.coding, &variant.etag, part);
             *response.status_mut() = StatusCode::PARTIAL_CONTENT;
             set_content_range(
@@ -459,15 +462,15 @@ fn set_content_range(response: &mut Response<ResponseBody>, range: String) {
 }
 
 /// Removes the body for HEAD and keeps its length.
-fn without_body(response: &mut Response<ResponseBody>) {
+fn remove_body(response: &mut Response<ResponseBody>) {
     let length = HeaderValue::from(response.body().len());
     response.headers_mut().insert(CONTENT_LENGTH, length);
     *response.body_mut() = Bytes::new().into();
 }
 
 /// Reads all fields that step 10 needs in one pass over the header map.
-fn fields(headers: &HeaderMap) -> (Accepted, Conditions<'_>) {
-    let mut accepted = Accepted::default();
+fn fields(headers: &HeaderMap) -> (AcceptedEncodings, Conditions<'_>) {
+    let mut accepted = AcceptedEncodings::default();
     let mut conditions = Conditions::default();
     for (name, value) in headers {
         match *name {

@@ -17,12 +17,12 @@ pub struct ResponseBody {
 
 impl ResponseBody {
     /// Returns a body with the complete payload.
-    pub(crate) fn whole(payload: &Payload) -> Self {
+    pub(crate) fn full(payload: &Payload) -> Self {
         payload.clone().into()
     }
 
     /// Returns a body with a range of the payload. The range must be within the payload.
-    pub(crate) fn part(payload: &Payload, range: Range<usize>) -> Self {
+    pub(crate) fn partial(payload: &Payload, range: Range<usize>) -> Self {
         match payload {
             Payload::Memory(bytes) => bytes.slice(range).into(),
             Payload::Large(_) => Self {

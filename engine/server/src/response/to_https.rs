@@ -19,7 +19,7 @@ use crate::tls::Tls;
 use release::snapshot::{Coding, Snapshot};
 
 /// The path prefix of ACME HTTP-01 challenges.
-const CHALLENGES: &str = "/.well-known/acme-challenge/";
+const CHALLENGE_PREFIX: &str = "/.well-known/acme-challenge/";
 
 /// Redirects a request to HTTPS, or answers a challenge of a certificate authority.
 pub(crate) fn to_https<'s>(
@@ -27,7 +27,7 @@ pub(crate) fn to_https<'s>(
     request: &RequestHead<'_>,
     tls: &Tls,
 ) -> Answer<'s> {
-    if let Some(token) = request.uri.path().strip_prefix(CHALLENGES) {
+    if let Some(token) = request.uri.path().strip_prefix(CHALLENGE_PREFIX) {
         let response = match tls.certificates.challenge_text(token) {
             Some(text) => challenge(&text),
             None => plain(StatusCode::NOT_FOUND),
@@ -46,7 +46,7 @@ pub(crate) fn to_https<'s>(
     let target = if target.starts_with('/') { target } else { "/" };
     let port = tls.port.map(|port| format!(":{port}")).unwrap_or_default();
     let location = format!("https://{host}{port}{target}");
-    answer(redirect::built(location.into_bytes(), None), "")
+    answer(redirect::from_bytes(location.into_bytes(), None), "")
 }
 
 fn answer<'s>(response: Response<ResponseBody>, path: &'static str) -> Answer<'s> {

@@ -78,7 +78,7 @@ pub enum OrderWait {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Attempts {
     /// Whether an order is in flight.
-    pub is_under_way: bool,
+    pub is_in_flight: bool,
     /// Why an order that is due has not begun. Not set for waits of a few seconds.
     pub order_wait: Option<OrderWait>,
     /// When the last order began.
@@ -98,7 +98,7 @@ pub struct AttemptBoard {
 impl AttemptBoard {
     /// Returns the state of a host's orders. The default value means that no order has begun.
     #[must_use]
-    pub fn of(&self, host: &str) -> Attempts {
+    pub fn get(&self, host: &str) -> Attempts {
         self.current.load().get(host).cloned().unwrap_or_default()
     }
 

@@ -45,13 +45,13 @@ impl CertificateStore {
     /// Returns the certificate for a host, given in lower case.
     #[must_use]
     pub fn find(&self, host: &str) -> Option<Arc<Certificate>> {
-        self.file(host)
+        self.find_file(host)
             .or_else(|| self.issued.load().get(host).cloned())
     }
 
     /// Returns the operators' own certificate for a host. A certificate with the exact name takes precedence over a wildcard.
     #[must_use]
-    pub fn file(&self, host: &str) -> Option<Arc<Certificate>> {
+    pub fn find_file(&self, host: &str) -> Option<Arc<Certificate>> {
         let files = self.files.load();
         if files.is_empty() {
             return None;
@@ -99,7 +99,7 @@ impl CertificateStore {
     }
 
     /// Opens a TLS-ALPN-01 challenge: handshakes of the CA for `host` get this certificate.
-    pub(crate) fn show(&self, host: &str, certificate: &Arc<CertifiedKey>) {
+    pub(crate) fn open_tls_challenge(&self, host: &str, certificate: &Arc<CertifiedKey>) {
         self.change(|challenges| {
             let certificate = Arc::clone(certificate);
             challenges.certificates.insert(host.into(), certificate);
@@ -107,14 +107,14 @@ impl CertificateStore {
     }
 
     /// Opens an HTTP-01 challenge: requests for `token` get this text.
-    pub(crate) fn offer_challenge(&self, token: &str, text: &Arc<str>) {
+    pub(crate) fn open_http_challenge(&self, token: &str, text: &Arc<str>) {
         self.change(|challenges| {
             challenges.texts.insert(token.into(), Arc::clone(text));
         });
     }
 
     /// Closes the challenges of a host.
-    pub(crate) fn forget(&self, host: &str, token: &str) {
+    pub(crate) fn close_challenge(&self, host: &str, token: &str) {
         self.change(|challenges| {
             challenges.certificates.remove(host);
             challenges.texts.remove(token);
@@ -171,13 +171,13 @@ mod tests {
     fn challenge_is_answered_until_it_is_closed() {
         let store = CertificateStore::default();
         let key = Arc::clone(&certificate(&["own.example"]).key);
-        store.show("own.example", &key);
-        store.offer_challenge("token", &"text".into());
+        store.open_tls_challenge("own.example", &key);
+        store.open_http_challenge("token", &"text".into());
         assert!(store.challenge("own.example").is_some());
         assert_eq!(store.challenge_text("token").as_deref(), Some("text"));
         // Visitors never get a challenge's certificate.
         assert!(store.find("own.example").is_none());
-        store.forget("own.example", "token");
+        store.close_challenge("own.example", "token");
         assert!(store.challenge("own.example").is_none());
         assert!(store.challenge_text("token").is_none());
     }

@@ -15,12 +15,13 @@ use super::certificate_store::CertificateStore;
 use super::provider::provider;
 
 /// HTTP/2 in ALPN (RFC 9113, section 3.1).
-pub(crate) const H2: &[u8] = b"h2";
+pub(crate) const ALPN_HTTP2: &[u8] = b"h2";
 /// The TLS-ALPN-01 challenge in ALPN (RFC 8737, section 4).
-pub(crate) const ACME: &[u8] = b"acme-tls/1";
+pub(crate) const ALPN_ACME: &[u8] = b"acme-tls/1";
 
 /// The supported TLS versions.
-const VERSIONS: &[&SupportedProtocolVersion] = &[&rustls::version::TLS13, &rustls::version::TLS12];
+const TLS_VERSIONS: &[&SupportedProtocolVersion] =
+    &[&rustls::version::TLS13, &rustls::version::TLS12];
 
 /// The TLS configuration of the server, and its certificates.
 pub struct Tls {
@@ -53,17 +54,17 @@ impl Tls {
             let builder = ServerConfig::builder_with_provider(provider());
             Ok::<_, rustls::Error>(
                 builder
-                    .with_protocol_versions(VERSIONS)?
+                    .with_protocol_versions(TLS_VERSIONS)?
                     .with_no_client_auth(),
             )
         };
         let mut visitors =
-            builder()?.with_cert_resolver(Arc::new(ByName(Arc::clone(&certificates))));
-        visitors.alpn_protocols = vec![H2.to_vec(), b"http/1.1".to_vec()];
+            builder()?.with_cert_resolver(Arc::new(VisitorResolver(Arc::clone(&certificates))));
+        visitors.alpn_protocols = vec![ALPN_HTTP2.to_vec(), b"http/1.1".to_vec()];
         visitors.ticketer = aws_lc_rs::Ticketer::new()?;
         let mut challenges =
-            builder()?.with_cert_resolver(Arc::new(ByChallenge(Arc::clone(&certificates))));
-        challenges.alpn_protocols = vec![ACME.to_vec()];
+            builder()?.with_cert_resolver(Arc::new(ChallengeResolver(Arc::clone(&certificates))));
+        challenges.alpn_protocols = vec![ALPN_ACME.to_vec()];
         Ok(Self {
             certificates,
             attempts: Arc::default(),
@@ -76,27 +77,27 @@ impl Tls {
 
 /// Chooses a visitor's certificate by the requested host name.
 #[derive(Debug)]
-struct ByName(Arc<CertificateStore>);
+struct VisitorResolver(Arc<CertificateStore>);
 
-impl ResolvesServerCert for ByName {
+impl ResolvesServerCert for VisitorResolver {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        let name = asked_name(&hello)?;
+        let name = requested_name(&hello)?;
         Some(Arc::clone(&self.0.find(&name)?.key))
     }
 }
 
 /// Chooses the certificate of an open TLS-ALPN-01 challenge.
 #[derive(Debug)]
-struct ByChallenge(Arc<CertificateStore>);
+struct ChallengeResolver(Arc<CertificateStore>);
 
-impl ResolvesServerCert for ByChallenge {
+impl ResolvesServerCert for ChallengeResolver {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        self.0.challenge(&asked_name(&hello)?)
+        self.0.challenge(&requested_name(&hello)?)
     }
 }
 
 /// Returns the server name that a client requests, in the snapshot's form: lower case, without a trailing dot.
-pub(crate) fn asked_name(hello: &ClientHello<'_>) -> Option<String> {
+pub(crate) fn requested_name(hello: &ClientHello<'_>) -> Option<String> {
     let name = hello.server_name()?;
     Some(name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase())
 }

@@ -58,7 +58,7 @@ type Contents = (Vec<u8>, Vec<u8>);
 pub struct FileCertificates {
     files: Vec<CertificateFile>,
     /// The certificate in use for each file, and the bytes that it was read from.
-    read: Vec<(Contents, Arc<Certificate>)>,
+    loaded: Vec<(Contents, Arc<Certificate>)>,
     /// The last problem of each file, so that each problem is logged once.
     problems: Vec<Option<String>>,
     store: Arc<CertificateStore>,
@@ -73,7 +73,7 @@ impl FileCertificates {
         files: Vec<CertificateFile>,
         store: Arc<CertificateStore>,
     ) -> Result<Self, FileError> {
-        let read = files
+        let loaded = files
             .iter()
             .map(|file| {
                 let contents = contents(file)?;
@@ -84,10 +84,10 @@ impl FileCertificates {
         let all = Self {
             problems: files.iter().map(|_| None).collect(),
             files,
-            read,
+            loaded,
             store,
         };
-        all.show();
+        all.publish();
         Ok(all)
     }
 
@@ -103,17 +103,17 @@ impl FileCertificates {
         thread::Builder::new().name(name).spawn(move || {
             loop {
                 thread::sleep(CHECK_INTERVAL);
-                self.look();
+                self.reload();
             }
         })?;
         Ok(())
     }
 
     /// Reads the files again, and puts new valid certificates into use.
-    fn look(&mut self) {
+    fn reload(&mut self) {
         let mut is_new = false;
         for (number, file) in self.files.iter().enumerate() {
-            let (before, certificate) = &mut self.read[number];
+            let (before, certificate) = &mut self.loaded[number];
             let read = contents(file).and_then(|now| {
                 let is_same = now == *before;
                 let read = (!is_same).then(|| parse(file, &now)).transpose()?;
@@ -138,12 +138,16 @@ impl FileCertificates {
             self.problems[number] = problem;
         }
         if is_new {
-            self.show();
+            self.publish();
         }
     }
 
-    fn show(&self) {
-        let certificates: Vec<_> = self.read.iter().map(|(_, read)| Arc::clone(read)).collect();
+    fn publish(&self) {
+        let certificates: Vec<_> = self
+            .loaded
+            .iter()
+            .map(|(_, read)| Arc::clone(read))
+            .collect();
         self.store.set_files(&certificates);
     }
 }
@@ -225,18 +229,18 @@ mod tests {
         let first = shown();
 
         fs::write(&file.certificate, &other.0).unwrap();
-        files.look();
+        files.reload();
         assert!(
             Arc::ptr_eq(&shown(), &first),
             "the key is still that of the previous certificate"
         );
         fs::write(&file.key, &other.1).unwrap();
-        files.look();
+        files.reload();
         let second = shown();
         assert!(!Arc::ptr_eq(&second, &first));
 
         fs::remove_file(&file.key).unwrap();
-        files.look();
+        files.reload();
         assert!(Arc::ptr_eq(&shown(), &second));
         let error = FileCertificates::read(vec![file], store).unwrap_err();
         assert!(error.to_string().contains("key.pem"), "{error}");

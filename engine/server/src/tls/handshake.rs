@@ -14,7 +14,7 @@ use tokio_rustls::LazyConfigAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use super::certificate::Certificate;
-use super::config::{ACME, H2, Tls, asked_name};
+use super::config::{ALPN_ACME, ALPN_HTTP2, Tls, requested_name};
 use crate::snapshot_store::SnapshotStore;
 
 /// The host name and the certificate of a handshake.
@@ -34,11 +34,11 @@ impl SecureName {
 
 /// A visitor's connection after the handshake.
 #[derive(Debug)]
-pub(crate) struct Secured {
+pub(crate) struct TlsConnection {
     pub(crate) stream: TlsStream<TcpStream>,
     pub(crate) name: Rc<SecureName>,
     /// Whether ALPN chose HTTP/2.
-    pub(crate) http2: bool,
+    pub(crate) is_http2: bool,
 }
 
 /// The fatal alert `unrecognized_name` as a TLS record (RFC 8446, sections 5.1 and 6; RFC 6066, section 3).
@@ -50,32 +50,32 @@ const UNRECOGNIZED_NAME: [u8; 7] = [21, 3, 3, 0, 2, 2, 112];
 ///
 /// # Errors
 /// When the client aborts, or supports no common version or suite. The client has been sent an alert then.
-pub(crate) async fn shake_hands(
+pub(crate) async fn accept_tls(
     socket: TcpStream,
     tls: &Tls,
     snapshots: &SnapshotStore,
-) -> io::Result<Option<Secured>> {
+) -> io::Result<Option<TlsConnection>> {
     let counters = &snapshots.handshakes;
-    let result = attempt(socket, tls, snapshots).await;
+    let result = try_accept(socket, tls, snapshots).await;
     if result.is_err() {
         counters.failed.fetch_add(1, Relaxed);
     }
     result
 }
 
-async fn attempt(
+async fn try_accept(
     socket: TcpStream,
     tls: &Tls,
     snapshots: &SnapshotStore,
-) -> io::Result<Option<Secured>> {
+) -> io::Result<Option<TlsConnection>> {
     let counters = &snapshots.handshakes;
     let mut start = LazyConfigAcceptor::new(Acceptor::default(), socket).await?;
     let (host, is_challenge) = {
         let hello = start.client_hello();
         let is_challenge = hello
             .alpn()
-            .is_some_and(|mut protocols| protocols.any(|protocol| protocol == ACME));
-        (asked_name(&hello).unwrap_or_default(), is_challenge)
+            .is_some_and(|mut protocols| protocols.any(|protocol| protocol == ALPN_ACME));
+        (requested_name(&hello).unwrap_or_default(), is_challenge)
     };
     if is_challenge && tls.certificates.challenge(&host).is_some() {
         let mut stream = start.into_stream(Arc::clone(&tls.challenges)).await?;
@@ -99,11 +99,11 @@ async fn attempt(
     let stream = start.into_stream(Arc::clone(&tls.visitors)).await?;
     let (_, session) = stream.get_ref();
     counters.complete(session.protocol_version(), session.handshake_kind());
-    let http2 = session.alpn_protocol() == Some(H2);
+    let is_http2 = session.alpn_protocol() == Some(ALPN_HTTP2);
     let host = host.into();
-    Ok(Some(Secured {
+    Ok(Some(TlsConnection {
         stream,
         name: Rc::new(SecureName { host, certificate }),
-        http2,
+        is_http2,
     }))
 }

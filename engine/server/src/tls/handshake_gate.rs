@@ -15,7 +15,7 @@ use crate::listen::client_subnets::client_subnet;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct HandshakeLimits {
     /// Handshakes in flight.
-    pub(crate) at_once: usize,
+    pub(crate) max_in_flight: usize,
     /// Handshakes per second, on average. A burst may have four times as many.
     pub(crate) rate: u32,
 }
@@ -36,14 +36,14 @@ pub(crate) struct HandshakeGate {
 struct Subnets {
     by_address: HashMap<IpAddr, HandshakeBudget>,
     /// Number of subnets after the last sweep.
-    left: usize,
+    after_sweep: usize,
 }
 
 #[derive(Debug)]
 struct HandshakeBudget {
-    under_way: usize,
+    in_flight: usize,
     /// Handshakes that may begin, as of `at`.
-    free: f64,
+    available: f64,
     at: Instant,
 }
 
@@ -55,15 +55,15 @@ pub(crate) struct HandshakePass {
 }
 
 impl HandshakeBudget {
-    fn free(&self, rate: f64, now: Instant) -> f64 {
+    fn available(&self, rate: f64, now: Instant) -> f64 {
         let grown = now.saturating_duration_since(self.at).as_secs_f64() * rate;
-        (self.free + grown).min(rate * BURST_SECONDS)
+        (self.available + grown).min(rate * BURST_SECONDS)
     }
 }
 
 impl HandshakeGate {
     /// Admits a handshake from the subnet of `address`, unless the subnet is at a limit.
-    pub(crate) fn enter(
+    pub(crate) fn admit(
         self: &Arc<Self>,
         address: IpAddr,
         limits: HandshakeLimits,
@@ -72,49 +72,49 @@ impl HandshakeGate {
         let subnet = client_subnet(address);
         let rate = f64::from(limits.rate);
         let mut subnets = self.subnets.lock().unwrap_or_else(PoisonError::into_inner);
-        subnets.forget(rate, now);
+        subnets.sweep(rate, now);
         let budget = subnets.by_address.entry(subnet).or_insert(HandshakeBudget {
-            under_way: 0,
-            free: rate * BURST_SECONDS,
+            in_flight: 0,
+            available: rate * BURST_SECONDS,
             at: now,
         });
-        budget.free = budget.free(rate, now);
+        budget.available = budget.available(rate, now);
         budget.at = now;
-        if budget.under_way >= limits.at_once || budget.free < 1.0 {
+        if budget.in_flight >= limits.max_in_flight || budget.available < 1.0 {
             return None;
         }
-        budget.under_way += 1;
-        budget.free -= 1.0;
+        budget.in_flight += 1;
+        budget.available -= 1.0;
         Some(HandshakePass {
             gate: Arc::clone(self),
             subnet,
         })
     }
 
-    fn leave(&self, subnet: IpAddr) {
+    fn release(&self, subnet: IpAddr) {
         let mut subnets = self.subnets.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(budget) = subnets.by_address.get_mut(&subnet) {
-            budget.under_way -= 1;
+            budget.in_flight -= 1;
         }
     }
 }
 
 impl Subnets {
     /// Removes subnets with a full budget and no handshake in flight, once the number of subnets has doubled since the last sweep.
-    fn forget(&mut self, rate: f64, now: Instant) {
-        if self.by_address.len() < MIN_SWEPT_SUBNETS.max(self.left * 2) {
+    fn sweep(&mut self, rate: f64, now: Instant) {
+        if self.by_address.len() < MIN_SWEPT_SUBNETS.max(self.after_sweep * 2) {
             return;
         }
         self.by_address.retain(|_, budget| {
-            budget.under_way > 0 || budget.free(rate, now) < rate * BURST_SECONDS
+            budget.in_flight > 0 || budget.available(rate, now) < rate * BURST_SECONDS
         });
-        self.left = self.by_address.len();
+        self.after_sweep = self.by_address.len();
     }
 }
 
 impl Drop for HandshakePass {
     fn drop(&mut self) {
-        self.gate.leave(self.subnet);
+        self.gate.release(self.subnet);
     }
 }
 
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     const LIMITS: HandshakeLimits = HandshakeLimits {
-        at_once: 3,
+        max_in_flight: 3,
         rate: 2,
     };
 
@@ -136,25 +136,25 @@ mod tests {
     #[test]
     fn subnet_is_limited_in_number_and_rate() {
         let (gate, start) = (Arc::new(HandshakeGate::default()), Instant::now());
-        let enter = |millis: u64| {
+        let admit = |millis: u64| {
             let now = start + Duration::from_millis(millis);
-            gate.enter(address(1), LIMITS, now)
+            gate.admit(address(1), LIMITS, now)
         };
         // Three in flight.
-        let passes: Vec<_> = (0..3).map(|_| enter(0).unwrap()).collect();
-        assert!(enter(0).is_none());
-        assert!(gate.enter(address(2), LIMITS, start).is_some());
+        let passes: Vec<_> = (0..3).map(|_| admit(0).unwrap()).collect();
+        assert!(admit(0).is_none());
+        assert!(gate.admit(address(2), LIMITS, start).is_some());
         drop(passes);
         // Eight in a burst, of which five are left; then two per second.
         for number in 0..5 {
-            assert!(enter(0).is_some(), "{number}");
+            assert!(admit(0).is_some(), "{number}");
         }
-        assert!(enter(0).is_none());
-        assert!(enter(400).is_none());
-        assert!(enter(500).is_some());
-        assert!(enter(500).is_none());
+        assert!(admit(0).is_none());
+        assert!(admit(400).is_none());
+        assert!(admit(500).is_some());
+        assert!(admit(500).is_none());
         // A clock that stands still or goes back adds nothing and removes nothing.
-        assert!(enter(0).is_none());
+        assert!(admit(0).is_none());
     }
 
     #[test]
@@ -163,7 +163,7 @@ mod tests {
         for number in 0..20_000_u32 {
             let address = IpAddr::from(number.to_be_bytes());
             let now = start + Duration::from_millis(number.into());
-            drop(gate.enter(address, LIMITS, now));
+            drop(gate.admit(address, LIMITS, now));
         }
         let known = gate.subnets.lock().unwrap().by_address.len();
         // A used handshake is available again after half a second, so some 500 subnets have a reason to be remembered.

@@ -89,17 +89,17 @@ pub(crate) fn line(host: &str, tls: &Tls) -> CertificateLine {
         Some(one) if one.not_before <= now && now <= one.not_after => CertificateState::Valid,
         Some(_) => CertificateState::Expired,
     };
-    let source = match tls.certificates.file(host) {
+    let source = match tls.certificates.find_file(host) {
         Some(_) => CertificateSource::File,
         None => CertificateSource::Authority,
     };
-    let attempts = tls.attempts.of(host);
+    let attempts = tls.attempts.get(host);
     CertificateLine {
         host: host.to_owned(),
         state,
         source: certificate.as_ref().map(|_| source),
         not_after: certificate.map(|certificate| seconds(certificate.not_after)),
-        ordering: attempts.is_under_way,
+        ordering: attempts.is_in_flight,
         waiting: attempts.order_wait,
         last_try: attempts.last.map(seconds),
         next_try: attempts.next.map(seconds),

@@ -61,7 +61,7 @@ pub(crate) fn root_store(pem: Option<&[u8]>) -> Result<RootCertStore, rustls::Er
 
 /// Performs a handshake for `host` with the server at `address`.
 ///
-/// `roots` is a PEM; without it, the roots of Mozilla are trusted. `patience` is the timeout of each step.
+/// `roots` is a PEM; without it, the roots of Mozilla are trusted. `timeout` applies to each step.
 ///
 /// # Errors
 /// When a browser that trusts these roots would not connect.
@@ -69,7 +69,7 @@ pub fn probe(
     address: SocketAddr,
     host: &str,
     roots: Option<&[u8]>,
-    patience: Duration,
+    timeout: Duration,
 ) -> Result<ProbeResult, ProbeError> {
     let in_words = |error: rustls::Error| ProbeError::Roots(error.to_string());
     let roots = root_store(roots).map_err(in_words)?;
@@ -81,9 +81,9 @@ pub fn probe(
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     let name = ServerName::try_from(host.to_owned());
     let name = name.map_err(|_| ProbeError::Host(host.to_owned()))?;
-    let mut socket = TcpStream::connect_timeout(&address, patience)?;
-    socket.set_read_timeout(Some(patience))?;
-    socket.set_write_timeout(Some(patience))?;
+    let mut socket = TcpStream::connect_timeout(&address, timeout)?;
+    socket.set_read_timeout(Some(timeout))?;
+    socket.set_write_timeout(Some(timeout))?;
     let mut session = ClientConnection::new(Arc::new(config), name).map_err(io::Error::other)?;
     while session.is_handshaking() {
         session.complete_io(&mut socket)?;

@@ -132,7 +132,7 @@ fn check(host: &str, method: &Method, answer: &Answer<'_>) -> Result<(), TestCas
                 mount.tenant
             );
         }
-        Owner::Host | Owner::Nobody => {
+        Owner::Host | Owner::Unknown => {
             let text = String::from_utf8_lossy(body.in_memory().unwrap());
             prop_assert!(!text.contains("page ") && !text.contains(" of "), "{text}");
         }
@@ -156,7 +156,7 @@ fn check(host: &str, method: &Method, answer: &Answer<'_>) -> Result<(), TestCas
     prop_assert_eq!(
         status == StatusCode::METHOD_NOT_ALLOWED,
         !matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS)
-            && !matches!(answer.owner, Owner::Nobody)
+            && !matches!(answer.owner, Owner::Unknown)
     );
     let known = [200, 204, 206, 304, 308, 400, 404, 405, 412, 416, 421];
     prop_assert!(known.contains(&status.as_u16()), "{status}");
@@ -175,7 +175,7 @@ fn get(path: &str, host: &'static str, lines: &[HeaderValue]) -> Answer<'static>
         uri: &path.parse::<Uri>().unwrap(),
         version: Version::HTTP_11,
         headers: &headers,
-        content: false,
+        has_content: false,
     };
     respond(&SNAPSHOT, &request)
 }
@@ -245,7 +245,7 @@ proptest! {
             uri: &uri,
             version: Version::HTTP_11,
             headers: &headers,
-            content: false,
+            has_content: false,
         };
         check(&host, &method, &respond(&SNAPSHOT, &request))?;
     }
@@ -263,7 +263,7 @@ proptest! {
             uri: &uri,
             version: if http2 { Version::HTTP_2 } else { Version::HTTP_11 },
             headers: &headers,
-            content: false,
+            has_content: false,
         };
         let answer = respond(&SNAPSHOT, &request);
         let authority = uri.authority().unwrap().as_str().to_owned();

@@ -41,7 +41,7 @@ fn waiting(mount: &Arc<Mount>) -> (Server, Receiver<String>, thread::JoinHandle<
     server.snapshots.replace(with(Some(Arc::clone(mount))));
     let (say, wanted) = channel();
     let say = Mutex::new(say);
-    server.snapshots.on_wanted(move |what| {
+    server.snapshots.on_notice(move |what| {
         let _ = say.lock().unwrap().send(format!("{what:?}"));
     });
     let mut socket = server.connect();
@@ -88,7 +88,7 @@ fn request_waits_for_an_image_unless_it_has_a_substitute() {
     server.snapshots.replace(snapshot);
     let (say, wanted) = channel();
     let say = Mutex::new(say);
-    server.snapshots.on_wanted(move |what| {
+    server.snapshots.on_notice(move |what| {
         let _ = say.lock().unwrap().send(format!("{what:?}"));
     });
     assert_eq!(server.ask(&get("/assets/there.png", HOST)).status, 200);
@@ -102,7 +102,7 @@ fn request_waits_for_an_image_unless_it_has_a_substitute() {
             .unwrap();
         Reply::read(&mut socket)
     });
-    assert_eq!(wanted.recv().unwrap(), "Picture(\"drawn\")");
+    assert_eq!(wanted.recv().unwrap(), "Image(\"drawn\")");
     assert_eq!(
         server.ask(&get("/", HOST)).status,
         200,
@@ -139,7 +139,7 @@ fn tenant_that_is_not_rendered_is_unavailable() {
                 uri: &Uri::from_static("/terms"),
                 version: Version::HTTP_11,
                 headers: &headers,
-                content: false,
+                has_content: false,
             },
         );
         let status = answer.response.status();
@@ -157,7 +157,7 @@ fn client_that_closes_its_write_side_gets_the_response() {
     server.snapshots.replace(with(Some(Arc::clone(&mount))));
     let (say, wanted) = channel();
     let say = Mutex::new(say);
-    server.snapshots.on_wanted(move |_| {
+    server.snapshots.on_notice(move |_| {
         let _ = say.lock().unwrap().send(());
     });
     let mut socket = server.connect();

@@ -18,7 +18,7 @@ use content::tenant::Site;
 use release::store::Store;
 use render::{Compiled, Islands};
 use server::admin::status::{RenderTimes, Status, TenantStatus, by_id};
-use server::snapshot_store::Wanted;
+use server::snapshot_store::RequestNotice;
 
 use crate::jobs::outcome::JobOutcome;
 use crate::model::world::{Mode, World};
@@ -187,18 +187,18 @@ impl Registry {
     }
 
     /// Returns a callback that prioritises the pages or the image that a request waits for.
-    pub fn hurry(&self) -> impl Fn(Wanted<'_>) + Send + Sync + 'static {
+    pub fn hurry(&self) -> impl Fn(RequestNotice<'_>) + Send + Sync + 'static {
         let (prioritise, wake) = (self.workers.hurry(), self.workers.wake());
         let pictures = self.demands.pictures.clone();
         let requested = self.demands.requested.clone();
-        move |wanted| match wanted {
-            Wanted::Pages(id) => prioritise(id),
-            Wanted::Picture(id) => {
+        move |notice| match notice {
+            RequestNotice::Pages(id) => prioritise(id),
+            RequestNotice::Image(id) => {
                 if pictures.add(id) {
                     wake();
                 }
             }
-            Wanted::Nothing(id) => drop(requested.add(id)),
+            RequestNotice::Answered(id) => drop(requested.add(id)),
         }
     }
 

@@ -100,7 +100,7 @@ impl ReloadLoop {
     pub fn start(mut self, watch: Watch) -> NoticeSender {
         let sender = watch.sender();
         self.registry.workers.notify(watch.sender());
-        self.snapshots.on_wanted(self.registry.hurry());
+        self.snapshots.on_notice(self.registry.hurry());
         let mut state = LoopState {
             watch,
             surveyor: Surveyor::default(),

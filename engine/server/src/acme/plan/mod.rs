@@ -89,13 +89,13 @@ pub(super) struct NamePlan {
     /// When to renew the certificate.
     renewal: Option<SystemTime>,
     /// Pause until the next renewal query (ARI).
-    next_question: Option<Wait>,
+    next_query: Option<Wait>,
     failures: u32,
     /// Pause before the next order.
     wait: Option<Wait>,
     last: Option<SystemTime>,
     failure: Option<Failure>,
-    is_under_way: bool,
+    is_in_flight: bool,
     /// Why an order that is due has not begun.
     order_wait: Option<OrderWait>,
 }
@@ -106,12 +106,12 @@ impl NamePlan {
         let mut plan = Self {
             certificate: None,
             renewal: None,
-            next_question: None,
+            next_query: None,
             failures: 0,
             wait: None,
             last: None,
             failure: None,
-            is_under_way: false,
+            is_in_flight: false,
             order_wait: None,
         };
         if let Some(certificate) = certificate {
@@ -125,12 +125,12 @@ impl NamePlan {
         self.renewal = Some(certificate.renewal(chance));
         // The first query comes within the hour, so that a revoked certificate is replaced soon. The queries are spread, so that a startup does not send thousands at once.
         let soon = (certificate.length() / 100).min(HOUR);
-        self.next_question = Some(Wait::new(now, soon.mul_f64(chance)));
+        self.next_query = Some(Wait::new(now, soon.mul_f64(chance)));
     }
 
     /// Returns whether an order should begin now.
     pub(super) fn is_due(&self, now: SystemTime) -> bool {
-        !self.is_under_way
+        !self.is_in_flight
             && self.wanted_at().is_none_or(|at| at <= now)
             && self.wait.is_none_or(|wait| wait.is_over(now))
     }
@@ -146,14 +146,14 @@ impl NamePlan {
     }
 
     /// Returns whether a renewal query should be sent now.
-    pub(super) fn is_question_due(&self, now: SystemTime) -> bool {
-        !self.is_under_way && self.next_question.is_some_and(|wait| wait.is_over(now))
+    pub(super) fn is_query_due(&self, now: SystemTime) -> bool {
+        !self.is_in_flight && self.next_query.is_some_and(|wait| wait.is_over(now))
     }
 
     /// Returns when the plan needs attention next, or `None` for at once.
     pub(super) fn next(&self) -> Option<SystemTime> {
         let order = self.order_at();
-        match (order, self.next_question) {
+        match (order, self.next_query) {
             (Some(order), Some(question)) => Some(order.min(question.until)),
             (order, _) => order,
         }
@@ -170,7 +170,7 @@ impl NamePlan {
 
     /// Records that an order begins.
     pub(super) fn begin(&mut self, now: SystemTime) {
-        self.is_under_way = true;
+        self.is_in_flight = true;
         self.order_wait = None;
         self.last = Some(now);
     }
@@ -182,7 +182,7 @@ impl NamePlan {
 
     /// Records that the order succeeded.
     pub(super) fn succeed(&mut self, certificate: Lifetime, now: SystemTime, chance: f64) {
-        self.is_under_way = false;
+        self.is_in_flight = false;
         self.failures = 0;
         self.failure = None;
         // Whatever the CA issues, and however wrong the clock is, a host is not ordered twice within a minute.
@@ -192,20 +192,20 @@ impl NamePlan {
 
     /// Records that the order failed. `methods` is the number of validation methods; each is tried once before the host waits.
     pub(super) fn fail(&mut self, failure: Failure, now: SystemTime, chance: f64, methods: usize) {
-        self.is_under_way = false;
-        let is_of_the_name = !matches!(
+        self.is_in_flight = false;
+        let concerns_host = !matches!(
             failure.kind,
             FailureKind::Authority | FailureKind::Account | FailureKind::Storage
         );
-        if is_of_the_name {
+        if concerns_host {
             self.failures = self.failures.saturating_add(1);
         }
         let untried = u32::try_from(methods).unwrap_or(1);
-        let other_way = matches!(
+        let may_try_other_method = matches!(
             failure.kind,
             FailureKind::Elsewhere | FailureKind::Unreachable
         );
-        let pause = if !is_of_the_name || (other_way && self.failures < untried) {
+        let pause = if !concerns_host || (may_try_other_method && self.failures < untried) {
             SECOND
         } else {
             let before = self.failures.saturating_sub(untried).min(16);
@@ -237,21 +237,21 @@ impl NamePlan {
         // A suggestion never lets a certificate expire.
         let latest = certificate.not_before + certificate.length().mul_f64(0.9);
         self.renewal = Some(renewal.min(latest));
-        self.ask_again(again, now);
+        self.schedule_query(again, now);
     }
 
     /// Schedules the next renewal query.
-    pub(super) fn ask_again(&mut self, after: Duration, now: SystemTime) {
+    pub(super) fn schedule_query(&mut self, after: Duration, now: SystemTime) {
         let least = self.certificate.map_or(MINUTE, |certificate| {
             (certificate.length() / 100).clamp(SECOND, MINUTE)
         });
-        self.next_question = Some(Wait::new(now, after.clamp(least, DAY)));
+        self.next_query = Some(Wait::new(now, after.clamp(least, DAY)));
     }
 
     /// Returns the state to be reported.
     pub(super) fn attempts(&self) -> Attempts {
         Attempts {
-            is_under_way: self.is_under_way,
+            is_in_flight: self.is_in_flight,
             last: self.last,
             next: self.order_at(),
             order_wait: self.order_wait,
@@ -263,9 +263,9 @@ impl NamePlan {
     }
 
     /// Returns the plan of a host that is no longer served: an order in flight has no effect.
-    pub(super) fn at_rest(self) -> Self {
+    pub(super) fn without_order(self) -> Self {
         Self {
-            is_under_way: false,
+            is_in_flight: false,
             order_wait: None,
             ..self
         }
@@ -276,7 +276,7 @@ impl NamePlan {
         Self {
             certificate: None,
             renewal: None,
-            next_question: None,
+            next_query: None,
             ..self
         }
     }
@@ -293,7 +293,7 @@ impl NamePlan {
     }
 
     /// Records that the certificate is on disk, which ends a storage failure.
-    pub(super) fn is_stored(&mut self) {
+    pub(super) fn mark_stored(&mut self) {
         let is_of_disk = |failure: &Failure| failure.kind == FailureKind::Storage;
         if self.failure.as_ref().is_some_and(is_of_disk) {
             self.failure = None;
@@ -301,7 +301,7 @@ impl NamePlan {
     }
 
     /// Records that the certificate is in use but cannot be written to disk.
-    pub(super) fn is_not_stored(&mut self, failure: Failure) {
+    pub(super) fn mark_unstored(&mut self, failure: Failure) {
         self.failure = Some(failure);
     }
 }

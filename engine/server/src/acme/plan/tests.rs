@@ -26,7 +26,7 @@ fn host_without_certificate_is_due_at_once_and_only_once() {
     let mut plan = NamePlan::new(None, day(0), 0.5);
     assert!(plan.is_due(day(0)));
     plan.begin(day(0));
-    assert!(!plan.is_due(day(0)) && plan.attempts().is_under_way);
+    assert!(!plan.is_due(day(0)) && plan.attempts().is_in_flight);
     plan.succeed(days(0, 90), day(0), 0.0);
     assert!(!plan.is_due(day(59)));
     assert!(plan.is_due(day(60)));
@@ -46,17 +46,17 @@ fn returning_host_without_its_certificate_is_due_again() {
     let mut plan = NamePlan::new(None, day(0), 0.5);
     plan.begin(day(0));
     plan.succeed(days(0, 90), day(0), 0.5);
-    let plan = plan.at_rest();
+    let plan = plan.without_order();
     assert!(!plan.is_due(day(1)));
     let lost = plan.without_certificate();
     // Not within the minute in which a host is not ordered twice.
     assert!(!lost.is_due(day(0)) && lost.is_due(day(1)));
-    assert!(!lost.is_question_due(day(1)));
+    assert!(!lost.is_query_due(day(1)));
     // A failed host keeps waiting.
     let mut failed = NamePlan::new(None, day(0), 0.5);
     failed.begin(day(0));
     failed.fail(failure(FailureKind::Dns), day(0), 0.5, 2);
-    let back = failed.at_rest().without_certificate();
+    let back = failed.without_order().without_certificate();
     assert!(!back.is_due(day(0)) && back.is_due(day(0) + 3 * MINUTE));
 }
 
@@ -149,8 +149,8 @@ fn suggested_window_moves_the_renewal() {
     let mut plan = NamePlan::new(Some(days(0, 90)), day(1), 0.5);
     plan.suggest((day(70), day(72)), 6 * HOUR, day(1), 0.5);
     assert_eq!(plan.order_at(), Some(day(71)));
-    assert!(!plan.is_question_due(day(1) + 5 * HOUR));
-    assert!(plan.is_question_due(day(1) + 6 * HOUR));
+    assert!(!plan.is_query_due(day(1) + 5 * HOUR));
+    assert!(plan.is_query_due(day(1) + 6 * HOUR));
     // An unchanged window keeps the time.
     plan.suggest((day(70), day(72)), 6 * HOUR, day(1), 0.9);
     assert_eq!(plan.order_at(), Some(day(71)));
@@ -161,10 +161,10 @@ fn suggested_window_moves_the_renewal() {
     plan.suggest((day(200), day(201)), 6 * HOUR, day(2), 0.5);
     assert_eq!(plan.order_at(), Some(day(81)));
     // The interval of queries is bounded on both sides.
-    plan.ask_again(Duration::ZERO, day(2));
-    assert!(!plan.is_question_due(day(2)));
-    plan.ask_again(1000 * DAY, day(2));
-    assert!(plan.is_question_due(day(3)));
+    plan.schedule_query(Duration::ZERO, day(2));
+    assert!(!plan.is_query_due(day(2)));
+    plan.schedule_query(1000 * DAY, day(2));
+    assert!(plan.is_query_due(day(3)));
 }
 
 #[test]
@@ -194,8 +194,8 @@ fn pause_ends_when_the_clock_is_set_back() {
     assert!(!authority.is_open(right) && authority.is_open(right + MINUTE));
     // Renewal queries behave in the same way.
     plan.succeed(days(0, 90), right, 0.5);
-    plan.ask_again(DAY, ahead);
-    assert!(!plan.is_question_due(ahead) && plan.is_question_due(right));
+    plan.schedule_query(DAY, ahead);
+    assert!(!plan.is_query_due(ahead) && plan.is_query_due(right));
 }
 
 #[test]
@@ -213,7 +213,7 @@ fn host_that_left_is_forgotten_a_day_after_its_wait() {
     let mut plan = NamePlan::new(None, day(0), 0.5);
     plan.begin(day(0));
     plan.fail(failure(FailureKind::Dns), day(0), 0.5, 2);
-    let plan = plan.at_rest();
+    let plan = plan.without_order();
     assert!(!plan.is_outdated(day(0)) && !plan.is_outdated(day(1)));
     assert!(plan.is_outdated(day(1) + 3 * MINUTE));
     assert!(NamePlan::new(None, day(0), 0.5).is_outdated(day(0)));

@@ -11,14 +11,14 @@ use http::HeaderValue;
 use jiff::Timestamp;
 use tower::Service;
 
-use super::exchange::{Answered, Exchange, Inner};
+use super::exchange::{Exchange, LayerFuture, LayerService};
 use crate::access_log::AccessEntry;
 use crate::access_log::AccessLogBuffer;
 use crate::connection::context::WorkerContext;
 use crate::request::forwarded::visitor;
 use crate::request::trace::Trace;
 use crate::response::answer::{Answer, Owner};
-use crate::snapshot_store::{SHARED, UNKNOWN};
+use crate::snapshot_store::{SHARED_HOSTS, UNKNOWN_HOSTS};
 use release::snapshot::fields::X_REQUEST_ID;
 
 /// The layer that logs each request.
@@ -28,10 +28,10 @@ pub(crate) struct AccessLogger<'w, S> {
     pub(crate) inner: S,
 }
 
-impl<'a, S: Inner<'a>> Service<Exchange<'a>> for AccessLogger<'_, S> {
+impl<'a, S: LayerService<'a>> Service<Exchange<'a>> for AccessLogger<'_, S> {
     type Response = Answer<'a>;
     type Error = Infallible;
-    type Future = Answered<'a>;
+    type Future = LayerFuture<'a>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         self.inner.poll_ready(cx)
@@ -59,8 +59,8 @@ impl<S> AccessLogger<'_, S> {
             at: Timestamp::now(),
             tenant: match answer.owner {
                 Owner::Tenant(mount) => &mount.tenant,
-                Owner::Host => SHARED,
-                Owner::Nobody => UNKNOWN,
+                Owner::Host => SHARED_HOSTS,
+                Owner::Unknown => UNKNOWN_HOSTS,
             },
             method: head.method.as_str(),
             route: answer.route,
@@ -73,7 +73,7 @@ impl<S> AccessLogger<'_, S> {
                 .and_then(Result::ok)
                 .unwrap_or("-"),
             trace: peer
-                .trusted
+                .is_trusted
                 .then(|| Trace::named_by(head.headers))
                 .flatten(),
             visitor: with_visitor.then(|| visitor(peer.address, head.headers, settings)),

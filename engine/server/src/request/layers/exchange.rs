@@ -24,11 +24,11 @@ pub(crate) struct Exchange<'a> {
 }
 
 /// The result of a layer: always ready, and never an error.
-pub(crate) type Answered<'a> = Ready<Result<Answer<'a>, Infallible>>;
+pub(crate) type LayerFuture<'a> = Ready<Result<Answer<'a>, Infallible>>;
 
 /// A service that a layer can wrap. The service is always ready, so `poll_ready` need not be called.
-pub(crate) trait Inner<'a>:
-    Service<Exchange<'a>, Response = Answer<'a>, Error = Infallible, Future = Answered<'a>>
+pub(crate) trait LayerService<'a>:
+    Service<Exchange<'a>, Response = Answer<'a>, Error = Infallible, Future = LayerFuture<'a>>
 {
     /// Returns the answer without the future around it.
     fn answer(&mut self, exchange: Exchange<'a>) -> Answer<'a> {
@@ -37,7 +37,7 @@ pub(crate) trait Inner<'a>:
     }
 }
 
-impl<'a, S> Inner<'a> for S where
-    S: Service<Exchange<'a>, Response = Answer<'a>, Error = Infallible, Future = Answered<'a>>
+impl<'a, S> LayerService<'a> for S where
+    S: Service<Exchange<'a>, Response = Answer<'a>, Error = Infallible, Future = LayerFuture<'a>>
 {
 }

@@ -14,13 +14,13 @@ use std::task::{Context, Poll};
 use http::header::HeaderValue;
 use tower::Service;
 
-use super::exchange::{Answered, Exchange, Inner};
-use crate::request::preconditions::only;
+use super::exchange::{Exchange, LayerFuture, LayerService};
+use crate::request::preconditions::single_value;
 use crate::response::answer::Answer;
 use release::snapshot::fields::{X_REQUEST_ID, set};
 
 /// Maximum length of a proxy's id.
-const MAX_LENGTH: usize = 64;
+const MAX_ID_BYTES: usize = 64;
 
 /// Generates the ids of a worker's requests.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ impl RequestIds {
 
 /// Returns whether an id can be logged without escaping.
 fn is_id(id: &[u8]) -> bool {
-    (1..=MAX_LENGTH).contains(&id.len())
+    (1..=MAX_ID_BYTES).contains(&id.len())
         && id
             .iter()
             .all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(byte))
@@ -74,10 +74,10 @@ pub(crate) struct RequestId<'w, S> {
     pub(crate) inner: S,
 }
 
-impl<'a, S: Inner<'a>> Service<Exchange<'a>> for RequestId<'_, S> {
+impl<'a, S: LayerService<'a>> Service<Exchange<'a>> for RequestId<'_, S> {
     type Response = Answer<'a>;
     type Error = Infallible;
-    type Future = Answered<'a>;
+    type Future = LayerFuture<'a>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         self.inner.poll_ready(cx)
@@ -88,8 +88,8 @@ impl<'a, S: Inner<'a>> Service<Exchange<'a>> for RequestId<'_, S> {
         // If there are two ids, one may be the client's.
         let given = exchange
             .peer
-            .trusted
-            .then(|| only(exchange.head.headers, &X_REQUEST_ID));
+            .is_trusted
+            .then(|| single_value(exchange.head.headers, &X_REQUEST_ID));
         let id = self.ids.id_for(given.flatten());
         set(answer.response.headers_mut(), &X_REQUEST_ID, id);
         ready(Ok(answer))

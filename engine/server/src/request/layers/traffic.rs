@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use http::StatusCode;
 use tower::Service;
 
-use super::exchange::{Answered, Exchange, Inner};
+use super::exchange::{Exchange, LayerFuture, LayerService};
 use crate::response::answer::{Answer, Owner};
 use crate::snapshot_store::SnapshotStore;
 
@@ -20,10 +20,10 @@ pub(crate) struct TrafficCounters<'w, S> {
     pub(crate) inner: S,
 }
 
-impl<'a, S: Inner<'a>> Service<Exchange<'a>> for TrafficCounters<'_, S> {
+impl<'a, S: LayerService<'a>> Service<Exchange<'a>> for TrafficCounters<'_, S> {
     type Response = Answer<'a>;
     type Error = Infallible;
-    type Future = Answered<'a>;
+    type Future = LayerFuture<'a>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         self.inner.poll_ready(cx)
@@ -34,7 +34,7 @@ impl<'a, S: Inner<'a>> Service<Exchange<'a>> for TrafficCounters<'_, S> {
         let traffic = match answer.owner {
             Owner::Tenant(mount) => self.snapshots.traffic_of(mount),
             Owner::Host => &self.snapshots.shared,
-            Owner::Nobody => &self.snapshots.unknown,
+            Owner::Unknown => &self.snapshots.unknown,
         };
         traffic.record(
             answer.response.status(),

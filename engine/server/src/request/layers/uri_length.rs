@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 use http::StatusCode;
 use tower::Service;
 
-use super::exchange::{Answered, Exchange, Inner};
+use super::exchange::{Exchange, LayerFuture, LayerService};
 use crate::response::answer::{Answer, refused};
 
 /// The layer that refuses request targets of more than `limit` bytes.
@@ -21,10 +21,10 @@ pub(crate) struct UriLength<S> {
     pub(crate) inner: S,
 }
 
-impl<'a, S: Inner<'a>> Service<Exchange<'a>> for UriLength<S> {
+impl<'a, S: LayerService<'a>> Service<Exchange<'a>> for UriLength<S> {
     type Response = Answer<'a>;
     type Error = Infallible;
-    type Future = Answered<'a>;
+    type Future = LayerFuture<'a>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         self.inner.poll_ready(cx)
