@@ -185,7 +185,7 @@ impl TestSite {
         match self.snapshot.hosts.get(host)? {
             HostEntry::Site(routes) if prefix.is_empty() => routes.root.as_ref(),
             HostEntry::Site(routes) => routes.prefixes.get(prefix),
-            HostEntry::Moved(_) => None,
+            HostEntry::Redirect(_) => None,
         }
     }
 

@@ -45,7 +45,7 @@ fn www_and_root_tenants_label_redirect_to_domain() {
     let site = TestSite::fixture("sites");
     for host in ["www.studio.example", "home.studio.example"] {
         match site.snapshot.hosts.get(host) {
-            Some(HostEntry::Moved(moved)) => assert_eq!(moved.origin, "https://studio.example"),
+            Some(HostEntry::Redirect(moved)) => assert_eq!(moved.origin, "https://studio.example"),
             other => panic!("{host}: {other:?}"),
         }
     }

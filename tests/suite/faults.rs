@@ -301,7 +301,10 @@ fn killed(state: bool) {
     assert!(program.pages() == right, "other bytes than at first");
     let log = fs::read_to_string(program.place.log()).expect("a log");
     assert!(!log.contains("panicked"), "{log}");
-    let words = ["it is damaged or foreign", "was not written to its end"];
+    let words = [
+        "the file is damaged, or of another program",
+        "was not written completely",
+    ];
     let refused = words.iter().any(|words| log.contains(words));
     assert_eq!(refused, state, "{log}");
 }

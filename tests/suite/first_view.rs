@@ -16,7 +16,7 @@ const REQUEST_ID: &str = "2f847d16ee1a26dc-12345";
 
 /// Returns the length of the head in HTTP/1.1, which is longer than in later versions.
 fn head(body: &Body, variant: &Variant) -> usize {
-    let fields = body.fields.whole(variant.coding, &variant.etag);
+    let fields = body.fields.for_body(variant.coding, &variant.etag);
     let fields = fields.iter().map(|(name, value)| {
         let value = match name {
             name if name == CACHE_TAG => body.cache_tag.as_ref().map_or(0, |tag| tag.len()),

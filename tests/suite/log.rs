@@ -147,7 +147,7 @@ fn terminal_gets_text_and_pipe_gets_json() {
         "{} serve --tenants /dev/null/none --state /dev/null/none --listen 127.0.0.1:0 --admin 127.0.0.1:0",
         binary().display()
     );
-    let told = "nothing is kept for the next start";
+    let told = "nothing is persisted for the next startup";
     // `script` (bsdutils) runs the program on a terminal.
     let terminal = Command::new("script")
         .args(["--quiet", "--command", &serve, "/dev/null"])

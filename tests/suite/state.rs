@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use release::store::Keep;
+use release::store::RetentionLimits;
 use rowhouse_tests::{BadDisk, TestServer, fixture, state};
 use tempfile::TempDir;
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-pub(crate) const KEEP: Keep = Keep {
+pub(crate) const KEEP: RetentionLimits = RetentionLimits {
     releases: 10,
     bytes: 1 << 30,
 };
@@ -269,7 +269,7 @@ fn damaged_and_foreign_entries_are_ignored_and_logged() {
         assert!(!log.contains("panicked"), "{log}");
         wait("new entries", || {
             let log = server.log();
-            log.contains("was to be kept for the next start was not")
+            log.contains("state cannot be written; further failures")
                 || street
                     .tables()
                     .iter()
@@ -327,7 +327,9 @@ fn two_processes_share_state_and_read_only_state_is_warning() {
     let server = street.serve();
     assert_eq!(title(&server, "/app/extra"), "Both");
     assert!(
-        server.log().contains("nothing is kept for the next start"),
+        server
+            .log()
+            .contains("nothing is persisted for the next startup"),
         "{}",
         server.log()
     );

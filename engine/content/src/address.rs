@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_origin_is_scheme_host_and_port() {
+    fn origin_is_scheme_host_and_port() {
         let origin: Origin = "http://LocalHost:8080".parse().expect("valid");
         assert_eq!(origin.to_string(), "http://localhost:8080");
         assert_eq!(origin.at("a.localhost"), "http://a.localhost:8080");

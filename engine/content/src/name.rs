@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tenant_id_is_a_host_label() {
+    fn tenant_id_is_a_host_label() {
         for good in ["bluedoor", "a", "x-1", "0"] {
             assert!(TenantId::new(good).is_ok(), "{good}");
         }
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_in_another_script_is_converted() {
+    fn host_in_another_script_is_converted_to_ascii() {
         let ascii = |text: &str| ascii_host(text);
         assert_eq!(
             ascii("b\u{fc}cher.example").as_deref(),
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_route_path_has_whole_segments() {
+    fn route_path_has_complete_segments() {
         for good in ["/", "/a", "/a/b-c", "/.well-known/x.txt"] {
             assert!(is_route_path(good), "{good}");
         }

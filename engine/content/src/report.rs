@@ -17,7 +17,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Serialize};
 
 pub use self::lines::LineIndex;
-use self::one_line::{clipped, in_one_line};
+use self::one_line::{escape_control_characters, shorten};
 
 /// The severity of a diagnostic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -195,7 +195,7 @@ impl Diagnostic {
             place: None,
             severity: Severity::Error,
             code,
-            message: clipped(in_one_line(message.into())),
+            message: shorten(escape_control_characters(message.into())),
             hint: None,
             text: None,
         }
@@ -210,13 +210,13 @@ impl Diagnostic {
         }
     }
 
-    /// Adds the position and the line at that position. `text` is the complete file. Omits a line longer than [`LONG`].
+    /// Adds the position and the line at that position. `text` is the complete file. Omits a line longer than [`MAX_SHOWN_LINE_BYTES`].
     #[must_use]
     pub fn at(mut self, place: Place, text: &str) -> Self {
         self.text = text
             .lines()
             .nth(place.line.saturating_sub(1))
-            .filter(|line| line.len() <= LONG)
+            .filter(|line| line.len() <= MAX_SHOWN_LINE_BYTES)
             .map(ToOwned::to_owned);
         self.place = Some(place);
         self
@@ -225,7 +225,7 @@ impl Diagnostic {
     /// Adds how to fix the problem.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(clipped(hint.into()));
+        self.hint = Some(shorten(hint.into()));
         self
     }
 
@@ -282,20 +282,20 @@ impl Diagnostic {
 }
 
 /// The length in bytes up to which a line is shown. Programs write longer lines, authors do not.
-const LONG: usize = 16 << 10;
+const MAX_SHOWN_LINE_BYTES: usize = 16 << 10;
 
 /// Returns the part of a line around `place` that fits a terminal, and the byte range to underline.
 fn excerpt(line: &str, place: Place) -> (String, std::ops::Range<usize>) {
-    const WIDTH: usize = 100;
-    const BEFORE: usize = 30;
+    const MAX_WIDTH: usize = 100;
+    const CONTEXT_BEFORE: usize = 30;
     let start = place.column.saturating_sub(1);
     let characters = line.chars().count();
-    let cut = if characters > WIDTH {
-        start.saturating_sub(BEFORE)
+    let cut = if characters > MAX_WIDTH {
+        start.saturating_sub(CONTEXT_BEFORE)
     } else {
         0
     };
-    let shown: String = line.chars().skip(cut).take(WIDTH).collect();
+    let shown: String = line.chars().skip(cut).take(MAX_WIDTH).collect();
     let offset = |characters: usize| {
         shown
             .char_indices()
@@ -317,14 +317,14 @@ const MAX_DIAGNOSTICS_PER_SEVERITY: usize = 1_000;
 pub struct Report {
     list: Vec<Diagnostic>,
     /// Counts of diagnostics given to [`Report::add`], by file and code.
-    tally: BTreeMap<(String, Severity, Code), Tally>,
+    counts: BTreeMap<(String, Severity, Code), DiagnosticCount>,
     /// The number of diagnostics that [`Report::add`] has listed, by severity.
     added: BTreeMap<Severity, usize>,
 }
 
 /// Counts of diagnostics of one code in one file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Tally {
+struct DiagnosticCount {
     listed: usize,
     more: usize,
 }
@@ -345,13 +345,13 @@ impl Report {
         file: &str,
         make: impl FnOnce() -> Diagnostic,
     ) {
-        let tally = self.tally.entry((file.to_owned(), severity, code));
-        let (tally, added) = (tally.or_default(), self.added.entry(severity).or_default());
-        if *added >= MAX_DIAGNOSTICS_PER_SEVERITY || tally.listed >= MAX_DIAGNOSTICS_PER_CODE {
-            tally.more += 1;
+        let counts = self.counts.entry((file.to_owned(), severity, code));
+        let (counts, added) = (counts.or_default(), self.added.entry(severity).or_default());
+        if *added >= MAX_DIAGNOSTICS_PER_SEVERITY || counts.listed >= MAX_DIAGNOSTICS_PER_CODE {
+            counts.more += 1;
             return;
         }
-        tally.listed += 1;
+        counts.listed += 1;
         *added += 1;
         self.list.push(make());
     }
@@ -370,10 +370,10 @@ impl Report {
     /// Returns the number of diagnostics of one severity, including those not listed.
     #[must_use]
     pub fn count(&self, severity: Severity) -> usize {
-        let tallies = self.tally.iter();
-        let more = tallies
+        let counts = self.counts.iter();
+        let more = counts
             .filter(|((_, of, _), _)| *of == severity)
-            .map(|(_, tally)| tally.more);
+            .map(|(_, counts)| counts.more);
         let list = self.list.iter();
         let list = list.filter(|diagnostic| diagnostic.severity == severity);
         list.count() + more.sum::<usize>()
@@ -383,18 +383,20 @@ impl Report {
     #[must_use]
     pub fn sorted(mut self) -> Self {
         let mut left_out: BTreeMap<Severity, (Diagnostic, usize)> = BTreeMap::new();
-        for ((file, severity, code), Tally { listed, more }) in std::mem::take(&mut self.tally) {
+        for ((file, severity, code), DiagnosticCount { listed, more }) in
+            std::mem::take(&mut self.counts)
+        {
             let all = listed + more;
             let message = format!("{all} of this kind are in this file, and not all are listed");
-            let told = Diagnostic {
+            let diagnostic = Diagnostic {
                 severity,
                 ..Diagnostic::error(code, file, message)
             };
             match (listed, more) {
                 (_, 0) => {}
                 // A single line covers all files without a listed diagnostic.
-                (0, more) => left_out.entry(severity).or_insert((told, 0)).1 += more,
-                _ => self.list.push(told),
+                (0, more) => left_out.entry(severity).or_insert((diagnostic, 0)).1 += more,
+                _ => self.list.push(diagnostic),
             }
         }
         for (first, more) in left_out.into_values() {
@@ -452,7 +454,7 @@ pub fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
 }
 
 /// The largest number of names in a hint. More names would not help.
-const LISTED: usize = 20;
+const MAX_LISTED_NAMES: usize = 20;
 
 /// Returns the hint for an invalid name: the nearest valid name, or else the valid names.
 #[must_use]
@@ -463,10 +465,10 @@ pub fn hint_for<'a>(typed: &str, valid: impl IntoIterator<Item = &'a str> + Clon
     let names: Vec<&str> = valid.into_iter().collect();
     match names.len() {
         0 => "there is none here".to_owned(),
-        count if count > LISTED => format!(
+        count if count > MAX_LISTED_NAMES => format!(
             "valid here: {}, and {} more",
-            list(names[..LISTED].iter().copied()),
-            count - LISTED
+            list(names[..MAX_LISTED_NAMES].iter().copied()),
+            count - MAX_LISTED_NAMES
         ),
         _ => format!("valid here: {}", list(names)),
     }
@@ -477,13 +479,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_with_line_ends_is_quoted_in_one_line() {
+    fn value_with_line_ends_is_quoted_in_one_line() {
         let diagnostic = Diagnostic::error(Code::BadValue, "a", "`x\n\u{1b}[2Jy` is no date");
         assert_eq!(diagnostic.message, "`x\\n\\u{1b}[2Jy` is no date");
     }
 
     #[test]
-    fn a_hint_names_what_is_near_or_what_there_is() {
+    fn hint_names_the_nearest_or_all_valid_names() {
         assert_eq!(hint_for("hme", ["home", "about"]), "did you mean `home`?");
         assert_eq!(
             hint_for("xyz", ["home", "about"]),
@@ -493,7 +495,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hint_does_not_list_a_thousand_names() {
+    fn hint_lists_at_most_twenty_names() {
         let names: Vec<String> = (0..1000)
             .map(|number| format!("chapter-{number}"))
             .collect();

@@ -23,7 +23,7 @@ use crate::yaml::{Node, Value};
 
 /// A text with a `format`. Later checks of links, assets and Markdown need more than the text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Formatted {
+pub struct FormattedText {
     /// The `format` of the schema.
     pub format: String,
     /// The text.
@@ -33,7 +33,7 @@ pub struct Formatted {
 }
 
 /// The number of validation errors examined per file. Authors do not read further.
-const ERRORS: usize = 5_000;
+const MAX_EXAMINED_ERRORS: usize = 5_000;
 
 /// The reason why a schema is not valid.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -85,7 +85,7 @@ impl Schema {
 
     /// Validates a node. Returns all violations, or if there are none, all texts with a format in the order of the file.
     #[must_use]
-    pub fn check(&self, node: &Node) -> (Vec<Violation>, Vec<Formatted>) {
+    pub fn check(&self, node: &Node) -> (Vec<Violation>, Vec<FormattedText>) {
         let value = node.to_json();
         let problems = self.problems(node, &value, "the file");
         let formatted = match problems.as_slice() {
@@ -106,8 +106,8 @@ impl Schema {
             counts: BTreeMap::new(),
         };
         finder.duplicate_keys(node);
-        for error in self.validator.iter_errors(value).take(ERRORS) {
-            finder.error(&error, None);
+        for error in self.validator.iter_errors(value).take(MAX_EXAMINED_ERRORS) {
+            finder.add_error(&error, None);
         }
         finder.count_the_rest();
         let mut problems = finder.problems;
@@ -117,7 +117,7 @@ impl Schema {
     }
 
     /// Returns all texts with a format in the order of the file, and their formats by JSON Pointer (RFC 6901).
-    pub(crate) fn formatted(&self, node: &Node, value: &Json) -> (Vec<Formatted>, Formats) {
+    pub(crate) fn formatted(&self, node: &Node, value: &Json) -> (Vec<FormattedText>, Formats) {
         let evaluation = self.validator.evaluate(value);
         let (mut formatted, mut formats) = (Vec::new(), Formats::new());
         for annotation in evaluation.iter_annotations() {
@@ -133,7 +133,7 @@ impl Schema {
             if let Some(node) = node_at(node, location)
                 && let Value::Text(text) = &node.value
             {
-                formatted.push(Formatted {
+                formatted.push(FormattedText {
                     format: format.to_owned(),
                     text: text.clone(),
                     place: node.place,
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn every_keyword_of_the_draft_counts() {
+    fn every_keyword_of_the_draft_is_validated() {
         for (keyword, bad) in [
             (json!({"minLength": 1}), json!("")),
             (json!({"maxLength": 2}), json!("abc")),
@@ -209,18 +209,18 @@ mod tests {
     }
 
     #[test]
-    fn a_key_may_be_a_number_empty_or_a_path() {
+    fn key_may_be_a_number_empty_or_a_path() {
         let schema =
             json!({"additionalProperties": {"type": "array", "items": {"type": "string"}}});
         for key in ["404", "007", "", "/a", "a~b"] {
             let found = messages(schema.clone(), json!({key: [true]}));
-            let told = format!("an item of `{key}` should be a text, but is `true`");
-            assert_eq!(found, [told]);
+            let expected = format!("an item of `{key}` should be a text, but is `true`");
+            assert_eq!(found, [expected]);
         }
     }
 
     #[test]
-    fn what_is_no_schema_is_refused() {
+    fn invalid_schema_is_refused() {
         assert!(Schema::new(json!({"type": "sting"}), |_, _| Ok(())).is_err());
     }
 }

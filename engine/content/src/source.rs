@@ -7,7 +7,7 @@
 //! **Invariant:** knows no YAML and no pages. Later stages open no content files.
 
 mod activity;
-mod beneath;
+mod folder_root;
 mod incomplete;
 mod large;
 mod limits;
@@ -25,9 +25,9 @@ use sha2::{Digest, Sha256};
 use thiserror::Error;
 
 pub use self::activity::Activity;
-use self::beneath::Beneath;
+use self::folder_root::FolderRoot;
 use self::incomplete::is_incomplete;
-pub use self::large::{LargeFile, TakeLarge};
+pub use self::large::{CopyLargeFile, LargeSourceFile};
 pub use self::limits::FolderLimits;
 use self::limits::is_large_type;
 pub use self::stamp::{FileStamp, Stamp};
@@ -43,7 +43,7 @@ pub struct Folder {
     /// Files by path within the folder. Segments are separated by `/`.
     pub files: BTreeMap<String, Bytes>,
     /// Files that are too large for memory, by path within the folder.
-    pub large: BTreeMap<String, LargeFile>,
+    pub large: BTreeMap<String, LargeSourceFile>,
 }
 
 impl Folder {
@@ -58,7 +58,7 @@ impl Folder {
     /// # Errors
     /// If the file is empty or not UTF-8.
     pub fn text<'a>(&self, path: &str, bytes: &'a Bytes) -> Result<&'a str, Diagnostic> {
-        decoded(self.name_of(path), bytes)
+        decode(self.name_of(path), bytes)
     }
 
     /// Returns the hashes of all files.
@@ -118,7 +118,7 @@ impl FromIterator<(String, [u8; 32])> for Hashes {
 }
 
 /// Decodes the bytes of a file as text, without a byte order mark.
-fn decoded(name: String, bytes: &[u8]) -> Result<&str, Diagnostic> {
+fn decode(name: String, bytes: &[u8]) -> Result<&str, Diagnostic> {
     match std::str::from_utf8(bytes) {
         Ok(text) if text.trim().is_empty() => {
             Err(
@@ -140,11 +140,11 @@ fn decoded(name: String, bytes: &[u8]) -> Result<&str, Diagnostic> {
     }
 }
 
-/// Reads the text of a single file of at most `most` bytes. Returns `None` if the file is absent.
+/// Reads the text of a single file of at most `max_bytes` bytes. Returns `None` if the file is absent.
 ///
 /// # Errors
 /// If the file cannot be read, is too large, or is not text.
-pub fn text(path: &Path, most: u64) -> Result<Option<String>, Diagnostic> {
+pub fn text(path: &Path, max_bytes: u64) -> Result<Option<String>, Diagnostic> {
     let name = path.display().to_string();
     let read = fs::metadata(path).and_then(|metadata| {
         // A FIFO would block until it has a writer, and a device may never end.
@@ -152,16 +152,18 @@ pub fn text(path: &Path, most: u64) -> Result<Option<String>, Diagnostic> {
             return Err(io::Error::other("this is no plain file"));
         }
         let mut bytes = Vec::new();
-        File::open(path)?.take(most + 1).read_to_end(&mut bytes)?;
+        File::open(path)?
+            .take(max_bytes + 1)
+            .read_to_end(&mut bytes)?;
         Ok(bytes)
     });
-    let too_large = |bytes: &Vec<u8>| u64::try_from(bytes.len()).is_ok_and(|size| size > most);
+    let too_large = |bytes: &Vec<u8>| u64::try_from(bytes.len()).is_ok_and(|size| size > max_bytes);
     match read {
         Ok(bytes) if too_large(&bytes) => {
-            let message = format!("the file has more than {most} bytes");
+            let message = format!("the file has more than {max_bytes} bytes");
             Err(Diagnostic::error(Code::TooLarge, name, message))
         }
-        Ok(bytes) => decoded(name, &bytes).map(|text| Some(text.to_owned())),
+        Ok(bytes) => decode(name, &bytes).map(|text| Some(text.to_owned())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => {
             let message = format!("cannot be read: {error}");
@@ -211,17 +213,17 @@ pub fn list(directory: &Path) -> Result<BTreeMap<String, PathBuf>, SourceError> 
 
 /// Reads all files of a directory. Skips names that begin with a dot, except `.well-known`.
 ///
-/// Files that cannot be read are in the report. If the directory exceeds a limit on its total, the folder is empty. Without `take_large`, a file that is too large for memory is an error.
+/// Files that cannot be read are in the report. If the directory exceeds a limit on its total, the folder is empty. Without `copy_large`, a file that is too large for memory is an error.
 #[must_use]
 pub fn read(
     directory: &Path,
     label: &str,
     limits: FolderLimits,
-    take_large: Option<TakeLarge<'_>>,
+    copy_large: Option<CopyLargeFile<'_>>,
 ) -> (Folder, Report) {
     let activity = Activity::default();
     walk(directory, label, limits, &activity)
-        .read(take_large, (&BTreeMap::new(), SystemTime::now()))
+        .read(copy_large, (&BTreeMap::new(), SystemTime::now()))
 }
 
 impl Tree {
@@ -231,16 +233,16 @@ impl Tree {
     #[must_use]
     pub fn read(
         mut self,
-        take_large: Option<TakeLarge<'_>>,
-        (known, now): (&BTreeMap<String, LargeFile>, SystemTime),
+        copy_large: Option<CopyLargeFile<'_>>,
+        (known, now): (&BTreeMap<String, LargeSourceFile>, SystemTime),
     ) -> (Folder, Report) {
         let limits = self.limits;
         let mut folder = Folder {
             label: self.label.clone(),
             ..Folder::default()
         };
-        if let Some(beneath) = self.beneath.take() {
-            let mut left = Left {
+        if let Some(root) = self.root.take() {
+            let mut left = RemainingBytes {
                 memory: limits.total,
                 large: limits.large_total,
             };
@@ -249,10 +251,10 @@ impl Tree {
                     break;
                 }
                 self.activity.begin();
-                let take = take_large.map(|take| (take, known.get(&path), now));
-                match file(&beneath, &mut self, &path, take, now, &mut left) {
-                    Some(Taken::InMemory(bytes)) => drop(folder.files.insert(path, bytes)),
-                    Some(Taken::Large(file)) => drop(folder.large.insert(path, file)),
+                let take = copy_large.map(|take| (take, known.get(&path), now));
+                match read_file(&root, &mut self, &path, take, now, &mut left) {
+                    Some(FileContent::InMemory(bytes)) => drop(folder.files.insert(path, bytes)),
+                    Some(FileContent::Large(file)) => drop(folder.large.insert(path, file)),
                     None => {}
                 }
             }
@@ -267,18 +269,18 @@ impl Tree {
 }
 
 /// The bytes that the folder may still use.
-struct Left {
+struct RemainingBytes {
     memory: u64,
     large: u64,
 }
 
 /// A file that was read.
-enum Taken {
+enum FileContent {
     InMemory(Bytes),
-    Large(LargeFile),
+    Large(LargeSourceFile),
 }
 
-impl Taken {
+impl FileContent {
     const fn length(&self) -> u64 {
         match self {
             Self::InMemory(bytes) => bytes.len() as u64,
@@ -288,18 +290,18 @@ impl Taken {
 }
 
 /// Reads a file. If the file cannot be read, reports the reason in `tree`.
-fn file(
-    beneath: &Beneath,
+fn read_file(
+    root: &FolderRoot,
     tree: &mut Tree,
     path: &str,
-    take_large: Option<(TakeLarge<'_>, Option<&LargeFile>, SystemTime)>,
+    copy_large: Option<(CopyLargeFile<'_>, Option<&LargeSourceFile>, SystemTime)>,
     now: SystemTime,
-    left: &mut Left,
-) -> Option<Taken> {
-    let file = match beneath.open(Path::new(path)) {
+    left: &mut RemainingBytes,
+) -> Option<FileContent> {
+    let file = match root.open(Path::new(path)) {
         Ok(file) => file,
-        Err(refused) => {
-            tree.refused(path, refused);
+        Err(error) => {
+            tree.report_open_error(path, error);
             return None;
         }
     };
@@ -316,30 +318,30 @@ fn file(
         }
     };
     let (limits, size) = (tree.limits, metadata.len());
-    let take_large = take_large.filter(|_| size > limits.file && is_large_type(path));
-    let (one, all, left) = match take_large {
+    let copy_large = copy_large.filter(|_| size > limits.file && is_large_type(path));
+    let (max_file, max_total, left) = match copy_large {
         Some(_) => (limits.large_file, limits.large_total, &mut left.large),
         None => (limits.file, limits.total, &mut left.memory),
     };
-    let mut taken = None;
-    if size <= one.min(*left) {
-        let read = match take_large {
+    let mut content = None;
+    if size <= max_file.min(*left) {
+        let read = match copy_large {
             Some(take) => {
                 // Copying a large file takes as long as the disk needs, so the call must not count as stalled.
                 tree.activity.end();
-                large(file, &metadata, take).map(Taken::Large)
+                copy_or_reuse(file, &metadata, take).map(FileContent::Large)
             }
-            None => in_memory(file, size, one.min(*left)).map(Taken::InMemory),
+            None => read_to_memory(file, size, max_file.min(*left)).map(FileContent::InMemory),
         };
         match read {
-            Ok(read) => taken = Some(read),
+            Ok(read) => content = Some(read),
             Err(error) => {
                 tree.unreadable(path, &error);
                 return None;
             }
         }
     }
-    if let Some(Taken::InMemory(bytes)) = &taken
+    if let Some(FileContent::InMemory(bytes)) = &content
         && is_incomplete(bytes, &metadata, now, limits.upload_pause)
     {
         let message = "the file is incomplete: its upload has not ended";
@@ -349,43 +351,43 @@ fn file(
         ));
         return None;
     }
-    let length = taken.as_ref().map_or(size, Taken::length);
-    if length > one {
+    let length = content.as_ref().map_or(size, FileContent::length);
+    if length > max_file {
         let message =
-            format!("the file has {length} bytes, more than the {one} that one file may have");
+            format!("the file has {length} bytes, more than the {max_file} that one file may have");
         tree.too_large(path, message);
         return None;
     }
     if length > *left {
-        tree.stop(format!("the files come to more than {all} bytes"));
+        tree.stop(format!("the files come to more than {max_total} bytes"));
         return None;
     }
     *left -= length;
-    taken
+    content
 }
 
 /// Copies a file that is too large for memory. Returns the `known` copy if the file has not changed since.
-fn large(
+fn copy_or_reuse(
     file: File,
     metadata: &Metadata,
-    (take, known, now): (TakeLarge<'_>, Option<&LargeFile>, SystemTime),
-) -> io::Result<LargeFile> {
+    (take, known, now): (CopyLargeFile<'_>, Option<&LargeSourceFile>, SystemTime),
+) -> io::Result<LargeSourceFile> {
     // Before the read: a later write gives the file another stamp.
     let stamp = FileStamp::of(metadata, now);
     match known {
         Some(known) if stamp.is_some() && known.stamp == stamp => Ok(known.clone()),
-        _ => Ok(LargeFile {
+        _ => Ok(LargeSourceFile {
             stamp,
             ..take(file, metadata.len())?
         }),
     }
 }
 
-/// Reads a file whose size should be `size`. Reads up to one byte more than `most`, to detect a file that grows or reports no size.
-fn in_memory(file: File, size: u64, most: u64) -> io::Result<Bytes> {
+/// Reads a file whose size should be `size`. Reads up to one byte more than `max_bytes`, to detect a file that grows or reports no size.
+fn read_to_memory(file: File, size: u64, max_bytes: u64) -> io::Result<Bytes> {
     let mut bytes = Vec::new();
     bytes.reserve_exact(usize::try_from(size).unwrap_or_default() + 1);
-    file.take(most + 1).read_to_end(&mut bytes)?;
+    file.take(max_bytes + 1).read_to_end(&mut bytes)?;
     Ok(bytes.into())
 }
 

@@ -114,7 +114,7 @@ pub struct Theme {
 
 /// The merged files of a theme and its parents.
 #[derive(Default)]
-struct Layers {
+struct ThemeLayers {
     manifest: Option<ThemeManifest>,
     files: BTreeMap<String, Bytes>,
     strings: BTreeMap<String, Strings>,
@@ -123,14 +123,15 @@ struct Layers {
 /// The themes built into the program.
 #[derive(RustEmbed)]
 #[folder = "../../themes"]
-struct Embedded;
+struct EmbeddedThemes;
 
 /// Returns the folders of the built-in themes by name.
 #[must_use]
 pub fn embedded() -> BTreeMap<String, Folder> {
     let mut folders: BTreeMap<String, Folder> = BTreeMap::new();
-    for path in Embedded::iter() {
-        let (Some((name, inner)), Some(file)) = (path.split_once('/'), Embedded::get(&path)) else {
+    for path in EmbeddedThemes::iter() {
+        let (Some((name, inner)), Some(file)) = (path.split_once('/'), EmbeddedThemes::get(&path))
+        else {
             continue;
         };
         let folder = folders.entry(name.to_owned()).or_insert_with(|| Folder {
@@ -147,7 +148,7 @@ pub fn embedded() -> BTreeMap<String, Folder> {
 static SCHEMA: LazyLock<Schema> = LazyLock::new(checked_by::<ThemeManifest>);
 
 /// The UI strings of the built-in theme `base`. It has every string that the program uses.
-static BUILT_IN: LazyLock<BTreeMap<String, Strings>> = LazyLock::new(|| {
+static BASE_STRINGS: LazyLock<BTreeMap<String, Strings>> = LazyLock::new(|| {
     let base = embedded().remove("base").unwrap_or_default();
     words::built_in(&base.files)
 });
@@ -181,17 +182,17 @@ impl Theme {
 pub fn load(name: &str, folders: &BTreeMap<String, Folder>) -> (Option<Theme>, Report) {
     let mut report = Report::default();
     let mut line = Vec::new();
-    let layers = layered(name, folders, &mut line, &mut report);
-    let theme = layers.and_then(|layers| whole(name, folders, line, layers, &mut report));
+    let layers = load_layers(name, folders, &mut line, &mut report);
+    let theme = layers.and_then(|layers| build_theme(name, folders, line, layers, &mut report));
     (theme.filter(|_| report.is_servable()), report)
 }
 
 /// Builds a theme from its merged files, and checks that they fit together.
-fn whole(
+fn build_theme(
     name: &str,
     folders: &BTreeMap<String, Folder>,
     line: Vec<String>,
-    layers: Layers,
+    layers: ThemeLayers,
     report: &mut Report,
 ) -> Option<Theme> {
     let label = folders.get(name)?.label.clone();
@@ -212,7 +213,7 @@ fn whole(
     };
     let fingerprint = fingerprint(&line, folders);
     let mut strings = layers.strings;
-    words::complete(&label, &mut strings, &BUILT_IN, report);
+    words::complete(&label, &mut strings, &BASE_STRINGS, report);
     let theme = Theme {
         name: name.to_owned(),
         label,
@@ -244,12 +245,12 @@ pub fn fingerprint<'a>(
     hash.finalize().into()
 }
 
-fn layered(
+fn load_layers(
     name: &str,
     folders: &BTreeMap<String, Folder>,
     children: &mut Vec<String>,
     report: &mut Report,
-) -> Option<Layers> {
+) -> Option<ThemeLayers> {
     let Some(folder) = folders.get(name) else {
         report.push(
             Diagnostic::error(
@@ -275,8 +276,8 @@ fn layered(
     children.push(name.to_owned());
     let manifest = read_manifest(folder, report)?;
     let mut layers = match &manifest.parent {
-        Some(parent) => layered(parent, folders, children, report)?,
-        None => Layers::default(),
+        Some(parent) => load_layers(parent, folders, children, report)?,
+        None => ThemeLayers::default(),
     };
     layers.files.extend(
         folder
@@ -288,14 +289,14 @@ fn layered(
         layers.strings.entry(language).or_default().extend(strings);
     }
     layers.manifest = Some(match layers.manifest.take() {
-        Some(parent) => over(manifest, parent),
+        Some(parent) => merge_over(manifest, parent),
         None => manifest,
     });
     Some(layers)
 }
 
 /// Merges a theme's manifest into its parent's.
-fn over(own: ThemeManifest, parent: ThemeManifest) -> ThemeManifest {
+fn merge_over(own: ThemeManifest, parent: ThemeManifest) -> ThemeManifest {
     let mut all = parent;
     all.name = own.name;
     all.parent = own.parent;

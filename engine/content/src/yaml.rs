@@ -42,12 +42,12 @@ pub enum Value {
     /// A sequence.
     List(Vec<Node>),
     /// A mapping in its original order, including duplicate keys.
-    Map(Vec<(Key, Node)>),
+    Map(Vec<(MapKey, Node)>),
 }
 
 /// A key of a mapping and its position.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Key {
+pub struct MapKey {
     /// The key.
     pub name: String,
     /// The position of the key.
@@ -292,7 +292,7 @@ impl<'de> Visitor<'de> for ValueVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
         let mut pairs = Vec::new();
         while let Some(key) = map.next_key::<Spanned<String>>()? {
-            let key = Key {
+            let key = MapKey {
                 place: Place {
                     length: key.value.chars().count().max(1),
                     ..place(key.referenced)
@@ -352,7 +352,7 @@ impl Node {
                 pairs
                     .iter()
                     .map(|(name, value)| {
-                        let key = Key {
+                        let key = MapKey {
                             name: name.clone(),
                             place: NOWHERE,
                         };
@@ -372,7 +372,7 @@ impl Node {
 mod tests {
     use super::*;
 
-    fn pairs(node: &Node) -> &[(Key, Node)] {
+    fn pairs(node: &Node) -> &[(MapKey, Node)] {
         match &node.value {
             Value::Map(pairs) => pairs,
             other => panic!("no mapping: {other:?}"),
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn a_carriage_return_by_itself_ends_no_line() {
+    fn lone_carriage_return_does_not_end_a_line() {
         let place = |text: &str| {
             let node = parse(text, 1).unwrap();
             (node.place.line, node.place.column)
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn places_count_from_the_files_first_line() {
+    fn positions_count_from_the_first_line_of_the_file() {
         let node = parse("title: Ok\nitems:\n  - a\n  - b: 1\n", 2).expect("valid");
         let (key, value) = &pairs(&node)[0];
         assert_eq!(
@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn a_date_and_a_zip_stay_what_they_look_like() {
+    fn date_and_zip_code_keep_their_types() {
         let node = parse("date: 2025-07-21\nzip: 60608\nyes: yes\n", 1).expect("valid");
         assert_eq!(pairs(&node)[0].1.value, Value::Text("2025-07-21".into()));
         assert_eq!(pairs(&node)[1].1.value, Value::Number(60608.into(), None));
@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_remembered_as_it_is_written() {
+    fn number_keeps_its_original_text() {
         let node = parse("a: 1.10\nb: [01234, 0x1F, 7]\nc: &x 2.0\n", 1).expect("valid");
         let written = |node: &Node| match &node.value {
             Value::Number(_, written) => written.as_deref().cloned(),
@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn a_syntax_error_has_a_place_in_the_file() {
+    fn syntax_error_has_a_position_in_the_file() {
         let error = parse("a: [1, 2\nb: 3\n", 10).expect_err("invalid");
         assert!(
             error.place.is_some_and(|place| place.line >= 10),
@@ -462,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bomb_of_aliases_is_refused() {
+    fn alias_bomb_is_refused() {
         let mut text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
         for level in 1..12 {
             let before = format!("*a{}, ", level - 1).repeat(10);

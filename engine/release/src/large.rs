@@ -15,10 +15,10 @@ use bytes::Bytes;
 use sha2::{Digest as _, Sha256};
 
 /// The largest content, in bytes, that is held in memory.
-pub const LARGE: u64 = 32 << 20;
+pub const MAX_MEMORY_BYTES: u64 = 32 << 20;
 
 /// The length of a block in bytes. The last block may be shorter.
-pub const BLOCK: usize = 64 << 10;
+pub const BLOCK_BYTES: usize = 64 << 10;
 
 /// A SHA-256 digest.
 pub type Hash = [u8; 32];
@@ -68,7 +68,7 @@ impl LargeFile {
     /// # Errors
     /// If the file cannot be read.
     pub(crate) fn open(mut file: File) -> io::Result<Self> {
-        let (length, digest, blocks) = hashed(&mut file, |_| Ok(()))?;
+        let (length, digest, blocks) = hash_blocks(&mut file, |_| Ok(()))?;
         Ok(Self::new((Arc::new(file), length, digest, blocks)))
     }
 
@@ -98,7 +98,7 @@ impl LargeFile {
         if range.is_empty() {
             return Ok(Bytes::new());
         }
-        let block_length = BLOCK as u64;
+        let block_length = BLOCK_BYTES as u64;
         let start = range.start / block_length * block_length;
         let end = (start + block_length).min(self.length);
         let number = usize::try_from(start / block_length).map_err(io::Error::other)?;
@@ -145,28 +145,30 @@ fn damaged() -> io::Error {
 ///
 /// # Errors
 /// If the file cannot be read, or the copy cannot be written.
-pub fn take(file: File, length: u64, folder: &Path) -> io::Result<LargeFile> {
+pub fn copy_private(file: File, length: u64, folder: &Path) -> io::Result<LargeFile> {
     let no_copy = |error: io::Error| {
         let message = format!("no copy can be made in `{}`: {error}", folder.display());
         io::Error::new(error.kind(), message)
     };
     let mut own = tempfile::tempfile_in(folder).map_err(no_copy)?;
-    let (length, digest, blocks) = hashed(&mut file.take(length), |block| {
+    let (length, digest, blocks) = hash_blocks(&mut file.take(length), |block| {
         own.write_all(block).map_err(no_copy)
     })?;
     Ok(LargeFile::new((Arc::new(own), length, digest, blocks)))
 }
 
 /// Reads `from` to its end and passes each block to `block`. Returns the length in bytes, the hash, and the hash of each block.
-fn hashed(
+fn hash_blocks(
     from: &mut impl Read,
     mut block: impl FnMut(&[u8]) -> io::Result<()>,
 ) -> io::Result<(u64, Hash, Arc<[Hash]>)> {
     let (mut all, mut blocks, mut length) = (Sha256::new(), Vec::new(), 0);
-    let mut bytes = Vec::with_capacity(BLOCK);
+    let mut bytes = Vec::with_capacity(BLOCK_BYTES);
     loop {
         bytes.clear();
-        from.by_ref().take(BLOCK as u64).read_to_end(&mut bytes)?;
+        from.by_ref()
+            .take(BLOCK_BYTES as u64)
+            .read_to_end(&mut bytes)?;
         if bytes.is_empty() {
             break;
         }
@@ -203,11 +205,11 @@ mod tests {
     }
 
     #[test]
-    fn taken_file_stays_whatever_becomes_of_its_source() {
+    fn private_copy_outlives_its_source() {
         let (folder, path) = file_of(b"a film");
         let open = || File::open(&path).expect("a file");
-        let film = take(open(), 1_000, folder.path()).expect("a film");
-        let start = take(open(), 3, folder.path()).expect("its start");
+        let film = copy_private(open(), 1_000, folder.path()).expect("a film");
+        let start = copy_private(open(), 3, folder.path()).expect("its start");
         fs::write(&path, "another").expect("a file");
         fs::remove_file(&path).expect("removed");
         assert_eq!(all(&film).expect("bytes"), b"a film");
@@ -218,28 +220,30 @@ mod tests {
     }
 
     #[test]
-    fn file_without_bytes_is_taken() {
+    fn empty_file_is_copied() {
         let (folder, path) = file_of(b"");
         let empty = File::open(&path).expect("a file");
-        let taken = take(empty, 10, folder.path()).expect("a file");
+        let taken = copy_private(empty, 10, folder.path()).expect("a file");
         assert!(taken.is_empty() && all(&taken).expect("bytes").is_empty());
     }
 
     #[test]
-    fn file_that_is_cut_short_or_damaged_later_fails_the_reading() {
-        let bytes: Vec<u8> = (0..3 * BLOCK + 5).map(|at| (at % 251) as u8).collect();
+    fn reading_a_truncated_or_damaged_file_fails() {
+        let bytes: Vec<u8> = (0..3 * BLOCK_BYTES + 5)
+            .map(|at| (at % 251) as u8)
+            .collect();
         let (_folder, path) = file_of(&bytes);
         let large = LargeFile::open(File::open(&path).expect("a file")).expect("hashed");
         let length = large.len();
         assert_eq!(all(&large).expect("bytes"), bytes);
         let mut damaged = bytes.clone();
-        damaged[BLOCK + 7] ^= 1;
+        damaged[BLOCK_BYTES + 7] ^= 1;
         fs::write(&path, &damaged).expect("a file");
         assert!(large.read(0..length).is_ok(), "another block");
-        let failed = large.read(BLOCK as u64..length).expect_err("damaged");
+        let failed = large.read(BLOCK_BYTES as u64..length).expect_err("damaged");
         assert_eq!(failed.kind(), io::ErrorKind::InvalidData);
-        fs::write(&path, &bytes[..BLOCK + 1]).expect("a file");
-        assert!(large.read(BLOCK as u64..length).is_err(), "cut short");
+        fs::write(&path, &bytes[..BLOCK_BYTES + 1]).expect("a file");
+        assert!(large.read(BLOCK_BYTES as u64..length).is_err(), "cut short");
         assert!(large.read(length - 1..length).is_err(), "not there");
         fs::write(&path, &bytes).expect("a file");
         assert_eq!(all(&large).expect("bytes"), bytes);
@@ -249,7 +253,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(32))]
 
         #[test]
-        fn any_range_reads_as_it_was_written(length in 1_usize..200_000, from in any::<prop::sample::Index>(), to in any::<prop::sample::Index>()) {
+        fn any_range_reads_as_written(length in 1_usize..200_000, from in any::<prop::sample::Index>(), to in any::<prop::sample::Index>()) {
             let bytes: Vec<u8> = (0..length).map(|at| (at % 241) as u8).collect();
             let (_folder, path) = file_of(&bytes);
             let large = LargeFile::open(File::open(&path).expect("a file")).expect("hashed");
@@ -258,7 +262,7 @@ mod tests {
             let mut at = from;
             while at < to {
                 let piece = large.read(at as u64..to as u64).expect("a piece");
-                prop_assert!(!piece.is_empty() && piece.len() <= BLOCK);
+                prop_assert!(!piece.is_empty() && piece.len() <= BLOCK_BYTES);
                 at += piece.len();
                 read.extend_from_slice(&piece);
             }

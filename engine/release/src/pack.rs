@@ -49,7 +49,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_packed_comes_out(things: Vec<(Vec<u8>, Vec<u8>)>) {
+        fn unpacking_returns_the_packed_content(things: Vec<(Vec<u8>, Vec<u8>)>) {
             let packed = pack(things.iter().map(|(name, bytes)| (&name[..], &bytes[..])));
             let back = unpack(&packed.into()).expect("whole");
             let back: Vec<_> = back.into_iter().map(|(name, bytes)| (name.to_vec(), bytes.to_vec())).collect();
@@ -57,7 +57,7 @@ mod tests {
         }
 
         #[test]
-        fn anything_is_taken_apart_or_refused(bytes: Vec<u8>) {
+        fn unpacking_any_bytes_does_not_panic(bytes: Vec<u8>) {
             let _ = unpack(&bytes.into());
         }
     }

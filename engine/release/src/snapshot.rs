@@ -52,12 +52,12 @@ pub enum HostEntry {
     /// The host serves tenants.
     Site(Arc<HostRoutes>),
     /// Every path redirects to the same path of another origin, with status 308.
-    Moved(Moved),
+    Redirect(HostRedirect),
 }
 
 /// The redirect target of a host that has moved.
 #[derive(Debug, Clone)]
-pub struct Moved {
+pub struct HostRedirect {
     /// The new origin, for example `https://company.example`.
     pub origin: HeaderValue,
     /// `Strict-Transport-Security` (RFC 6797), if visitors connect with TLS. Each host sends its own.
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn mounts_of_a_tenant_count_together_and_keep_their_counters() {
+    fn mounts_of_a_tenant_share_counters_across_snapshots() {
         let mut table = TrafficTable::default();
         let (first, second) = (mount("/da"), mount("/da/x"));
         let counters = Arc::clone(first.count_in(&mut table));
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_longer_prefix_takes_whole_segments() {
+    fn longer_prefix_matches_complete_segments() {
         let prefixes = ["/da", "/da/x"].map(|prefix| (prefix.into(), mount(prefix)));
         let routes = HostRoutes {
             prefixes: prefixes.into_iter().collect(),

@@ -44,29 +44,30 @@ use std::time::{Duration, SystemTime};
 use thiserror::Error;
 use tracing::warn;
 
-use self::blobs::{Blobs, Name};
+use self::blobs::{BlobId, Blobs};
 use self::disk::Durability;
 pub use self::pages::PlacedPages;
-pub use self::releases::Entry;
+pub use self::releases::ReleaseInfo;
 use self::releases::{Releases, is_tenant};
 use self::tables::Tables;
-pub use self::tables::{Mark, Rows, rows_in_memory};
-pub use self::writer::New;
+pub use self::tables::{Rows, TableMark, rows_in_memory};
+pub use self::writer::NewRelease;
 use self::writer::{
-    Failures, Job, Known, MAX_WAITING_JOBS, Usage, Version, Waiting, WaitingJobs, Writer, lock,
+    DiskUsage, Failures, KnownTenants, MAX_WAITING_JOBS, PendingTables, StoreJob, StoreWriter,
+    TableVersion, WaitingJobs, lock,
 };
 
 /// How long the state of a deployment is retained after its last startup.
-const FORGOTTEN: Duration = Duration::from_secs(60 * 60 * 24 * 60);
+const DEPLOYMENT_RETENTION: Duration = Duration::from_secs(60 * 60 * 24 * 60);
 /// The file whose modification time says when a process last opened a deployment's folder.
-const USED: &str = "used";
+const USED_FILE: &str = "used";
 
 /// Why a release cannot be pinned or unpinned.
 #[derive(Debug, Error)]
 pub enum StoreError {
     /// Another process writes to the folder, or the folder is not writable.
     #[error(
-        "the releases cannot be changed: another process has them, or the folder cannot be written"
+        "the releases cannot be changed: another process writes the state, or the folder is not writable"
     )]
     ReadOnly,
     /// There is no release with this number.
@@ -78,10 +79,10 @@ pub enum StoreError {
         number: u64,
     },
     /// The text is not a valid tenant name.
-    #[error("`{0}` is no name of a tenant")]
-    Name(String),
+    #[error("`{0}` is not a valid tenant name")]
+    InvalidTenant(String),
     /// Too many changes are waiting for the disk.
-    #[error("{limit} changes of the state wait for the disk; try again later", limit = MAX_WAITING_JOBS)]
+    #[error("{limit} changes of the state are queued for the disk; try again later", limit = MAX_WAITING_JOBS)]
     Busy,
     /// The pin cannot be written to disk.
     #[error("the pin cannot be written")]
@@ -92,14 +93,14 @@ pub enum StoreError {
 #[derive(Debug, Clone)]
 pub struct Release {
     /// The metadata of the release.
-    pub entry: Entry,
+    pub entry: ReleaseInfo,
     /// The tenant's responses, by address. Equal bodies share their bytes.
     pub places: Vec<PlacedPages>,
 }
 
 /// Limits on the stored releases.
 #[derive(Debug, Clone, Copy)]
-pub struct Keep {
+pub struct RetentionLimits {
     /// The largest number of releases per tenant, at least one. A pinned release may be kept in addition.
     pub releases: usize,
     /// The disk budget in bytes.
@@ -117,21 +118,21 @@ pub struct Store {
     tables: Tables,
     blobs: Blobs,
     folder: PathBuf,
-    keep: Keep,
-    waiting: Arc<Waiting>,
-    known: Arc<Known>,
+    limits: RetentionLimits,
+    pending_tables: Arc<PendingTables>,
+    known_tenants: Arc<KnownTenants>,
     queued: Arc<AtomicUsize>,
     waiting_jobs: Arc<WaitingJobs>,
-    usage: Arc<Usage>,
+    usage: Arc<DiskUsage>,
     failures: Arc<Failures>,
     /// The writing thread; set if this process is the one that writes.
-    writer: OnceLock<Handle>,
+    writer: OnceLock<WriterHandle>,
 }
 
 /// A handle to the writing thread.
 #[derive(Debug)]
-struct Handle {
-    jobs: Sender<Job>,
+struct WriterHandle {
+    jobs: Sender<StoreJob>,
     thread: JoinHandle<()>,
     is_closing: Arc<AtomicBool>,
 }
@@ -141,11 +142,11 @@ impl Store {
     ///
     /// `name` identifies the deployment within the directory. Removes the state of deployments that have not started for 60 days.
     #[must_use]
-    pub fn of_deployment(directory: &Path, name: &str, keep: Keep) -> Self {
+    pub fn of_deployment(directory: &Path, name: &str, limits: RetentionLimits) -> Self {
         let folder = Self::place(directory, name);
-        let store = Self::open(folder, keep);
+        let store = Self::open(folder, limits);
         // `open` has logged a folder that is not writable.
-        let _ = disk::write(&store.folder.join(USED), Durability::Later, |file| {
+        let _ = disk::write(&store.folder.join(USED_FILE), Durability::Later, |file| {
             file.write_all(name.as_bytes())
         });
         forget(directory, &store.folder);
@@ -155,17 +156,17 @@ impl Store {
     /// Returns the path of a deployment's folder within `directory`, whether it exists or not.
     #[must_use]
     pub fn place(directory: &Path, name: &str) -> PathBuf {
-        let name = Name::of(name.as_bytes()).to_string();
+        let name = BlobId::of(name.as_bytes()).to_string();
         directory.join(&name[..16])
     }
 
     /// Opens the state in `folder`, which need not exist.
     #[must_use]
-    pub fn open(folder: PathBuf, keep: Keep) -> Self {
+    pub fn open(folder: PathBuf, limits: RetentionLimits) -> Self {
         let mut store = Self::reader(folder);
-        store.keep = keep;
+        store.limits = limits;
         if let Err(error) = store.claim() {
-            warn!(folder = %store.folder.display(), %error, "the state is only read: nothing is kept for the next start while another process writes there, or nobody can");
+            warn!(folder = %store.folder.display(), %error, "state folder cannot be written; nothing is persisted for the next startup");
         }
         store
     }
@@ -180,12 +181,12 @@ impl Store {
             tables: Tables::new(folder.join("tables")),
             blobs: Blobs::new(folder.join("blobs")),
             folder,
-            keep: Keep {
+            limits: RetentionLimits {
                 releases: 0,
                 bytes: 0,
             },
-            waiting: Arc::default(),
-            known: Arc::default(),
+            pending_tables: Arc::default(),
+            known_tenants: Arc::default(),
             queued: Arc::default(),
             waiting_jobs: Arc::default(),
             usage: Arc::default(),
@@ -217,15 +218,15 @@ impl Store {
         // Another process may have written since the index was read.
         self.tables.forget();
         let is_closing = Arc::new(AtomicBool::new(false));
-        let writer = Writer {
+        let writer = StoreWriter {
             folder: self.folder.clone(),
             releases: self.releases.clone(),
             tables: self.tables.clone(),
             blobs: self.blobs.clone(),
-            waiting: self.waiting.clone(),
-            known: self.known.clone(),
-            keep: self.keep.releases,
-            budget: self.keep.bytes,
+            pending_tables: self.pending_tables.clone(),
+            known_tenants: self.known_tenants.clone(),
+            max_releases: self.limits.releases,
+            budget: self.limits.bytes,
             is_closing: is_closing.clone(),
             queued: self.queued.clone(),
             waiting_jobs: self.waiting_jobs.clone(),
@@ -233,11 +234,11 @@ impl Store {
             failures: self.failures.clone(),
             lock,
         };
-        // Unbounded: `Job::is_counted` explains how jobs are limited.
+        // Unbounded: `StoreJob::is_counted` explains how jobs are limited.
         let (jobs, received) = channel();
         let thread = thread::spawn(move || writer.run(&received));
         // If two threads get here at once, only one holds the lock.
-        let _ = self.writer.set(Handle {
+        let _ = self.writer.set(WriterHandle {
             jobs,
             thread,
             is_closing,
@@ -254,14 +255,14 @@ impl Store {
     /// Returns the number of blobs and the total bytes on disk, as far as this process knows. Both are zero while another process writes.
     #[must_use]
     pub fn usage(&self) -> (u64, u64) {
-        let Usage { blobs, bytes } = &*self.usage;
+        let DiskUsage { blobs, bytes } = &*self.usage;
         (blobs.load(Relaxed), bytes.load(Relaxed))
     }
 
     /// Returns the disk budget in bytes.
     #[must_use]
     pub const fn max_bytes(&self) -> u64 {
-        self.keep.bytes
+        self.limits.bytes
     }
 
     /// Returns how many jobs of the writing thread have panicked.
@@ -290,15 +291,15 @@ impl Store {
 
     /// Returns the rows of a table if it was written with `mark`. For any other mark, reads only the table's metadata.
     #[must_use]
-    pub fn marked_table(&self, name: &str, mark: &Mark) -> Option<Rows> {
+    pub fn marked_table(&self, name: &str, mark: &TableMark) -> Option<Rows> {
         self.read_table(name, Some(mark))
     }
 
-    fn read_table(&self, name: &str, mark: Option<&Mark>) -> Option<Rows> {
+    fn read_table(&self, name: &str, mark: Option<&TableMark>) -> Option<Rows> {
         let failed = |blob| self.check(blob);
         let read = self.tables.read(name, mark, &self.blobs, failed);
         let read = disk::present(read).unwrap_or_else(|error| {
-            warn!(table = name, %error, "a part of the state cannot be read, and is ignored");
+            warn!(table = name, %error, "table of the state cannot be read; table ignored");
             None
         });
         read.flatten()
@@ -312,7 +313,7 @@ impl Store {
 
     /// Returns the mark of a table. Reads only the table's metadata, so damaged rows go unnoticed.
     #[must_use]
-    pub fn mark(&self, name: &str) -> Option<Mark> {
+    pub fn mark(&self, name: &str) -> Option<TableMark> {
         self.tables.mark(name).ok().flatten()
     }
 
@@ -332,7 +333,7 @@ impl Store {
     pub fn write_table(
         &self,
         name: String,
-        mark: Option<Mark>,
+        mark: Option<TableMark>,
         make: impl FnOnce() -> Rows + Send + 'static,
     ) {
         self.change_table(name, Some((mark, Box::new(make))));
@@ -343,33 +344,33 @@ impl Store {
         self.change_table(name, None);
     }
 
-    fn change_table(&self, name: String, make: Option<Version>) {
-        if self.is_writable() && self.waiting.add(name.clone(), make) {
-            let _ = self.send(Job::Table(name));
+    fn change_table(&self, name: String, make: Option<TableVersion>) {
+        if self.is_writable() && self.pending_tables.add(name.clone(), make) {
+            let _ = self.send(StoreJob::Table(name));
         }
     }
 
     /// Queues a release for recording with the tenant's next number, and drops the tenant's oldest releases.
     ///
     /// Writes nothing if the tenant's newest release has the same key.
-    pub fn record(&self, tenant: &str, release: New) {
+    pub fn record(&self, tenant: &str, release: NewRelease) {
         if has_name(tenant) && self.is_writable() {
             self.queued.fetch_add(1, Relaxed);
-            let _ = self.send(Job::Record(tenant.to_owned(), release));
+            let _ = self.send(StoreJob::Record(tenant.to_owned(), release));
         }
     }
 
     /// Returns the metadata of a tenant's releases, newest first. Does not verify their blobs; [`Self::load`] does.
     #[must_use]
-    pub fn list(&self, tenant: &str) -> Vec<Entry> {
+    pub fn list(&self, tenant: &str) -> Vec<ReleaseInfo> {
         if !has_name(tenant) {
             return Vec::new();
         }
         let numbers = self.releases.numbers(tenant).unwrap_or_else(|error| {
-            warn!(tenant, %error, "the releases of a tenant cannot be listed");
+            warn!(tenant, %error, "releases cannot be listed; the tenant counts as having none");
             Vec::new()
         });
-        let entry = |number| self.said(tenant, number, self.releases.entry(tenant, number));
+        let entry = |number| self.or_logged(tenant, number, self.releases.entry(tenant, number));
         numbers.into_iter().filter_map(entry).collect()
     }
 
@@ -387,21 +388,21 @@ impl Store {
             return None;
         }
         let read = self.releases.open(tenant, number);
-        let release = self.said(tenant, number, read)?;
+        let release = self.or_logged(tenant, number, read)?;
         let mut blobs = Vec::new();
         for (name, _) in release.blobs {
             match self.blobs.get(&name) {
                 Ok(bytes) => blobs.push(bytes),
                 Err(error) => {
-                    warn!(tenant, number, blob = %name, %error, "a blob cannot be read, nor the release that names it");
+                    warn!(tenant, number, blob = %name, %error, "blob cannot be read; release cannot be loaded");
                     self.check(name);
                     return None;
                 }
             }
         }
-        let pages = self.said(tenant, number, release.pages.rest())?;
+        let pages = self.or_logged(tenant, number, release.pages.rest())?;
         let places = pages::read(&pages, &blobs, release.layout).ok_or_else(disk::damaged);
-        let places = self.said(tenant, number, places)?;
+        let places = self.or_logged(tenant, number, places)?;
         Some(Release {
             entry: release.entry,
             places,
@@ -439,7 +440,7 @@ impl Store {
     #[must_use]
     pub fn pins(&self) -> BTreeMap<String, u64> {
         let tenants = self.releases.tenants().unwrap_or_else(|error| {
-            warn!(%error, "the tenants that have releases cannot be listed");
+            warn!(%error, "tenants with releases cannot be listed; no release counts as pinned");
             Vec::new()
         });
         let pin = |tenant: String| self.pin_of(&tenant).map(|number| (tenant, number));
@@ -448,7 +449,7 @@ impl Store {
 
     fn pin_of(&self, tenant: &str) -> Option<u64> {
         self.releases.pinned(tenant).unwrap_or_else(|error| {
-            warn!(tenant, %error, "which release is pinned cannot be read");
+            warn!(tenant, %error, "pin cannot be read; no release counts as pinned");
             None
         })
     }
@@ -457,12 +458,12 @@ impl Store {
     ///
     /// Releases of other tenants stay while there is room, in case the tenants return. Without room, even their newest releases may be dropped.
     pub fn set_tenants(&self, tenants: impl IntoIterator<Item = String>) {
-        self.known.set(tenants.into_iter().collect());
+        self.known_tenants.set(tenants.into_iter().collect());
     }
 
     /// Queues the removal of all of a tenant's releases. Returns whether it was queued: not if too many jobs wait for the disk.
     pub fn forget(&self, tenant: &str) -> bool {
-        has_name(tenant) && self.send(Job::Forget(tenant.to_owned()))
+        has_name(tenant) && self.send(StoreJob::Forget(tenant.to_owned()))
     }
 
     /// Queues a collection: drops releases beyond the budget and removes unreferenced blobs.
@@ -470,23 +471,23 @@ impl Store {
     /// A collection also runs before the first job and after a number of recorded releases.
     pub fn collect(&self) {
         // If the job is refused, the writing thread collects later by itself.
-        let _ = self.send(Job::Collect);
+        let _ = self.send(StoreJob::Collect);
     }
 
     /// Waits until all data queued before the call is on disk.
     pub fn finish(&self) {
         let (done, is_done) = channel();
-        let _ = self.send(Job::Done(done));
+        let _ = self.send(StoreJob::Done(done));
         // An error means that there is no writing thread, and nothing to wait for.
         let _ = is_done.recv();
     }
 
     fn set_pin(&self, tenant: &str, number: Option<u64>) -> Result<(), StoreError> {
         if !is_tenant(tenant) {
-            return Err(StoreError::Name(tenant.to_owned()));
+            return Err(StoreError::InvalidTenant(tenant.to_owned()));
         }
         let (done, is_done) = channel();
-        if !self.send(Job::Pin(tenant.to_owned(), number, done)) {
+        if !self.send(StoreJob::Pin(tenant.to_owned(), number, done)) {
             return Err(StoreError::Busy);
         }
         match (is_done.recv(), number) {
@@ -503,15 +504,15 @@ impl Store {
     }
 
     /// Queues a check of a blob that could not be read.
-    fn check(&self, blob: Name) {
+    fn check(&self, blob: BlobId) {
         // If the job is refused, the next reader finds the damage again.
-        let _ = self.send(Job::Check(blob));
+        let _ = self.send(StoreJob::Check(blob));
     }
 
     /// Queues a job. Returns whether there was room.
     ///
     /// Without a writing thread the job is dropped silently: `open` has logged the reason.
-    fn send(&self, job: Job) -> bool {
+    fn send(&self, job: StoreJob) -> bool {
         let Some(writer) = self.writer.get() else {
             return true;
         };
@@ -524,10 +525,10 @@ impl Store {
     }
 
     /// Returns the data read from a release. Logs a failure, unless the file is absent.
-    fn said<T>(&self, tenant: &str, number: u64, read: io::Result<T>) -> Option<T> {
+    fn or_logged<T>(&self, tenant: &str, number: u64, read: io::Result<T>) -> Option<T> {
         disk::present(read).unwrap_or_else(|error| {
             let file = self.releases.path(tenant, number);
-            warn!(file = %file.display(), %error, "a release cannot be read, and is ignored");
+            warn!(file = %file.display(), %error, "release cannot be read; release ignored");
             None
         })
     }
@@ -544,14 +545,14 @@ impl Drop for Store {
     }
 }
 
-/// Removes the folders of other deployments that have not started for [`FORGOTTEN`].
+/// Removes the folders of other deployments that have not started for [`DEPLOYMENT_RETENTION`].
 fn forget(directory: &Path, own: &Path) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let path = entry.path();
         // The directory may hold other data: only a folder with this file is a deployment's.
-        let used = fs::metadata(path.join(USED)).and_then(|used| used.modified());
+        let used = fs::metadata(path.join(USED_FILE)).and_then(|used| used.modified());
         let age = used.map(|used| SystemTime::now().duration_since(used));
-        if path != own && matches!(age, Ok(Ok(age)) if age > FORGOTTEN) {
+        if path != own && matches!(age, Ok(Ok(age)) if age > DEPLOYMENT_RETENTION) {
             let _ = fs::remove_dir_all(&path);
         }
     }
@@ -561,7 +562,7 @@ fn forget(directory: &Path, own: &Path) {
 fn has_name(tenant: &str) -> bool {
     let is_tenant = is_tenant(tenant);
     if !is_tenant {
-        warn!(tenant, "this is no name of a tenant, and has no releases");
+        warn!(tenant, "not a valid tenant name; it has no releases");
     }
     is_tenant
 }

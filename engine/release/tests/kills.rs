@@ -16,11 +16,11 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use release::snapshot::fields::Fields;
 use release::snapshot::{Body, Coding, Pages, Resource, Variant};
-use release::store::{Keep, New, PlacedPages, Rows, Store};
+use release::store::{NewRelease, PlacedPages, RetentionLimits, Rows, Store};
 
 /// The environment variable with the folder in which the child records.
 const FOLDER: &str = "ROWHOUSE_KILLED_FOLDER";
-const KEEP: usize = 4;
+const MAX_RELEASES: usize = 4;
 /// A budget below the size of all releases, so that some are dropped.
 const BUDGET: u64 = 850_000;
 const TENANTS: [&str; 3] = ["a", "b", "c"];
@@ -50,7 +50,7 @@ fn page(text: String) -> Arc<Resource> {
     }))
 }
 
-fn release(tenant: &str, key: u64) -> New {
+fn release(tenant: &str, key: u64) -> NewRelease {
     let error = page("error".to_owned());
     let resources = (0..PATHS).map(|path| {
         let name = format!("/{path}").into();
@@ -58,7 +58,7 @@ fn release(tenant: &str, key: u64) -> New {
     });
     let mut hash = [0; 32];
     hash[..8].copy_from_slice(&key.to_le_bytes());
-    New {
+    NewRelease {
         at: SystemTime::now(),
         cause: vec![key.to_string()],
         pages: PATHS as usize,
@@ -83,15 +83,15 @@ fn table(key: u64) -> impl FnOnce() -> Rows {
     }
 }
 
-fn kept() -> Keep {
-    Keep {
-        releases: KEEP,
+fn limits() -> RetentionLimits {
+    RetentionLimits {
+        releases: MAX_RELEASES,
         bytes: BUDGET,
     }
 }
 
 fn open(folder: &Path) -> Store {
-    let store = Store::open(folder.to_owned(), kept());
+    let store = Store::open(folder.to_owned(), limits());
     assert!(store.is_writable(), "the killed process has the lock");
     store
 }
@@ -144,7 +144,11 @@ fn check(folder: &Path, store: &Store) -> usize {
         };
         assert_eq!(names.iter().filter(is_number).count(), entries.len());
         // A release may be written before the oldest is dropped; a pinned one comes on top.
-        assert!(entries.len() <= KEEP + 2, "{} releases", entries.len());
+        assert!(
+            entries.len() <= MAX_RELEASES + 2,
+            "{} releases",
+            entries.len()
+        );
         if let Some(pinned) = store.pinned(tenant) {
             assert!(store.load(tenant, pinned).is_some(), "{tenant}'s pin");
         }
@@ -183,7 +187,7 @@ fn check_left(folder: &Path) -> usize {
     fs::create_dir_all(folder).expect("a folder");
     let lock = fs::File::create(folder.join("lock")).expect("a file");
     lock.try_lock().expect("the killed process has no lock");
-    check(folder, &Store::open(folder.to_owned(), kept()))
+    check(folder, &Store::open(folder.to_owned(), limits()))
 }
 
 /// Checks the state after the collection with which the next process begins.
@@ -206,7 +210,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn whenever_a_process_is_killed_every_release_is_whole() {
+fn killed_process_leaves_only_complete_releases() {
     let is_long = env::var_os("ROWHOUSE_LONG").is_some();
     let kills = if is_long { 1000 } else { 30 };
     let folder = tempfile::tempdir().expect("a folder");

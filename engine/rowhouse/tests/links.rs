@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use content::formats::link::{Target, target};
+use content::formats::link::{LinkTarget, parse_link};
 use content::report::{Code, Severity};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, Version};
 use proptest::collection::vec;
@@ -259,8 +259,8 @@ proptest! {
     #[test]
     fn a_link_stays_below_its_prefix_or_leaves_as_it_is(link in "(/?[a-z.]{0,5}){0,3}(:/[a-z]{0,3})?(\\?q)?(#[a-z]{0,3})?", any in "\\PC{0,20}") {
         for link in [link, any] {
-            match target(&link) {
-                Ok(Target::Own(path, fragment)) => {
+            match parse_link(&link) {
+                Ok(LinkTarget::SameTenant(path, fragment)) => {
                     prop_assert!(path.is_empty() || path.starts_with('/'));
                     prop_assert!(!path.contains(['?', '#']));
                     prop_assert_eq!(fragment.is_some(), link.contains('#'));
@@ -268,12 +268,12 @@ proptest! {
                         prop_assert!(below("/corner", &path).starts_with("/corner"));
                     }
                 }
-                Ok(Target::Neighbour(tenant, path, _)) => {
+                Ok(LinkTarget::OtherTenant(tenant, path, _)) => {
                     prop_assert!(path.starts_with('/') && !path.starts_with("//"));
                     let written = format!("{tenant}:{path}");
                     prop_assert!(link.starts_with(&written));
                 }
-                Ok(Target::Relative | Target::Outside | Target::Company(_)) => prop_assert!(!link.starts_with(['/', '#', '?'])),
+                Ok(LinkTarget::Relative | LinkTarget::External | LinkTarget::Company(_)) => prop_assert!(!link.starts_with(['/', '#', '?'])),
                 Err(_) => {}
             }
         }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use super::claim::{By, Claim, Tenants, claims};
+use super::claim::{Claim, ClaimSource, Tenants, claims};
 use super::deployment::{DeploymentFile, find};
 use super::{Address, Origin, Owners};
 use crate::name::{TenantId, WWW, ascii_host};
@@ -46,48 +46,48 @@ pub fn assign<'a>(
     tenants: impl IntoIterator<Item = (&'a TenantId, Option<&'a Site>)>,
 ) -> Assignment {
     let tenants: Tenants<'a> = tenants.into_iter().collect();
-    let mut giver = Giver {
+    let mut assigner = Assigner {
         rules,
         owners: Owners::with_capacity(rules.before.len()),
         root: None,
         root_paths: BTreeMap::new(),
-        given: BTreeMap::new(),
+        addresses: BTreeMap::new(),
         conflicts: BTreeMap::new(),
     };
     for (address, owner) in rules.before {
         if tenants.get(owner).is_some_and(Option::is_none) {
-            giver.owners.insert(address.clone(), owner.clone());
+            assigner.owners.insert(address.clone(), owner.clone());
         }
     }
-    giver.root(&tenants);
-    let claims = claims(&tenants, giver.root, rules.origin);
-    let is_kept = |claim: &Claim<'_>| rules.before.get(&claim.address) == Some(claim.id);
-    let (kept, new): (Vec<_>, Vec<_>) = claims
+    assigner.find_root(&tenants);
+    let claims = claims(&tenants, assigner.root, rules.origin);
+    let is_owned_claim = |claim: &Claim<'_>| rules.before.get(&claim.address) == Some(claim.id);
+    let (owned, new): (Vec<_>, Vec<_>) = claims
         .iter()
         .enumerate()
-        .partition(|(_, claim)| is_kept(claim));
-    for (order, claim) in kept {
-        giver.take(order, claim, true);
+        .partition(|(_, claim)| is_owned_claim(claim));
+    for (order, claim) in owned {
+        assigner.assign_claim(order, claim, true);
     }
     for (order, claim) in new {
-        giver.take(order, claim, false);
+        assigner.assign_claim(order, claim, false);
     }
-    giver.finish(&tenants)
+    assigner.finish(&tenants)
 }
 
-struct Giver<'a> {
+struct Assigner<'a> {
     rules: AddressRules<'a>,
     owners: Owners,
     root: Option<&'a Site>,
     /// The paths that the root tenant itself serves, each with the file and position that define it.
     root_paths: BTreeMap<Cow<'a, str>, (&'a str, Option<Place>)>,
-    given: BTreeMap<TenantId, Vec<(usize, Address)>>,
+    addresses: BTreeMap<TenantId, Vec<(usize, Address)>>,
     conflicts: BTreeMap<TenantId, Vec<Diagnostic>>,
 }
 
-impl<'a> Giver<'a> {
+impl<'a> Assigner<'a> {
     /// Finds the tenant at the root of the domain, and reports claims of other tenants to the root.
-    fn root(&mut self, tenants: &Tenants<'a>) {
+    fn find_root(&mut self, tenants: &Tenants<'a>) {
         let domain = self.rules.origin.domain();
         let wants = |id: &TenantId| {
             tenants
@@ -111,7 +111,7 @@ impl<'a> Giver<'a> {
         };
         for site in tenants.values().copied().flatten() {
             if site.manifest.root && Some(&site.id) != owner {
-                self.no_root(site, owner);
+                self.report_refused_root(site, owner);
             }
         }
         self.owners.remove(domain);
@@ -122,7 +122,7 @@ impl<'a> Giver<'a> {
         };
         self.root = Some(site);
         self.root_paths = root_paths(site);
-        self.give(0, &site.id, domain, "");
+        self.add_address(0, &site.id, domain, "");
         if let Some(first) = site.manifest.aliases.first() {
             let message = format!(
                 "`aliases` are for prefixes on the domain, and the tenant `{}` answers at the domain's root",
@@ -131,11 +131,11 @@ impl<'a> Giver<'a> {
             let diagnostic = Diagnostic::error(Code::AddressRefused, site.name_of(MANIFEST), message)
                 .hint("take `aliases` out, or give single pages aliases of their own; its other addresses stay");
             let diagnostic = place_of(site, "prefix", first.as_str(), diagnostic);
-            self.conflict(&site.id, diagnostic);
+            self.add_conflict(&site.id, diagnostic);
         }
     }
 
-    fn no_root(&mut self, site: &Site, owner: Option<&TenantId>) {
+    fn report_refused_root(&mut self, site: &Site, owner: Option<&TenantId>) {
         let (code, message, hint) = match (self.rules.deployment, owner) {
             (Some(deployment), _) => (
                 Code::AddressRefused,
@@ -169,34 +169,36 @@ impl<'a> Giver<'a> {
             Some((place, _)) => diagnostic.at(place, text),
             None => diagnostic,
         };
-        self.conflict(&site.id, diagnostic);
+        self.add_conflict(&site.id, diagnostic);
     }
 
-    /// Assigns one claimed address, or reports why not. `kept`: the tenant had the address before.
-    fn take(&mut self, order: usize, claim: &Claim<'a>, kept: bool) {
+    /// Assigns one claimed address, or reports why not. `is_owned`: the tenant had the address before.
+    fn assign_claim(&mut self, order: usize, claim: &Claim<'a>, is_owned: bool) {
         let owner = self.owners.get(&claim.address);
-        if owner == Some(claim.id) && claim.by != By::Name {
+        if owner == Some(claim.id) && claim.source != ClaimSource::Name {
             // The address is the tenant's by its name already, or is listed twice.
             return;
         }
-        if matches!(claim.by, By::Hosts | By::Aliases) && self.is_refused(claim) {
+        if matches!(claim.source, ClaimSource::Hosts | ClaimSource::Aliases)
+            && self.is_refused(claim)
+        {
             return;
         }
         let owner = self.owners.get(&claim.address);
         let owner = owner.filter(|owner| *owner != claim.id);
         let owner = match owner {
-            None if !kept && !claim.prefix.is_empty() => self.owner_around(claim),
+            None if !is_owned && !claim.prefix.is_empty() => self.owner_around(claim),
             owner => owner.cloned(),
         };
         if let Some(owner) = owner {
-            return self.taken(claim, &owner);
+            return self.report_taken(claim, &owner);
         }
-        if kept && !claim.prefix.is_empty() {
-            self.taken_from_root(claim);
+        if is_owned && !claim.prefix.is_empty() {
+            self.report_hidden_root_paths(claim);
         }
         self.owners.insert(claim.address.clone(), claim.id.clone());
-        if claim.site.is_some() && claim.by != By::RootName {
-            self.give(order + 1, claim.id, &claim.host, &claim.prefix);
+        if claim.site.is_some() && claim.source != ClaimSource::RootName {
+            self.add_address(order + 1, claim.id, &claim.host, &claim.prefix);
         }
     }
 
@@ -207,10 +209,10 @@ impl<'a> Giver<'a> {
         };
         let domain = self.rules.origin.domain();
         let text = claim.text();
-        let is_domains = claim.prefix.is_empty()
+        let is_own_host = claim.prefix.is_empty()
             && (claim.host == domain
                 || claim.host.strip_suffix(domain) == Some(&format!("{WWW}.")));
-        let (message, hint) = if is_domains {
+        let (message, hint) = if is_own_host {
             (
                 format!("the host `{text}` is the deployment's own"),
                 "take it out of `hosts`: only the tenant at the domain's root answers there"
@@ -234,7 +236,7 @@ impl<'a> Giver<'a> {
         };
         let diagnostic = Diagnostic::error(Code::AddressRefused, site.name_of(MANIFEST), message);
         let diagnostic = self.at_claim(site, claim, diagnostic.hint(hint));
-        self.conflict(claim.id, diagnostic);
+        self.add_conflict(claim.id, diagnostic);
         true
     }
 
@@ -274,7 +276,7 @@ impl<'a> Giver<'a> {
     }
 
     /// Reports pages and redirects of the root tenant that are not served, because a tenant had their paths before.
-    fn taken_from_root(&mut self, claim: &Claim<'a>) {
+    fn report_hidden_root_paths(&mut self, claim: &Claim<'a>) {
         let Some(root) = self.root else { return };
         let mut found = Vec::new();
         for (path, (file, place)) in self.root_paths_below(&claim.prefix) {
@@ -295,7 +297,7 @@ impl<'a> Giver<'a> {
             .extend(found);
     }
 
-    fn taken(&mut self, claim: &Claim<'a>, owner: &TenantId) {
+    fn report_taken(&mut self, claim: &Claim<'a>, owner: &TenantId) {
         let Some(site) = claim.site else { return };
         let what = if claim.prefix.is_empty() {
             "host"
@@ -307,8 +309,8 @@ impl<'a> Giver<'a> {
             claim.text()
         );
         let diagnostic = Diagnostic::error(Code::AddressTaken, site.name_of(MANIFEST), message);
-        let diagnostic = match claim.by {
-            By::Hosts | By::Aliases => self.at_claim(
+        let diagnostic = match claim.source {
+            ClaimSource::Hosts | ClaimSource::Aliases => self.at_claim(
                 site,
                 claim,
                 diagnostic.hint(format!(
@@ -316,34 +318,34 @@ impl<'a> Giver<'a> {
                     claim.key()
                 )),
             ),
-            By::Name | By::RootName => {
+            ClaimSource::Name | ClaimSource::RootName => {
                 diagnostic.hint("rename this folder or that page; the other addresses stay")
             }
         };
-        self.conflict(claim.id, diagnostic);
+        self.add_conflict(claim.id, diagnostic);
     }
 
     fn at_claim(&self, site: &Site, claim: &Claim<'_>, diagnostic: Diagnostic) -> Diagnostic {
-        let format = match claim.by {
-            By::Aliases => "prefix",
+        let format = match claim.source {
+            ClaimSource::Aliases => "prefix",
             _ => "hostname",
         };
         place_of(site, format, claim.text(), diagnostic)
     }
 
-    fn give(&mut self, order: usize, id: &TenantId, host: &str, prefix: &str) {
+    fn add_address(&mut self, order: usize, id: &TenantId, host: &str, prefix: &str) {
         let address = Address {
             host: host.to_owned(),
             prefix: prefix.to_owned(),
             canonical: false,
         };
-        self.given
+        self.addresses
             .entry(id.clone())
             .or_default()
             .push((order, address));
     }
 
-    fn conflict(&mut self, id: &TenantId, diagnostic: Diagnostic) {
+    fn add_conflict(&mut self, id: &TenantId, diagnostic: Diagnostic) {
         self.conflicts
             .entry(id.clone())
             .or_default()
@@ -359,10 +361,10 @@ impl<'a> Giver<'a> {
             owners: self.owners,
             ..Assignment::default()
         };
-        for (id, mut given) in self.given {
-            given.sort_by_key(|(order, _)| *order);
+        for (id, mut addresses) in self.addresses {
+            addresses.sort_by_key(|(order, _)| *order);
             let mut addresses: Vec<Address> =
-                given.into_iter().map(|(_, address)| address).collect();
+                addresses.into_iter().map(|(_, address)| address).collect();
             let manifest = tenants
                 .get(&id)
                 .copied()
@@ -392,7 +394,7 @@ impl<'a> Giver<'a> {
 /// Returns every path that the root tenant serves now or may serve later, with the file and position that define it: pages (also drafts, scheduled and expired ones), redirects, downloads and texts.
 fn root_paths(site: &Site) -> BTreeMap<Cow<'_, str>, (&str, Option<Place>)> {
     let manifest = &site.manifest;
-    let place = |texts: &[crate::schema::Formatted], format: &str, text: &str| {
+    let place = |texts: &[crate::schema::FormattedText], format: &str, text: &str| {
         let mut texts = texts.iter();
         texts
             .find(|found| found.format == format && found.text == text)

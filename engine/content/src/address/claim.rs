@@ -17,12 +17,12 @@ pub(super) struct Claim<'a> {
     pub(super) prefix: String,
     /// The host followed by the prefix: the key in [`Owners`](super::Owners).
     pub(super) address: String,
-    pub(super) by: By,
+    pub(super) source: ClaimSource,
 }
 
 /// The source of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum By {
+pub(super) enum ClaimSource {
     /// The folder's name.
     Name,
     /// The root tenant's folder name. Its host only redirects to the domain.
@@ -36,8 +36,8 @@ pub(super) enum By {
 impl Claim<'_> {
     /// Returns the manifest key of the claim.
     pub(super) const fn key(&self) -> &'static str {
-        match self.by {
-            By::Aliases => "aliases",
+        match self.source {
+            ClaimSource::Aliases => "aliases",
             _ => "hosts",
         }
     }
@@ -62,40 +62,43 @@ pub(super) fn claims<'a>(
     let is_root = |id: &TenantId| root.is_some_and(|root| root.id == *id);
     let mut claims = Vec::new();
     for (id, site) in tenants {
-        let mut add = |host: String, prefix: String, by| {
+        let mut add = |host: String, prefix: String, source| {
             claims.push(Claim {
                 id,
                 site: *site,
                 address: format!("{host}{prefix}"),
                 host,
                 prefix,
-                by,
+                source,
             });
         };
         let host = format!("{id}.{domain}");
         if is_root(id) {
-            add(host, String::new(), By::RootName);
+            add(host, String::new(), ClaimSource::RootName);
         } else {
-            add(domain.to_owned(), format!("/{id}"), By::Name);
-            add(host, String::new(), By::Name);
+            add(domain.to_owned(), format!("/{id}"), ClaimSource::Name);
+            add(host, String::new(), ClaimSource::Name);
         }
     }
     for named in [true, false] {
         let wanted = |site: &'a Site| {
             let manifest = &site.manifest;
-            let hosts = manifest.hosts.iter().map(|host| (By::Hosts, host.as_str()));
+            let hosts = manifest
+                .hosts
+                .iter()
+                .map(|host| (ClaimSource::Hosts, host.as_str()));
             let aliases = manifest.aliases.iter();
-            let aliases = aliases.map(|alias| (By::Aliases, alias.as_str()));
+            let aliases = aliases.map(|alias| (ClaimSource::Aliases, alias.as_str()));
             hosts.chain(aliases)
         };
         for site in tenants.values().copied().flatten() {
-            for (by, text) in wanted(site) {
-                let (host, prefix, separator) = match by {
-                    By::Aliases => (domain, text, '/'),
+            for (source, text) in wanted(site) {
+                let (host, prefix, separator) = match source {
+                    ClaimSource::Aliases => (domain, text, '/'),
                     _ => (text, "", '.'),
                 };
                 let carries = text.split(separator).any(|part| part == site.id.as_str());
-                let has_use = by != By::Aliases || !is_root(&site.id);
+                let has_use = source != ClaimSource::Aliases || !is_root(&site.id);
                 if carries == named && has_use {
                     claims.push(Claim {
                         id: &site.id,
@@ -103,7 +106,7 @@ pub(super) fn claims<'a>(
                         host: host.to_owned(),
                         prefix: prefix.to_owned(),
                         address: format!("{host}{prefix}"),
-                        by,
+                        source,
                     });
                 }
             }

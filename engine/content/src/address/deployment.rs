@@ -61,7 +61,7 @@ static SCHEMA: LazyLock<Schema> = LazyLock::new(checked_by::<Claims>);
 impl DeploymentFile {
     /// Returns a file that lists nothing. It applies while the file cannot be read and no valid version was read before.
     #[must_use]
-    pub fn nothing(label: &str) -> Self {
+    pub fn empty(label: &str) -> Self {
         Self {
             claims: Claims::default(),
             label: label.to_owned(),
@@ -78,7 +78,7 @@ impl DeploymentFile {
             let diagnostic = Diagnostic::error(code, label, message);
             place
                 .into_iter()
-                .fold(diagnostic, |one, place| one.at(place, text))
+                .fold(diagnostic, |diagnostic, place| diagnostic.at(place, text))
         };
         let node = match yaml::parse(text, 1) {
             Ok(node) => node,
@@ -132,7 +132,7 @@ impl DeploymentFile {
     #[must_use]
     pub fn how_to_allow(&self, tenant: &TenantId, key: &str, address: &str) -> String {
         let file = &self.label;
-        if !self.is_good() {
+        if !self.is_valid() {
             return format!("correct `{file}` first, which lists nothing until then");
         }
         let at = |path: &[&str]| self.key(path).map(|place| place.line);
@@ -159,7 +159,7 @@ impl DeploymentFile {
     pub fn how_to_root(&self, tenant: &TenantId) -> String {
         let file = &self.label;
         match self.key(&["root"]) {
-            _ if !self.is_good() => {
+            _ if !self.is_valid() => {
                 format!("correct `{file}` first, which names nobody until then")
             }
             Some(place) => format!(
@@ -174,7 +174,7 @@ impl DeploymentFile {
 
     /// Returns whether a valid file was read.
     #[must_use]
-    pub fn is_good(&self) -> bool {
+    pub fn is_valid(&self) -> bool {
         !self.text.is_empty()
     }
 
@@ -192,19 +192,20 @@ impl DeploymentFile {
 
     /// Returns a warning for each listed tenant that does not exist. These are warnings, because the tenant may be added later.
     #[must_use]
-    pub fn strangers<'a>(&self, known: impl Iterator<Item = &'a str> + Clone) -> Vec<Diagnostic> {
-        let stranger = |name: &str, place: Option<Place>| {
+    pub fn unknown_tenants<'a>(
+        &self,
+        known: impl Iterator<Item = &'a str> + Clone,
+    ) -> Vec<Diagnostic> {
+        let unknown_tenant = |name: &str, place: Option<Place>| {
             if known.clone().any(|known| known == name) {
                 return None;
             }
             let message = format!("there is no tenant `{name}`");
             let diagnostic = Diagnostic::warning(Code::UnknownTenant, self.label.as_str(), message)
                 .hint(hint_for(name, known.clone()));
-            Some(
-                place
-                    .into_iter()
-                    .fold(diagnostic, |one, place| one.at(place, &self.text)),
-            )
+            Some(place.into_iter().fold(diagnostic, |diagnostic, place| {
+                diagnostic.at(place, &self.text)
+            }))
         };
         let root = self.claims.root.as_deref();
         let root = root.map(|root| (root, self.value(&["root"]).map(|node| node.place)));
@@ -212,7 +213,7 @@ impl DeploymentFile {
         let tenants = tenants.map(|id| (id.as_str(), self.key(&["tenants", id])));
         root.into_iter()
             .chain(tenants)
-            .filter_map(|(name, place)| stranger(name, place))
+            .filter_map(|(name, place)| unknown_tenant(name, place))
             .collect()
     }
 

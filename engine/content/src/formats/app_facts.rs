@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn identifiers_are_as_the_stores_give_them() {
+    fn app_store_identifiers_are_checked() {
         let fingerprint = ["0F"; 32].join(":");
         for (format, good, bad) in [
             (

@@ -15,7 +15,7 @@ use crate::report::hint_for;
 pub const COMPANY_LINKS: [&str; 4] = ["email", "home", "network", "scheduling"];
 
 /// Schemes that browsers would follow or run. No link may use them, so links to a tenant with such a name are impossible.
-const SCHEMES: [&str; 10] = [
+const FORBIDDEN_SCHEMES: [&str; 10] = [
     "about",
     "blob",
     "data",
@@ -30,17 +30,17 @@ const SCHEMES: [&str; 10] = [
 
 /// The target of a link, as far as it can be checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Target {
+pub enum LinkTarget {
     /// A page of this tenant: path and fragment. The path is empty for a fragment of the same page.
-    Own(String, Option<String>),
+    SameTenant(String, Option<String>),
     /// A path relative to the file that contains the link. [`rooted`] resolves it.
     Relative,
     /// A page of another tenant: its id, path and fragment.
-    Neighbour(String, String, Option<String>),
+    OtherTenant(String, String, Option<String>),
     /// A company fact.
     Company(String),
     /// Another site: a complete URL.
-    Outside,
+    External,
 }
 
 /// Resolves a relative link in `file` against the tenant's root.
@@ -115,8 +115,8 @@ fn is_relative(link: &str) -> bool {
 ///
 /// # Errors
 /// The problem, and the text to write instead.
-pub fn target(link: &str) -> Result<Target, (String, Option<String>)> {
-    let bad = |message: String, hint: &str| Err((message, Some(hint.to_owned())));
+pub fn parse_link(link: &str) -> Result<LinkTarget, (String, Option<String>)> {
+    let fail = |message: String, hint: &str| Err((message, Some(hint.to_owned())));
     // Browsers remove tabs and line ends from a URL, trim spaces, and read `\` as `/` (WHATWG URL, section 4.4).
     // File names may contain spaces, because their URL differs from the name.
     let names_a_file = link.starts_with(ASSETS) || is_relative(link);
@@ -125,7 +125,7 @@ pub fn target(link: &str) -> Result<Target, (String, Option<String>)> {
         is_space || character.is_control() || character == '\\'
     };
     if link.contains(strange) {
-        return bad(
+        return fail(
             format!(
                 "`{}` holds a space, a line end or a `\\`",
                 link.escape_debug()
@@ -134,7 +134,7 @@ pub fn target(link: &str) -> Result<Target, (String, Option<String>)> {
         );
     }
     if link.starts_with("//") {
-        return bad(
+        return fail(
             format!("`{link}` has no scheme"),
             "write `https:` before it",
         );
@@ -152,13 +152,13 @@ pub fn target(link: &str) -> Result<Target, (String, Option<String>)> {
     }
     let is_fragment = place.is_empty() && fragment.as_ref().is_some_and(|id| !id.is_empty());
     if path.starts_with('/') || is_fragment {
-        return Ok(Target::Own(path.to_owned(), fragment));
+        return Ok(LinkTarget::SameTenant(path.to_owned(), fragment));
     }
     if is_relative(link) {
-        return Ok(Target::Relative);
+        return Ok(LinkTarget::Relative);
     }
     let Some((scheme, rest)) = link.split_once(':') else {
-        return bad(
+        return fail(
             format!("`{link}` leads nowhere that can be told"),
             "begin with `/` for a page of this tenant, write the name of its file (`terms.md`), or begin with `https://`",
         );
@@ -166,48 +166,48 @@ pub fn target(link: &str) -> Result<Target, (String, Option<String>)> {
     // Schemes are case-insensitive (RFC 3986, section 3.1).
     match scheme.to_ascii_lowercase().as_str() {
         "https" | "http" if rest.starts_with("//") => match Url::parse(link) {
-            Ok(_) => Ok(Target::Outside),
-            Err(error) => bad(
+            Ok(_) => Ok(LinkTarget::External),
+            Err(error) => fail(
                 format!("`{link}` is no URL: {error}"),
                 "write it as https://host/path",
             ),
         },
-        "https" | "http" => bad(
+        "https" | "http" => fail(
             format!("`{link}` is no URL: it names no host"),
             "write it as https://host/path",
         ),
-        "mailto" if has_recipients(rest) => Ok(Target::Outside),
-        "tel" if is_number(rest) => Ok(Target::Outside),
+        "mailto" if has_recipients(rest) => Ok(LinkTarget::External),
+        "tel" if is_number(rest) => Ok(LinkTarget::External),
         "sms" if is_number(rest.split(['?', ';']).next().unwrap_or_default()) => {
-            Ok(Target::Outside)
+            Ok(LinkTarget::External)
         }
-        "geo" if is_position(rest) => Ok(Target::Outside),
-        "geo" => bad(
+        "geo" if is_position(rest) => Ok(LinkTarget::External),
+        "geo" => fail(
             format!("`{link}` is not a valid position"),
             "write latitude and longitude: geo:41.8827,-87.6233",
         ),
-        "mailto" | "sms" | "tel" => bad(
+        "mailto" | "sms" | "tel" => fail(
             format!("`{link}` has no address"),
             "write it without spaces",
         ),
-        "company" if COMPANY_LINKS.contains(&rest) => Ok(Target::Company(rest.to_owned())),
+        "company" if COMPANY_LINKS.contains(&rest) => Ok(LinkTarget::Company(rest.to_owned())),
         "company" => Err((
             format!("the company has no `{rest}`"),
             Some(hint_for(rest, COMPANY_LINKS)),
         )),
-        name if SCHEMES.contains(&name) || rest.starts_with("//") => bad(
+        name if FORBIDDEN_SCHEMES.contains(&name) || rest.starts_with("//") => fail(
             format!("`{link}` has the scheme `{scheme}`, which a page may not link to"),
             "use `https://`, or `tenant:/path` with one slash for another tenant",
         ),
         _ if is_host_label(scheme) && rest.starts_with('/') => {
             let path = path.split_once(':').map_or("/", |(_, path)| path);
-            Ok(Target::Neighbour(
+            Ok(LinkTarget::OtherTenant(
                 scheme.to_owned(),
                 path.to_owned(),
                 fragment,
             ))
         }
-        _ => bad(
+        _ => fail(
             format!("`{link}` is no link that a page may hold"),
             "use a path, `tenant:/path`, `https://`, `mailto:`, `tel:`, `sms:` or `geo:`",
         ),
@@ -263,7 +263,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_files_name_is_its_path() {
+    fn file_name_of_a_page_is_its_path() {
         for (file, path) in [
             ("pages/index.md", Some("/")),
             ("pages/terms.md", Some("/terms")),
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_beside_a_file_is_one_from_the_root() {
+    fn relative_link_resolves_against_the_tenant_root() {
         for (link, file, meant) in [
             ("terms.md", "pages/index.md", "/terms"),
             ("./terms.md#fees", "pages/index.md", "/terms#fees"),
@@ -301,15 +301,15 @@ mod tests {
             ("..", "pages/blog/first.md", "/"),
         ] {
             assert_eq!(rooted(link, file), meant, "{link} in {file}");
-            assert!(target(link).is_ok(), "{link}");
+            assert!(parse_link(link).is_ok(), "{link}");
         }
         for bad in ["terms", "a b", " /x", "/a b", "x.md\ny", ".", "a/b/"] {
-            assert!(target(bad).is_err() || bad == ".", "{bad}");
+            assert!(parse_link(bad).is_err() || bad == ".", "{bad}");
         }
     }
 
     #[test]
-    fn links_that_a_browser_follows_elsewhere_are_links() {
+    fn external_schemes_are_links() {
         for good in [
             "HTTPS://A.example/B",
             "MAILTO:post@a.example",
@@ -322,7 +322,7 @@ mod tests {
             "geo:41.8827,-87.6233;u=35",
             "geo:0,0?q=Chicago",
         ] {
-            assert_eq!(target(good), Ok(Target::Outside), "{good}");
+            assert_eq!(parse_link(good), Ok(LinkTarget::External), "{good}");
         }
         for bad in [
             "sms:",
@@ -335,38 +335,41 @@ mod tests {
             "mailto:?",
             "mailto:a@b.example,c",
         ] {
-            assert!(target(bad).is_err(), "{bad}");
+            assert!(parse_link(bad).is_err(), "{bad}");
         }
     }
 
     #[test]
-    fn address_behind_other_signs_is_named() {
+    fn url_behind_other_characters_is_named() {
         for link in [
             "assets/https://a.example",
             "/https://a.example/b?c",
             "./http://a.example#b",
         ] {
-            let (_, hint) = target(link).expect_err(link);
+            let (_, hint) = parse_link(link).expect_err(link);
             let at = link.find("http").expect("an address");
             assert_eq!(hint, Some(format!("write `{}`", &link[at..])), "{link}");
         }
         let archived = "https://archive.example/2020/https://a.example";
-        assert_eq!(target(archived), Ok(Target::Outside));
+        assert_eq!(parse_link(archived), Ok(LinkTarget::External));
         let query = "/go?to=https://a.example";
-        assert!(matches!(target(query), Ok(Target::Own(..))));
+        assert!(matches!(parse_link(query), Ok(LinkTarget::SameTenant(..))));
     }
 
     #[test]
-    fn a_neighbour_is_a_label_and_a_path_with_one_slash() {
-        let neighbour = |tenant: &str, path: &str, fragment: Option<&str>| {
-            Ok(Target::Neighbour(
+    fn link_to_another_tenant_is_a_label_and_a_path_with_one_slash() {
+        let other_tenant = |tenant: &str, path: &str, fragment: Option<&str>| {
+            Ok(LinkTarget::OtherTenant(
                 tenant.to_owned(),
                 path.to_owned(),
                 fragment.map(str::to_owned),
             ))
         };
-        assert_eq!(target("studio:/"), neighbour("studio", "/", None));
-        assert_eq!(target("a:/b?c:/d#e"), neighbour("a", "/b", Some("e")));
+        assert_eq!(parse_link("studio:/"), other_tenant("studio", "/", None));
+        assert_eq!(
+            parse_link("a:/b?c:/d#e"),
+            other_tenant("a", "/b", Some("e"))
+        );
         for bad in [
             "javascript://%0aalert(1)",
             "javascript:/alert(1)",
@@ -386,7 +389,7 @@ mod tests {
             "a?b:/c",
             "",
         ] {
-            assert!(target(bad).is_err(), "{bad}");
+            assert!(parse_link(bad).is_err(), "{bad}");
         }
     }
 }

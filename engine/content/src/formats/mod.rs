@@ -5,7 +5,7 @@ pub mod link;
 pub mod values;
 
 use app_facts::check_app_format;
-use link::target;
+use link::parse_link;
 use schemars::JsonSchema;
 use serde_json::Value as Json;
 use values::is_email;
@@ -24,14 +24,14 @@ pub fn schema_of<T: JsonSchema>() -> Json {
 #[must_use]
 pub(crate) fn checked_by<T: JsonSchema>() -> Schema {
     Schema::new(schema_of::<T>(), check_format)
-        .unwrap_or_else(|error| unreachable!("schemas of types are whole: {error}"))
+        .unwrap_or_else(|error| unreachable!("schemas of types are valid: {error}"))
 }
 
 /// The hint for a path that the engine serves itself.
-pub(crate) const OTHER_PATH: &str = "choose another path: rowhouse answers by itself below `/assets`, at names that begin with a dot, and at files such as `/robots.txt` and `/feed.xml`";
+pub(crate) const RESERVED_PATH_HINT: &str = "choose another path: rowhouse answers by itself below `/assets`, at names that begin with a dot, and at files such as `/robots.txt` and `/feed.xml`";
 
 /// Returns the message for a path that the engine serves itself.
-pub(crate) fn reserved(path: &str) -> String {
+pub(crate) fn reserved_message(path: &str) -> String {
     format!("`{path}` is the engine's own")
 }
 
@@ -72,12 +72,12 @@ pub fn check_format(format: &str, text: &str) -> Result<(), (String, Option<Stri
             format!("`{text}` is no path"),
             "begin with `/`, end without one, and use letters, digits, `-`, `.`, `_` and `~`",
         ),
-        "web-url" if text.contains(|one: char| one.is_whitespace() || one.is_control()) => fail(
+        "web-url" if text.contains(|sign: char| sign.is_whitespace() || sign.is_control()) => fail(
             format!("`{}` holds a space or a line end", text.escape_debug()),
             "write `%20` for a space",
         ),
-        "route" if is_reserved(text) => fail(reserved(text), OTHER_PATH),
-        "prefix" if takes_reserved(text) => fail(reserved(text), OTHER_PATH),
+        "route" if is_reserved(text) => fail(reserved_message(text), RESERVED_PATH_HINT),
+        "prefix" if takes_reserved(text) => fail(reserved_message(text), RESERVED_PATH_HINT),
         "prefix" if exported::check_own(text).is_err() => fail(
             format!("`{text}` cannot be exported"),
             "choose another path: `404`, `index` and names that end in `.html` have a meaning of their own on static hosts",
@@ -112,7 +112,7 @@ pub fn check_format(format: &str, text: &str) -> Result<(), (String, Option<Stri
             format!("`{}` is not a valid fragment", text.escape_debug()),
             "write one word, or several with hyphens between: opening-hours",
         ),
-        "link" => target(text).map(drop),
+        "link" => parse_link(text).map(drop),
         _ => check_app_format(format, text)
             .unwrap_or(Ok(()))
             .or_else(|(message, hint)| fail(message, hint)),
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_are_paths_neighbours_facts_or_urls() {
+    fn links_are_paths_tenants_facts_or_urls() {
         for good in [
             "/",
             "/terms#fees",
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_date_is_a_day_that_exists() {
+    fn date_is_a_day_that_exists() {
         assert!(check_format("date", "2024-02-29").is_ok());
         for bad in [
             "2025-02-29",

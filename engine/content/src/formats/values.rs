@@ -52,7 +52,7 @@ formatted_text!(
 );
 formatted_text!(
     /// A file of the tenant: in its `assets`, or beside a page.
-    File, "file", "a file of this tenant: `assets/press-kit.zip`"
+    TenantFile, "file", "a file of this tenant: `assets/press-kit.zip`"
 );
 formatted_text!(
     /// A colour as `#rrggbb`.

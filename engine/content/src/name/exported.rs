@@ -11,21 +11,21 @@ pub const NOT_FOUND: &str = "404";
 pub const INDEX: &str = "index";
 
 /// The extension of page files.
-const ENDING: &str = ".html";
+const PAGE_EXTENSION: &str = ".html";
 
 /// The largest length of a path segment in bytes. File systems allow 255, including the extensions `.html` and `.br`.
-const LONGEST_SEGMENT: usize = 240;
+const MAX_SEGMENT_BYTES: usize = 240;
 
 /// The largest length of a path in bytes.
-const LONGEST_PATH: usize = 1_000;
+const MAX_PATH_BYTES: usize = 1_000;
 
 /// Returns the file of a page: `/` is `index.html`; `/terms` and `/terms.html` are `terms.html`.
 #[must_use]
 pub fn file_of_page(path: &str) -> String {
     match path.trim_start_matches('/') {
-        "" => format!("{INDEX}{ENDING}"),
-        name if name.ends_with(ENDING) => name.to_owned(),
-        name => format!("{name}{ENDING}"),
+        "" => format!("{INDEX}{PAGE_EXTENSION}"),
+        name if name.ends_with(PAGE_EXTENSION) => name.to_owned(),
+        name => format!("{name}{PAGE_EXTENSION}"),
     }
 }
 
@@ -41,10 +41,14 @@ pub fn key(path: &str) -> String {
 /// The reason, phrased as the end of a sentence about the path.
 pub fn check_alias(path: &str) -> Result<(), &'static str> {
     let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
-    let is_folder = |segment: &str| folded(segment).ends_with(ENDING);
-    if path.len() > LONGEST_PATH || path.split('/').any(|one| one.len() > LONGEST_SEGMENT) {
+    let is_folder = |segment: &str| folded(segment).ends_with(PAGE_EXTENSION);
+    if path.len() > MAX_PATH_BYTES
+        || path
+            .split('/')
+            .any(|segment| segment.len() > MAX_SEGMENT_BYTES)
+    {
         Err("which is too long for a file's name in an export")
-    } else if folded(name.strip_suffix(ENDING).unwrap_or(name)) == NOT_FOUND {
+    } else if folded(name.strip_suffix(PAGE_EXTENSION).unwrap_or(name)) == NOT_FOUND {
         Err("which is the page for what is not found in an export")
     } else if folders.split('/').any(is_folder) {
         Err("whose folder would be a page in an export")
@@ -74,7 +78,7 @@ pub fn check_own(path: &str) -> Result<(), &'static str> {
     check_alias(path)?;
     if folded(name) == INDEX {
         Err("which is the page of the folder above it in an export")
-    } else if folded(name).ends_with(ENDING) {
+    } else if folded(name).ends_with(PAGE_EXTENSION) {
         Err("which static hosts answer without `.html` in an export")
     } else {
         Ok(())
@@ -86,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_that_an_export_cannot_place_is_refused() {
+    fn path_that_cannot_be_exported_is_refused() {
         for good in ["/", "/terms", "/a.b", "/404s", "/blog/first", "/html"] {
             assert_eq!(check_own(good), Ok(()), "{good}");
         }

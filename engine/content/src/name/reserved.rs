@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_engine_answers_is_its_own_and_nothing_else() {
+    fn only_paths_of_the_engine_are_reserved() {
         for own in [
             "/assets",
             "/assets/x/y",

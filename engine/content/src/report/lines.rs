@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_those_of_the_text() {
+    fn line_index_matches_the_lines_of_the_text() {
         let text = "one\ntwo\r\n\nfour";
         let lines = LineIndex::of(text);
         for (index, line) in text.lines().enumerate() {

@@ -90,34 +90,34 @@ impl<'a> ViolationFinder<'a> {
     }
 
     /// Converts one validation error. `variant` is set if one of several alternative shapes applies: the location of the value, and its name in messages.
-    pub(super) fn error(
+    pub(super) fn add_error(
         &mut self,
         error: &ValidationError<'_>,
         variant: Option<(&Location, &str)>,
     ) {
         let before = self.problems.len();
-        self.said(error, variant);
-        let about = description(self.meant_by(error));
+        self.convert(error, variant);
+        let about = description(self.schema_of_error(error));
         for problem in &mut self.problems[before..] {
             problem.hint = problem.hint.take().or_else(|| about.map(ToOwned::to_owned));
         }
     }
 
     /// Returns the schema that contains the keyword which failed.
-    fn meant_by(&self, error: &ValidationError<'_>) -> Option<&'a Json> {
+    fn schema_of_error(&self, error: &ValidationError<'_>) -> Option<&'a Json> {
         let (parent, _) = error.schema_path().as_str().rsplit_once('/')?;
         self.schema.pointer(parent)
     }
 
-    fn said(&mut self, error: &ValidationError<'_>, variant: Option<(&Location, &str)>) {
+    fn convert(&mut self, error: &ValidationError<'_>, variant: Option<(&Location, &str)>) {
         let location = error.instance_path();
-        let whole = self.node;
-        let Some(node) = node_at(whole, location) else {
+        let root = self.node;
+        let Some(node) = node_at(root, location) else {
             return;
         };
         let what = match variant {
             Some((at, what)) if at == location => what.to_owned(),
-            _ => name_of(whole, location, self.what),
+            _ => name_of(root, location, self.what),
         };
         match error.kind() {
             ValidationErrorKind::AdditionalProperties { unexpected } => {
@@ -138,15 +138,15 @@ impl<'a> ViolationFinder<'a> {
             }
             ValidationErrorKind::Type { kind } => {
                 let types: Vec<String> = match kind {
-                    TypeKind::Single(one) => vec![one.to_string()],
+                    TypeKind::Single(name) => vec![name.to_string()],
                     TypeKind::Multiple(several) => {
-                        several.iter().map(|one| one.to_string()).collect()
+                        several.iter().map(|name| name.to_string()).collect()
                     }
                 };
                 let types: Vec<&str> = types.iter().map(String::as_str).collect();
                 let before = self.problems.len();
                 self.wrong_type(node, &types, &what);
-                self.hint_at_format(node, error, before);
+                self.prefer_format_hint(node, error, before);
             }
             ValidationErrorKind::Enum { options } => {
                 let options = options.as_array().map_or(&[][..], Vec::as_slice);
@@ -157,7 +157,7 @@ impl<'a> ViolationFinder<'a> {
             }
             ValidationErrorKind::OneOfNotValid { context }
             | ValidationErrorKind::AnyOf { context } => {
-                self.none_of(node, error, context, &what);
+                self.report_no_alternative(node, error, context, &what);
             }
             ValidationErrorKind::Format { format } => {
                 let Value::Text(text) = &node.value else {
@@ -214,7 +214,7 @@ impl<'a> ViolationFinder<'a> {
     }
 
     /// Replaces the hint to add quotes by the hint of the format: a number in quotes would still not be a date.
-    fn hint_at_format(&mut self, node: &Node, error: &ValidationError<'_>, since: usize) {
+    fn prefer_format_hint(&mut self, node: &Node, error: &ValidationError<'_>, since: usize) {
         if let Value::Number(number, written) = &node.value
             && let Some(Json::String(format)) = self.sibling(error, "format")
             && let Err((_, hint)) = (self.formats)(format, &as_written(number, written.as_deref()))
@@ -227,7 +227,7 @@ impl<'a> ViolationFinder<'a> {
 
     /// Returns another keyword of the schema that failed.
     fn sibling(&self, error: &ValidationError<'_>, keyword: &str) -> Option<&'a Json> {
-        self.meant_by(error)?.get(keyword)
+        self.schema_of_error(error)?.get(keyword)
     }
 
     fn unknown_key(&mut self, node: &Node, name: &str, error: &ValidationError<'_>, what: &str) {
@@ -254,7 +254,7 @@ impl<'a> ViolationFinder<'a> {
     }
 
     /// Reports that a value fits none of several alternatives. `context` has the errors of each. The value's tag or type decides which alternative was intended.
-    fn none_of(
+    fn report_no_alternative(
         &mut self,
         node: &Node,
         error: &ValidationError<'_>,
@@ -294,7 +294,7 @@ impl<'a> ViolationFinder<'a> {
                         Some(index) => {
                             let what = format!("{what} with `{tag}: {text}`");
                             for error in context.get(index).into_iter().flatten() {
-                                self.error(error, Some((location, &what)));
+                                self.add_error(error, Some((location, &what)));
                             }
                         }
                         None => {
@@ -314,7 +314,7 @@ impl<'a> ViolationFinder<'a> {
             .iter()
             .find(|errors| !errors.iter().any(is_of_another_type))
         {
-            Some(errors) => errors.iter().for_each(|error| self.error(error, None)),
+            Some(errors) => errors.iter().for_each(|error| self.add_error(error, None)),
             None => {
                 let types: Vec<&str> = choices
                     .iter()
@@ -359,7 +359,7 @@ impl<'a> ViolationFinder<'a> {
         let mut wanted: Vec<&str> = types
             .iter()
             .filter(|name| **name != "null")
-            .map(|name| described(name))
+            .map(|name| type_name(name))
             .collect();
         wanted.dedup();
         let hint = match &node.value {
@@ -381,7 +381,7 @@ impl<'a> ViolationFinder<'a> {
             message: format!(
                 "{what} should be {}, but is {}",
                 wanted.join(" or "),
-                kind_of(node)
+                describe_value(node)
             ),
             hint,
         });
@@ -393,7 +393,7 @@ fn as_written(number: &serde_json::Number, written: Option<&String>) -> String {
     written.map_or_else(|| number.to_string(), ToOwned::to_owned)
 }
 
-fn described(name: &str) -> &str {
+fn type_name(name: &str) -> &str {
     match name {
         "string" => "a text",
         "boolean" => "`true` or `false`",
@@ -405,7 +405,7 @@ fn described(name: &str) -> &str {
     }
 }
 
-fn kind_of(node: &Node) -> String {
+fn describe_value(node: &Node) -> String {
     match &node.value {
         Value::Null => "empty".to_owned(),
         Value::Bool(value) => format!("`{value}`"),
@@ -460,9 +460,9 @@ fn inner<'n>(node: &'n Node, step: &str) -> Option<&'n Node> {
     }
 }
 
-/// Returns the name of a value in messages: its key in backticks, or `whole` for the root.
-fn name_of(node: &Node, location: &Location, whole: &str) -> String {
-    let from = (Some(node), whole.to_owned());
+/// Returns the name of a value in messages: its key in backticks, or `root` for the entire value.
+fn name_of(node: &Node, location: &Location, root: &str) -> String {
+    let from = (Some(node), root.to_owned());
     let (_, what) = steps(location).fold(from, |(node, what), step| {
         let what = match node.map(|node| &node.value) {
             Some(Value::List(_)) => format!("an item of {what}"),

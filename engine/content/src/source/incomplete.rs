@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn file_that_ends_early_is_recognised_at_every_length() {
+    fn truncated_file_is_detected_at_every_length() {
         let jpeg = [
             &[0xFF, 0xD8, 0xFF, 0xE1, 0, 6, 0xFF, 0xD8, 0xFF, 0xD9][..],
             &[0xFF, 0xDA, 0, 2, 1, 2, 0xFF, 0, 3, 0xFF, 0xD9],

@@ -10,7 +10,7 @@ use super::stamp::FileStamp;
 
 /// A file that is too large for memory.
 #[derive(Debug, Clone)]
-pub struct LargeFile {
+pub struct LargeSourceFile {
     /// A file with the content. It no longer changes.
     pub file: Arc<File>,
     /// The length in bytes.
@@ -24,15 +24,15 @@ pub struct LargeFile {
 }
 
 /// Files with the same bytes are equal.
-impl PartialEq for LargeFile {
+impl PartialEq for LargeSourceFile {
     fn eq(&self, other: &Self) -> bool {
         self.digest == other.digest
     }
 }
 
-impl Eq for LargeFile {}
+impl Eq for LargeSourceFile {}
 
 /// A function that makes a private copy of a large file, given the file and its length in bytes. Later changes of the file do not affect the copy.
 ///
 /// The function copies no bytes beyond the length, and leaves the stamp empty.
-pub type TakeLarge<'a> = &'a dyn Fn(File, u64) -> io::Result<LargeFile>;
+pub type CopyLargeFile<'a> = &'a dyn Fn(File, u64) -> io::Result<LargeSourceFile>;

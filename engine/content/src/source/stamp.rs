@@ -16,10 +16,10 @@ use super::Tree;
 pub type Stamp = [u8; 32];
 
 /// The assumed longest clock tick of a file system. Two changes within one tick look the same. Most clocks tick at least every ten milliseconds.
-const TICK: Duration = Duration::from_millis(50);
+const MAX_CLOCK_TICK: Duration = Duration::from_millis(50);
 
 /// The assumed tick for times without a part below a millisecond. Some file systems record times in steps of two seconds.
-const COARSE_TICK: Duration = Duration::from_secs(3);
+const MAX_COARSE_CLOCK_TICK: Duration = Duration::from_secs(3);
 
 /// The times and numbers that change when a file changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,8 +35,8 @@ impl FileStamp {
         let nanos = u32::try_from(metadata.ctime_nsec()).ok()?;
         let changed = Duration::new(metadata.ctime().try_into().ok()?, nanos);
         let tick = match nanos.is_multiple_of(1_000_000) {
-            true => COARSE_TICK,
-            false => TICK,
+            true => MAX_COARSE_CLOCK_TICK,
+            false => MAX_CLOCK_TICK,
         };
         // After the clock was set back, there is no stamp until it catches up.
         let settled = now.duration_since(UNIX_EPOCH).ok()?.checked_sub(tick)?;
@@ -58,7 +58,7 @@ impl Tree {
     /// Returns `None` if any file cannot be read, or changed within one clock tick before `now`.
     #[must_use]
     pub fn stamp(&self, now: SystemTime) -> Option<Stamp> {
-        let beneath = self.beneath.as_ref()?;
+        let root = self.root.as_ref()?;
         if self.is_cut || self.report.iter().len() > 0 {
             return None;
         }
@@ -66,7 +66,7 @@ impl Tree {
         for path in &self.files {
             self.activity.begin();
             // Follows links: all of them point to files within the folder.
-            let metadata = fs::metadata(beneath.path().join(path)).ok()?;
+            let metadata = fs::metadata(root.path().join(path)).ok()?;
             let FileStamp { times, numbers } = FileStamp::of(&metadata, now)?;
             hash.update((path.len() as u64).to_le_bytes());
             hash.update(path);

@@ -30,13 +30,13 @@ fn write(path: &Path, text: &str) {
 fn read_app(app: &Path) -> (Vec<String>, Vec<String>) {
     let (folder, report) = read(app, "app", FolderLimits::default(), None);
     let report = report.sorted();
-    let said = report.iter().map(|diagnostic| {
+    let diagnostics = report.iter().map(|diagnostic| {
         format!(
             "{} {}: {}",
             diagnostic.code, diagnostic.file, diagnostic.message
         )
     });
-    (folder.files.into_keys().collect(), said.collect())
+    (folder.files.into_keys().collect(), diagnostics.collect())
 }
 
 const FILES: [&str; 2] = ["assets/icon.svg", "tenant.yaml"];
@@ -49,49 +49,53 @@ fn three_links_to_the_folder_itself_are_walked_once() {
     }
     let tree = walk(&app, "app", FolderLimits::default(), &Activity::default());
     assert_eq!(tree.folders.len(), 2, "{:?}", tree.folders);
-    let (files, said) = read_app(&app);
+    let (files, diagnostics) = read_app(&app);
     assert_eq!(files, FILES);
     let expected = ["l1", "l2", "l3"].map(|name| {
         format!("folder-twice app/assets/{name}: this leads to a folder that is there already, as `app/assets`")
     });
-    assert_eq!(said, expected);
+    assert_eq!(diagnostics, expected);
 }
 
 #[test]
-fn circles_of_links_end() {
+fn cycles_of_links_end() {
     let (_place, app) = app();
     symlink("two", app.join("one")).expect("a link");
     symlink("one", app.join("two")).expect("a link");
     symlink("..", app.join("assets/up")).expect("a link");
     symlink("../assets/up/assets/icon.svg", app.join("assets/long.svg")).expect("a link");
-    let (files, said) = read_app(&app);
+    let (files, diagnostics) = read_app(&app);
     assert_eq!(files, ["assets/icon.svg", "assets/long.svg", "tenant.yaml"]);
-    assert_eq!(said.len(), 3, "{said:?}");
+    assert_eq!(diagnostics.len(), 3, "{diagnostics:?}");
     assert!(
-        said[0].starts_with("folder-twice app/assets/up: this leads to the whole folder"),
-        "{said:?}"
+        diagnostics[0].starts_with("folder-twice app/assets/up: this leads to the whole folder"),
+        "{diagnostics:?}"
     );
     assert!(
-        said[1].starts_with("unreadable app/one: cannot be read: Too many levels"),
-        "{said:?}"
+        diagnostics[1].starts_with("unreadable app/one: cannot be read: Too many levels"),
+        "{diagnostics:?}"
     );
 }
 
 #[test]
-fn a_real_folder_wins_over_links_to_it_whatever_their_names() {
+fn real_folder_wins_over_links_to_it() {
     let (_place, app) = app();
     write(&app.join("m/page.md"), "words");
     for name in ["a", "z"] {
         symlink("m", app.join(name)).expect("a link");
     }
-    let (files, said) = read_app(&app);
+    let (files, diagnostics) = read_app(&app);
     assert_eq!(files, ["assets/icon.svg", "m/page.md", "tenant.yaml"]);
-    assert_eq!(said.len(), 2, "{said:?}");
-    assert!(said.iter().all(|said| said.ends_with("as `app/m`")));
+    assert_eq!(diagnostics.len(), 2, "{diagnostics:?}");
+    assert!(
+        diagnostics
+            .iter()
+            .all(|diagnostic| diagnostic.ends_with("as `app/m`"))
+    );
 }
 
 #[test]
-fn what_lies_outside_is_not_even_listed() {
+fn content_outside_the_folder_is_not_listed() {
     let (place, app) = app();
     write(&place.path().join("outside/secret.md"), "secret");
     symlink("/", app.join("root")).expect("a link");
@@ -100,9 +104,12 @@ fn what_lies_outside_is_not_even_listed() {
     symlink("nowhere", app.join("dangling")).expect("a link");
     let tree = walk(&app, "app", FolderLimits::default(), &Activity::default());
     assert_eq!(tree.folders.len(), 2, "{:?}", tree.folders);
-    let (files, said) = read_app(&app);
+    let (files, diagnostics) = read_app(&app);
     assert_eq!(files, FILES);
-    let codes: Vec<&str> = said.iter().map(|said| &said[..12]).collect();
+    let codes: Vec<&str> = diagnostics
+        .iter()
+        .map(|diagnostic| &diagnostic[..12])
+        .collect();
     assert_eq!(
         codes,
         [
@@ -115,17 +122,17 @@ fn what_lies_outside_is_not_even_listed() {
 }
 
 #[test]
-fn a_link_that_is_absolute_may_lead_within() {
+fn absolute_link_may_point_within_the_folder() {
     let (place, app) = app();
     symlink(app.join("assets/icon.svg"), app.join("assets/again.svg")).expect("a link");
     symlink(app.join("assets/../../outside.md"), app.join("out.md")).expect("a link");
     write(&place.path().join("outside.md"), "secret");
-    let (files, said) = read_app(&app);
+    let (files, diagnostics) = read_app(&app);
     assert_eq!(
         files,
         ["assets/again.svg", "assets/icon.svg", "tenant.yaml"]
     );
-    assert_eq!(said.len(), 1, "{said:?}");
+    assert_eq!(diagnostics.len(), 1, "{diagnostics:?}");
     // Through the path of a release that is itself a link.
     let link = place.path().join("current");
     symlink(&app, &link).expect("a link");
@@ -135,14 +142,14 @@ fn a_link_that_is_absolute_may_lead_within() {
 }
 
 #[test]
-fn the_links_of_a_config_map_are_followed() {
+fn links_of_a_config_map_are_followed() {
     let (_place, app) = app();
     write(&app.join("..2026_11_22/pages/index.md"), "first");
     write(&app.join("..2026_11_22/more.yaml"), "more");
     symlink("..2026_11_22", app.join("..data")).expect("a link");
     symlink("..data/pages", app.join("pages")).expect("a link");
     symlink("..data/more.yaml", app.join("more.yaml")).expect("a link");
-    let (files, said) = read_app(&app);
+    let (files, diagnostics) = read_app(&app);
     assert_eq!(
         files,
         [
@@ -152,11 +159,11 @@ fn the_links_of_a_config_map_are_followed() {
             "tenant.yaml"
         ]
     );
-    assert_eq!(said, [""; 0]);
+    assert_eq!(diagnostics, [""; 0]);
 }
 
 #[test]
-fn a_limit_of_the_whole_folder_ends_all_with_one_error() {
+fn exceeded_folder_limit_is_one_error() {
     let (_place, app) = app();
     for name in 0..30 {
         write(&app.join(format!("many/{name}/x")), "x");
@@ -181,30 +188,31 @@ fn a_limit_of_the_whole_folder_ends_all_with_one_error() {
         (FolderLimits { total: 20, ..whole }, "more than 20 bytes"),
     ] {
         let (folder, report) = read(&app, "app", limits, None);
-        let said: Vec<&Diagnostic> = report.iter().collect();
-        assert_eq!(said.len(), 1, "{said:?}");
-        assert!(said[0].message.contains(words), "{said:?}");
-        assert!(said[0].file == "app" && folder.files.is_empty());
+        let diagnostics: Vec<&Diagnostic> = report.iter().collect();
+        assert_eq!(diagnostics.len(), 1, "{diagnostics:?}");
+        assert!(diagnostics[0].message.contains(words), "{diagnostics:?}");
+        assert!(diagnostics[0].file == "app" && folder.files.is_empty());
     }
 }
 
 #[test]
-fn a_thousand_wrong_links_are_not_a_thousand_errors() {
+fn errors_of_a_folder_are_limited() {
     let (_place, app) = app();
     for number in 0..1_000 {
         symlink("/", app.join(format!("link-{number}"))).expect("a link");
     }
-    let (files, said) = read_app(&app);
-    assert_eq!(said.len(), 101);
+    let (files, diagnostics) = read_app(&app);
+    assert_eq!(diagnostics.len(), 101);
     assert!(
-        said.iter()
-            .any(|said| said.contains("the rest is not looked at"))
+        diagnostics
+            .iter()
+            .any(|diagnostic| diagnostic.contains("the rest is not looked at"))
     );
     assert!(files.is_empty());
 }
 
 #[test]
-fn hidden_folders_are_listed_by_nobody() {
+fn hidden_folders_are_not_listed() {
     let (_place, app) = app();
     for number in 0..200 {
         write(&app.join(format!(".git/{number}/x")), "x");
@@ -218,32 +226,35 @@ fn hidden_folders_are_listed_by_nobody() {
 }
 
 #[test]
-fn a_name_that_is_not_utf8_is_an_error() {
+fn name_that_is_not_utf8_is_an_error() {
     let (_place, app) = app();
     write(&app.join(OsStr::from_bytes(b"caf\xe9.md")), "words");
-    let (files, said) = read_app(&app);
+    let (files, diagnostics) = read_app(&app);
     assert_eq!(files, FILES);
-    assert_eq!(said, ["not-utf8 app/caf\u{fffd}.md: the name is not UTF-8"]);
+    assert_eq!(
+        diagnostics,
+        ["not-utf8 app/caf\u{fffd}.md: the name is not UTF-8"]
+    );
 }
 
 #[test]
-fn a_link_to_what_holds_it_is_not_walked() {
+fn link_to_a_folder_that_contains_it_is_refused() {
     let (place, _app) = app();
     for (name, target) in [("root", "/"), ("self", "."), ("up", "..")] {
         let link = place.path().join(name);
         symlink(target, &link).expect("a link");
         let tree = walk(&link, name, FolderLimits::default(), &Activity::default());
         assert!(tree.folders.is_empty() && tree.files.is_empty());
-        let said: Vec<&Diagnostic> = tree.report.iter().collect();
+        let diagnostics: Vec<&Diagnostic> = tree.report.iter().collect();
         assert!(
-            said.len() == 1 && said[0].code == Code::FolderTwice,
-            "{said:?}"
+            diagnostics.len() == 1 && diagnostics[0].code == Code::FolderTwice,
+            "{diagnostics:?}"
         );
     }
 }
 
 #[test]
-fn two_links_to_one_folder_both_have_it() {
+fn two_links_to_one_folder_both_have_its_content() {
     let (place, app) = app();
     for name in ["one", "two"] {
         let link = place.path().join(name);
@@ -253,22 +264,22 @@ fn two_links_to_one_folder_both_have_it() {
 }
 
 #[test]
-fn one_broken_entry_does_not_hide_the_others() {
+fn broken_entry_does_not_hide_other_entries() {
     let (place, _app) = app();
     symlink("gone", place.path().join("dangling")).expect("a link");
     symlink("loop", place.path().join("loop")).expect("a link");
     write(&place.path().join("README.md"), "words");
     let names: Vec<String> = list(place.path()).expect("a list").into_keys().collect();
     assert_eq!(names, ["app", "dangling", "loop"]);
-    let (_, said) = read_app(&place.path().join("dangling"));
+    let (_, diagnostics) = read_app(&place.path().join("dangling"));
     assert_eq!(
-        said,
+        diagnostics,
         ["unreadable app: cannot be read: No such file or directory (os error 2)"]
     );
 }
 
 #[test]
-fn a_file_that_has_no_size_or_grows_is_read_up_to_its_limit() {
+fn file_without_size_or_growing_is_read_up_to_its_limit() {
     let (_place, app) = app();
     write(&app.join("assets/large.bin"), &"x".repeat(2_000));
     let limits = FolderLimits {
@@ -287,11 +298,11 @@ fn a_file_that_has_no_size_or_grows_is_read_up_to_its_limit() {
     }
 }
 
-/// Reads a folder repeatedly while `race` changes it, and passes each result to `look`.
+/// Reads a folder repeatedly while `race` changes it, and passes each result to `check`.
 fn while_racing(
     race: impl Fn() + Send + 'static,
     app: &Path,
-    mut look: impl FnMut(&Folder) -> bool,
+    mut check: impl FnMut(&Folder) -> bool,
 ) {
     let is_over = Arc::new(AtomicBool::new(false));
     let ends = Arc::clone(&is_over);
@@ -304,7 +315,7 @@ fn while_racing(
     let (mut rounds, mut seen) = (0, 0);
     while begin.elapsed() < Duration::from_millis(2_500) {
         let (folder, _) = read(app, "app", FolderLimits::default(), None);
-        seen += usize::from(look(&folder));
+        seen += usize::from(check(&folder));
         rounds += 1;
     }
     is_over.store(true, Ordering::Relaxed);
@@ -313,7 +324,7 @@ fn while_racing(
 }
 
 #[test]
-fn a_file_exchanged_with_a_link_never_shows_what_lies_outside() {
+fn file_exchanged_with_a_link_never_shows_outside_content() {
     let (place, app) = app();
     let (file, link) = (app.join("page.md"), app.join(".link"));
     write(&file, "own");
@@ -330,7 +341,7 @@ fn a_file_exchanged_with_a_link_never_shows_what_lies_outside() {
 }
 
 #[test]
-fn a_folder_exchanged_with_a_link_never_shows_what_lies_outside() {
+fn folder_exchanged_with_a_link_never_shows_outside_content() {
     let (place, app) = app();
     let (pages, link) = (app.join("pages"), app.join(".link"));
     write(&pages.join("page.md"), "own");
@@ -347,7 +358,7 @@ fn a_folder_exchanged_with_a_link_never_shows_what_lies_outside() {
 }
 
 #[test]
-fn a_file_exchanged_with_a_pipe_is_not_waited_for() {
+fn file_exchanged_with_a_fifo_does_not_block() {
     let (_place, app) = app();
     let (file, pipe) = (app.join("page.md"), app.join(".pipe"));
     write(&file, "own");
@@ -359,8 +370,8 @@ fn a_file_exchanged_with_a_pipe_is_not_waited_for() {
 }
 
 /// Returns a large file with the given content file and length.
-fn large_file(file: fs::File, length: u64) -> LargeFile {
-    LargeFile {
+fn large_file(file: fs::File, length: u64) -> LargeSourceFile {
+    LargeSourceFile {
         file: Arc::new(file),
         length,
         digest: [7; 32],
@@ -370,7 +381,7 @@ fn large_file(file: fs::File, length: u64) -> LargeFile {
 }
 
 #[test]
-fn large_file_that_did_not_change_is_not_read_again() {
+fn unchanged_large_file_is_not_read_again() {
     let (_place, app) = app();
     let film = app.join("assets/film.mp4");
     let text = "x".repeat(40);
@@ -411,7 +422,7 @@ fn large_file_that_did_not_change_is_not_read_again() {
 }
 
 #[test]
-fn only_films_and_the_like_may_be_too_large_for_memory() {
+fn only_media_and_archives_may_be_too_large_for_memory() {
     let (_place, app) = app();
     for name in [
         "assets/film.MP4",
@@ -428,14 +439,14 @@ fn only_films_and_the_like_may_be_too_large_for_memory() {
         large_file: 80,
         ..FolderLimits::default()
     };
-    let take_large = |file: fs::File, length| Ok(large_file(file, length));
-    let (folder, report) = read(&app, "app", limits, Some(&take_large));
+    let copy_large = |file: fs::File, length| Ok(large_file(file, length));
+    let (folder, report) = read(&app, "app", limits, Some(&copy_large));
     assert_eq!(folder.large["assets/film.MP4"].length, 40);
     assert!(!folder.files.contains_key("assets/film.MP4"));
     assert_eq!(folder.files["assets/small.mp4"], "x");
     let report = report.sorted();
-    let said: Vec<&Diagnostic> = report.iter().collect();
-    assert_eq!(said.len(), 3, "{said:?}");
+    let diagnostics: Vec<&Diagnostic> = report.iter().collect();
+    assert_eq!(diagnostics.len(), 3, "{diagnostics:?}");
     for (name, most) in [
         ("assets/huge.zip", 80),
         ("assets/photo.jpg", 30),
@@ -445,8 +456,9 @@ fn only_films_and_the_like_may_be_too_large_for_memory() {
         assert!(
             report
                 .iter()
-                .any(|said| said.file == format!("app/{name}") && said.message.contains(&words)),
-            "{said:?}"
+                .any(|diagnostic| diagnostic.file == format!("app/{name}")
+                    && diagnostic.message.contains(&words)),
+            "{diagnostics:?}"
         );
     }
     let (_, report) = read(&app, "app", limits, None);
@@ -454,7 +466,7 @@ fn only_films_and_the_like_may_be_too_large_for_memory() {
 }
 
 #[test]
-fn what_came_went_or_is_another_one_has_changed() {
+fn added_removed_and_replaced_files_have_changed() {
     let hashes = |files: &[(&str, &str)]| {
         let files = files.iter();
         let file = |(path, text): &(&str, &str)| ((*path).to_owned(), (*text).to_owned().into());
@@ -479,7 +491,7 @@ fn stamp(app: &Path) -> Option<Stamp> {
 }
 
 #[test]
-fn a_stamp_tells_every_change_that_leaves_size_and_time_as_they_were() {
+fn stamp_changes_even_if_size_and_time_do_not() {
     let (_place, app) = app();
     symlink("icon.svg", app.join("assets/link.svg")).expect("a link");
     let page = app.join("tenant.yaml");
@@ -521,7 +533,7 @@ fn a_stamp_tells_every_change_that_leaves_size_and_time_as_they_were() {
 }
 
 #[test]
-fn what_was_written_a_moment_ago_or_cannot_be_taken_has_no_stamp() {
+fn recently_written_or_unreadable_folder_has_no_stamp() {
     let (_place, app) = app();
     let written = fs::metadata(app.join("assets/icon.svg")).and_then(|file| file.modified());
     let now = walk(&app, "app", FolderLimits::default(), &Activity::default())
@@ -533,7 +545,7 @@ fn what_was_written_a_moment_ago_or_cannot_be_taken_has_no_stamp() {
 }
 
 #[test]
-fn picture_whose_upload_has_not_ended_is_not_taken() {
+fn image_whose_upload_has_not_ended_is_not_read() {
     let place = TempDir::new().expect("a folder");
     let app = place.path().join("app");
     fs::create_dir_all(app.join("assets")).expect("a folder");
@@ -550,7 +562,10 @@ fn picture_whose_upload_has_not_ended_is_not_taken() {
     };
     let (folder, report) = read(now);
     assert!(folder.files.is_empty());
-    let messages: Vec<_> = report.iter().map(|one| one.message.as_str()).collect();
+    let messages: Vec<_> = report
+        .iter()
+        .map(|diagnostic| diagnostic.message.as_str())
+        .collect();
     assert_eq!(
         messages,
         ["the file is incomplete: its upload has not ended"]

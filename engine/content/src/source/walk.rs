@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, Dir, FileType, statat};
 
 use super::activity::Activity;
-use super::beneath::{Beneath, Refused};
+use super::folder_root::{FolderRoot, OpenError};
 use super::limits::{FolderLimits, is_large_type};
 use crate::report::guard::inject;
 use crate::report::{Code, Diagnostic, Report};
@@ -36,7 +36,7 @@ pub struct Tree {
     /// The entries that cannot be read, and why.
     pub(super) report: Report,
     /// The folder itself; `None` if it cannot be opened.
-    pub(super) beneath: Option<Beneath>,
+    pub(super) root: Option<FolderRoot>,
     pub(super) label: String,
     pub(super) limits: FolderLimits,
     pub(super) activity: Activity,
@@ -58,7 +58,7 @@ impl Tree {
         let mut sizes = Sizes::default();
         for path in &self.files {
             self.activity.begin();
-            let place = self.beneath.as_ref().map(|folder| folder.path().join(path));
+            let place = self.root.as_ref().map(|folder| folder.path().join(path));
             let Some(Ok(metadata)) = place.map(fs::metadata) else {
                 continue;
             };
@@ -91,7 +91,7 @@ pub fn walk(directory: &Path, label: &str, limits: FolderLimits, activity: &Acti
             is_cut: false,
             is_gone: !is_folder(directory),
             report: Report::default(),
-            beneath: None,
+            root: None,
             label: label.to_owned(),
             limits,
             activity: activity.clone(),
@@ -136,10 +136,10 @@ impl Tree {
     /// Reports an entry that cannot be read. After [`FolderLimits::errors`] of them, stops the search.
     pub(super) fn refuse(&mut self, diagnostic: Diagnostic) {
         self.report.push(diagnostic);
-        let most = self.limits.errors;
-        if self.report.iter().len() >= most {
+        let limit = self.limits.errors;
+        if self.report.iter().len() >= limit {
             self.stop(format!(
-                "{most} things here cannot be taken; the rest is not looked at"
+                "{limit} things here cannot be taken; the rest is not looked at"
             ));
         }
     }
@@ -174,10 +174,10 @@ impl Tree {
         self.refuse(diagnostic.hint("remove it: a pipe, a socket or a device has no content"));
     }
 
-    pub(super) fn refused(&mut self, path: &str, refused: Refused) {
-        match refused {
-            Refused::System(error) => self.unreadable(path, &error),
-            Refused::Foreign(target) => self.refuse(
+    pub(super) fn report_open_error(&mut self, path: &str, error: OpenError) {
+        match error {
+            OpenError::System(error) => self.unreadable(path, &error),
+            OpenError::Foreign(target) => self.refuse(
                 Diagnostic::error(
                     Code::ForeignSymlink,
                     self.name_of(path),
@@ -209,8 +209,8 @@ struct Walker {
 
 impl Walker {
     fn all(&mut self, directory: &Path, resolved: PathBuf) {
-        match Beneath::new(directory, resolved) {
-            Ok(beneath) => self.tree.beneath = Some(beneath),
+        match FolderRoot::new(directory, resolved) {
+            Ok(root) => self.tree.root = Some(root),
             Err(error) => return self.tree.unreadable("", &error),
         }
         self.visit(String::new(), false);
@@ -224,13 +224,13 @@ impl Walker {
 
     /// Opens an entry to find out its type, and records it.
     fn visit(&mut self, path: String, is_link: bool) {
-        let Some(beneath) = &self.tree.beneath else {
+        let Some(root) = &self.tree.root else {
             return;
         };
         self.tree.activity.begin();
-        let file = match beneath.open(Path::new(&path)) {
+        let file = match root.open(Path::new(&path)) {
             Ok(file) => file,
-            Err(refused) => return self.tree.refused(&path, refused),
+            Err(error) => return self.tree.report_open_error(&path, error),
         };
         match file.metadata() {
             Ok(metadata) if metadata.is_dir() => {
@@ -249,11 +249,11 @@ impl Walker {
     }
 
     fn file(&mut self, path: String) {
-        let most = self.tree.limits.files;
-        if self.tree.files.len() >= most {
+        let limit = self.tree.limits.files;
+        if self.tree.files.len() >= limit {
             return self
                 .tree
-                .stop(format!("the folder has more than {most} files"));
+                .stop(format!("the folder has more than {limit} files"));
         }
         self.tree.files.push(path);
     }
@@ -302,10 +302,10 @@ impl Walker {
                 continue;
             }
             self.entries += 1;
-            let most = self.tree.limits.entries;
-            if self.entries > most {
+            let limit = self.tree.limits.entries;
+            if self.entries > limit {
                 let message =
-                    format!("the folder has more than {most} entries in it, hidden ones counted");
+                    format!("the folder has more than {limit} entries in it, hidden ones counted");
                 self.tree.stop(message);
                 return Ok(Vec::new());
             }

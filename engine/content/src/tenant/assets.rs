@@ -13,15 +13,15 @@ use crate::formats::link::beside;
 use crate::name::reserved::ASSETS;
 use crate::name::{folded, nfc};
 use crate::report::{Code, Diagnostic, Report};
-use crate::source::{Folder, LargeFile};
+use crate::source::{Folder, LargeSourceFile};
 
 /// The start of the keys of files beside pages. No file under `assets` has such a path.
-const ABOVE: &str = "../";
+const BESIDE_PAGES_PREFIX: &str = "../";
 
 /// Returns the path within the tenant's folder of the file with a key.
 #[must_use]
 pub fn file_of(key: &str) -> String {
-    match key.strip_prefix(ABOVE) {
+    match key.strip_prefix(BESIDE_PAGES_PREFIX) {
         Some(file) => file.to_owned(),
         None => format!("{FOLDER}{key}"),
     }
@@ -32,7 +32,7 @@ fn key_of(file: &str) -> Option<Cow<'_, str>> {
     match file.strip_prefix(FOLDER) {
         _ if role_of(file) != FileRole::Asset => None,
         Some(below) => Some(nfc(below)),
-        None => Some(Cow::Owned(format!("{ABOVE}{}", nfc(file)))),
+        None => Some(Cow::Owned(format!("{BESIDE_PAGES_PREFIX}{}", nfc(file)))),
     }
 }
 
@@ -40,7 +40,7 @@ fn key_of(file: &str) -> Option<Cow<'_, str>> {
 pub(super) fn read(
     folder: &Folder,
     report: &mut Report,
-) -> (BTreeMap<String, Bytes>, BTreeMap<String, LargeFile>) {
+) -> (BTreeMap<String, Bytes>, BTreeMap<String, LargeSourceFile>) {
     let mut files = BTreeMap::new();
     let mut large = BTreeMap::new();
     let mut alike: HashMap<String, &str> = HashMap::new();
@@ -102,7 +102,7 @@ pub fn linked<'a, 'l, T>(
 fn at<'a, T>(files: &'a BTreeMap<String, T>, path: &str) -> Option<(&'a str, &'a T)> {
     match path.strip_prefix(FOLDER) {
         Some(below) => keyed(files, below),
-        None if path.starts_with(PAGES) => keyed(files, &format!("{ABOVE}{path}")),
+        None if path.starts_with(PAGES) => keyed(files, &format!("{BESIDE_PAGES_PREFIX}{path}")),
         None => None,
     }
 }
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_found_however_its_name_is_written() {
+    fn file_is_found_by_every_spelling_of_its_name() {
         let files = files();
         let found = |written: &str, file: &str| named(&files, written, file).map(|(_, at)| *at);
         for (written, at) in [
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_to_a_file_keeps_what_stands_behind_its_path() {
+    fn link_to_a_file_keeps_its_query_and_fragment() {
         let files = files();
         let found = |link: &'static str| linked(&files, link).map(|(_, at, tail)| (*at, tail));
         assert_eq!(found("/assets/hall.jpg#x"), Some((3, "#x")));

@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::manifest::DEFAULT_THEME;
 use super::prose::entities;
-use super::{MANIFEST, START};
+use super::{FILE_START, MANIFEST};
 use crate::formats::link::path_of;
 use crate::report::{Code, Diagnostic, Place, Report, Severity, hint_for, list, nearest};
-use crate::schema::{Formatted, Violation};
+use crate::schema::{FormattedText, Violation};
 use crate::theme::Theme;
 use crate::theme::shape::{Data, FRAGMENT};
 use crate::theme::strings::{self, Strings};
@@ -51,14 +51,14 @@ impl ThemedValues {
     ) -> Self {
         let count = nodes.values().map(Node::count).sum();
         let mut manifest = nodes.remove(MANIFEST);
-        let mut take = |name: &str| take_from(manifest.as_mut()?, name);
-        let theme = match take("theme").map(|node| node.value) {
+        let mut remove = |name: &str| remove_key(manifest.as_mut()?, name);
+        let theme = match remove("theme").map(|node| node.value) {
             Some(Value::Text(theme)) => theme,
             _ => DEFAULT_THEME.to_owned(),
         };
-        let (settings, strings) = (take("settings"), take("strings"));
+        let (settings, strings) = (remove("settings"), remove("strings"));
         let sections = nodes.into_iter().filter_map(|(file, mut front)| {
-            match take_from(&mut front, "sections")?.value {
+            match remove_key(&mut front, "sections")?.value {
                 Value::List(sections) => Some((file, sections)),
                 _ => None,
             }
@@ -78,13 +78,13 @@ impl ThemedValues {
     fn settings(&self) -> Node {
         self.settings.clone().unwrap_or(Node {
             value: Value::Map(Vec::new()),
-            place: START,
+            place: FILE_START,
         })
     }
 }
 
 /// Removes a key from a mapping and returns its value.
-fn take_from(node: &mut Node, name: &str) -> Option<Node> {
+fn remove_key(node: &mut Node, name: &str) -> Option<Node> {
     let Value::Map(pairs) = &mut node.value else {
         return None;
     };
@@ -94,20 +94,20 @@ fn take_from(node: &mut Node, name: &str) -> Option<Node> {
 
 /// A tenant's content in the shapes that its theme defines.
 #[derive(Debug, Default)]
-pub struct Conformed {
+pub struct ThemedContent {
     /// The settings, including the theme's defaults.
     pub settings: Data,
     /// The sections of each page, by the page's path.
     pub sections: BTreeMap<String, Vec<SectionData>>,
     /// All texts of sections and settings that have a format, with their positions, by file.
-    pub formatted: BTreeMap<String, Vec<Formatted>>,
+    pub formatted: BTreeMap<String, Vec<FormattedText>>,
     /// The tenant's own UI strings.
     pub strings: Strings,
 }
 
-impl Conformed {
+impl ThemedContent {
     /// Returns the fragments that the sections in a file define.
-    pub fn fragments(&self, file: &str) -> impl Iterator<Item = &Formatted> {
+    pub fn fragments(&self, file: &str) -> impl Iterator<Item = &FormattedText> {
         let texts = self.formatted.get(file).into_iter().flatten();
         texts.filter(|text| text.format == FRAGMENT)
     }
@@ -124,28 +124,28 @@ pub struct SectionData {
 
 /// Checks a tenant against its theme. The tenant fits if the report has no errors.
 #[must_use]
-pub fn conform(written: &ThemedValues, theme: &Theme) -> (Conformed, Report) {
-    let mut reader = Reader {
+pub fn conform(written: &ThemedValues, theme: &Theme) -> (ThemedContent, Report) {
+    let mut check = ThemeCheck {
         written,
         theme,
         report: Report::default(),
         formatted: BTreeMap::new(),
     };
-    let settings = reader.settings();
-    let strings = reader.strings();
+    let settings = check.settings();
+    let strings = check.strings();
     let mut sections = BTreeMap::new();
     for (file, nodes) in &written.sections {
-        let read = nodes.iter().filter_map(|node| reader.section(file, node));
+        let read = nodes.iter().filter_map(|node| check.section(file, node));
         let read = read.collect();
         sections.extend(path_of(file).map(|path| (path, read)));
     }
-    let conformed = Conformed {
+    let content = ThemedContent {
         settings,
         sections,
-        formatted: reader.formatted,
+        formatted: check.formatted,
         strings,
     };
-    (conformed, reader.report.sorted())
+    (content, check.report.sorted())
 }
 
 /// Returns a tenant's settings in the shape of its theme, or `None` if they do not fit.
@@ -155,14 +155,14 @@ pub fn settings(written: &ThemedValues, theme: &Theme) -> Option<Data> {
     fits.ok().map(|(data, _)| data)
 }
 
-struct Reader<'a> {
+struct ThemeCheck<'a> {
     written: &'a ThemedValues,
     theme: &'a Theme,
     report: Report,
-    formatted: BTreeMap<String, Vec<Formatted>>,
+    formatted: BTreeMap<String, Vec<FormattedText>>,
 }
 
-impl Reader<'_> {
+impl ThemeCheck<'_> {
     fn settings(&mut self) -> Data {
         let written = self.written.settings();
         match self.theme.settings.check(&written, "`settings`") {

@@ -8,19 +8,19 @@ use super::assets::named;
 use super::manifest::Manifest;
 use super::page::Page;
 use super::role::MANIFEST;
-use crate::formats::{OTHER_PATH, reserved};
+use crate::formats::{RESERVED_PATH_HINT, reserved_message};
 use crate::name::reserved::{is_free_for_text, is_reserved};
 use crate::name::{exported, folded, is_route_path};
 use crate::report::{Code, Diagnostic, Report};
-use crate::schema::Formatted;
-use crate::source::LargeFile;
+use crate::schema::FormattedText;
+use crate::source::LargeSourceFile;
 
 /// The largest size, in bytes, of a text file listed under `files`.
 pub(super) const MAX_TEXT_BYTES: usize = 64 << 10;
 
 /// Reports downloads that cannot have their paths.
 pub(super) fn check(
-    (manifest, formatted): (&Manifest, &[Formatted]),
+    (manifest, formatted): (&Manifest, &[FormattedText]),
     pages: &[Page],
     (file, text): (&str, Option<&String>),
     report: &mut Report,
@@ -34,7 +34,7 @@ pub(super) fn check(
             let hint = "use letters, digits, `-`, `.`, `_` and `~` in its name";
             (Code::BadPath, message, hint)
         } else if is_reserved(&path) {
-            (Code::BadPath, reserved(&path), OTHER_PATH)
+            (Code::BadPath, reserved_message(&path), RESERVED_PATH_HINT)
         } else if let Some(page) = pages.get(path.as_str()) {
             let message = format!(
                 "the path `{path}` of a download is taken by `{}`",
@@ -55,11 +55,11 @@ pub(super) fn check(
 
 /// Reports text files that cannot have their paths, or are too large.
 pub(super) fn check_texts(
-    (manifest, formatted): (&Manifest, &[Formatted]),
+    (manifest, formatted): (&Manifest, &[FormattedText]),
     (pages, assets, large): (
         &[Page],
         &BTreeMap<String, Bytes>,
-        &BTreeMap<String, LargeFile>,
+        &BTreeMap<String, LargeSourceFile>,
     ),
     (file, text): (&str, Option<&String>),
     report: &mut Report,
@@ -93,7 +93,7 @@ pub(super) fn check_texts(
             let hint = "use letters, digits, `-`, `.`, `_` and `~` in its name";
             (Code::BadPath, message, hint)
         } else if !is_free_for_text(&path) {
-            (Code::BadPath, reserved(&path), OTHER_PATH)
+            (Code::BadPath, reserved_message(&path), RESERVED_PATH_HINT)
         } else if let Err(reason) = exported::check_text(&path) {
             let message = format!("the text would have the address `{path}`, {reason}");
             (Code::BadPath, message, "choose another name")
@@ -121,7 +121,7 @@ pub(super) fn check_texts(
 fn at(
     diagnostic: Diagnostic,
     named: &str,
-    formatted: &[Formatted],
+    formatted: &[FormattedText],
     text: Option<&String>,
 ) -> Diagnostic {
     let mut files = formatted.iter().filter(|text| text.format == "file");

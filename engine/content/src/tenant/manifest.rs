@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json};
 
 use super::app::App;
 use crate::formats::values::{
-    Asset, Email, File, HostName, Language, Link, Prefix, RoutePath, TimeZone, WebUrl,
+    Asset, Email, HostName, Language, Link, Prefix, RoutePath, TenantFile, TimeZone, WebUrl,
 };
 
 /// The largest number of `aliases` of a tenant. The tenant is rendered once for each.
@@ -76,11 +76,11 @@ pub struct Manifest {
     /// Files with a permanent path, at most 100. `press-kit: assets/press-kit.zip` redirects `/press-kit` to the current file.
     #[serde(default)]
     #[schemars(extend("maxProperties" = 100))]
-    pub downloads: BTreeMap<String, File>,
+    pub downloads: BTreeMap<String, TenantFile>,
     /// Text files served unchanged at the root of the tenant's own hosts, at most 100. `google1a2b.html: assets/google1a2b.html` is served at `/google1a2b.html`, by which a search engine verifies the host.
     #[serde(default)]
     #[schemars(extend("maxProperties" = 100))]
-    pub files: BTreeMap<String, File>,
+    pub files: BTreeMap<String, TenantFile>,
     /// Redirects of paths that have moved, at most 1,000.
     #[serde(default)]
     #[schemars(length(max = 1_000))]
@@ -92,13 +92,13 @@ pub struct Manifest {
 
 impl Manifest {
     /// Returns the paths of the downloads, with their files as the manifest names them.
-    pub fn downloads(&self) -> impl Iterator<Item = (String, &File)> {
+    pub fn downloads(&self) -> impl Iterator<Item = (String, &TenantFile)> {
         let downloads = self.downloads.iter();
         downloads.map(|(name, file)| (format!("/{name}"), file))
     }
 
     /// Returns the paths of the text files, with their files as the manifest names them.
-    pub fn files(&self) -> impl Iterator<Item = (String, &File)> {
+    pub fn files(&self) -> impl Iterator<Item = (String, &TenantFile)> {
         let files = self.files.iter();
         files.map(|(name, file)| (format!("/{name}"), file))
     }

@@ -30,13 +30,13 @@ use crate::formats::{self, checked_by};
 use crate::name::reserved::is_reserved;
 use crate::name::{TenantId, exported, is_route_path};
 use crate::report::{Code, Diagnostic, Report, Severity, list};
-use crate::schema::{Formatted, Schema};
-use crate::source::{Folder, LargeFile};
+use crate::schema::{FormattedText, Schema};
+use crate::source::{Folder, LargeSourceFile};
 use crate::yaml::{self, Node, Value};
 
 pub use conform::ThemedValues;
 pub use manifest::Manifest;
-pub(crate) use page::START;
+pub(crate) use page::FILE_START;
 pub use page::{FrontMatter, Page};
 pub use role::MANIFEST;
 use role::{FileRole, role_of};
@@ -45,7 +45,7 @@ use role::{FileRole, role_of};
 pub const MAX_PAGES: usize = 2_000;
 
 /// The largest size of a page or manifest in bytes, more than a book needs. Each text is compressed and held in memory for every address.
-pub const LARGEST_TEXT: usize = 1 << 20;
+pub const MAX_PAGE_BYTES: usize = 1 << 20;
 
 /// The largest number of YAML values and keys in all files of a tenant. They are held in memory while the tenant is rendered.
 pub const MAX_TENANT_NODES: usize = 200_000;
@@ -60,22 +60,22 @@ pub struct Site {
     /// The manifest.
     pub manifest: Manifest,
     /// All texts of the manifest that have a format, such as links and assets, with their positions.
-    pub formatted: Vec<Formatted>,
+    pub formatted: Vec<FormattedText>,
     /// The pages by path.
     pub pages: BTreeMap<String, Box<Page>>,
     /// The paths of pages that are not served now, with the reason.
-    pub hidden: BTreeMap<String, Hidden>,
+    pub hidden: BTreeMap<String, HiddenReason>,
     /// The files that pages show or offer, by key ([`assets`]).
     pub assets: BTreeMap<String, Bytes>,
     /// The files that are too large for memory, by key.
-    pub large: BTreeMap<String, LargeFile>,
+    pub large: BTreeMap<String, LargeSourceFile>,
     /// The values that the theme defines, and the texts of the files for reports.
     pub written: ThemedValues,
 }
 
 /// The reason why a page is not served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hidden {
+pub enum HiddenReason {
     /// The page is a draft.
     Draft,
     /// The page is not published yet, or has expired.
@@ -103,8 +103,8 @@ impl Site {
                 continue;
             }
             let reason = match page.front.draft {
-                true => Hidden::Draft,
-                false => Hidden::Scheduled,
+                true => HiddenReason::Draft,
+                false => HiddenReason::Scheduled,
             };
             let paths = page.paths().map(|path| (path.to_owned(), reason));
             site.hidden.extend(paths);
@@ -160,12 +160,15 @@ impl Site {
 /// Reads a folder. Returns `None` if the report has errors.
 #[must_use]
 pub fn read(id: &TenantId, folder: &Folder) -> (Option<Site>, Report) {
-    let (site, report) = read_or_written(id, folder);
+    let (site, report) = read_or_themed_values(id, folder);
     (site.ok(), report)
 }
 
 /// Reads a folder, as [`read`] does. On errors, returns the values to check against the theme instead, so that an author sees all errors at once.
-pub fn read_or_written(id: &TenantId, folder: &Folder) -> (Result<Site, ThemedValues>, Report) {
+pub fn read_or_themed_values(
+    id: &TenantId,
+    folder: &Folder,
+) -> (Result<Site, ThemedValues>, Report) {
     let mut reader = SiteReader {
         folder,
         report: Report::default(),
@@ -177,17 +180,17 @@ pub fn read_or_written(id: &TenantId, folder: &Folder) -> (Result<Site, ThemedVa
     let pages = reader.pages();
     let (assets, large) = assets::read(folder, &mut reader.report);
     if let Some((manifest, formatted)) = &manifest {
-        reader.redirects(manifest, formatted, &pages);
+        reader.check_redirects(manifest, formatted, &pages);
         let (file, text) = (folder.name_of(MANIFEST), reader.texts.get(MANIFEST));
         let written = (file.as_str(), text);
         downloads::check((manifest, formatted), &pages, written, &mut reader.report);
         let files = (pages.as_slice(), &assets, &large);
         downloads::check_texts((manifest, formatted), files, written, &mut reader.report);
     }
-    reader.drafts(&pages);
+    reader.note_drafts(&pages);
     // Without a manifest, the folder may not be a tenant at all.
     if folder.files.contains_key(MANIFEST) {
-        role::tell_unread(folder, &mut reader.report);
+        role::warn_of_unread_files(folder, &mut reader.report);
     }
     let report = reader.report.sorted();
     let written = ThemedValues::new(folder.label.clone(), reader.nodes, reader.texts);
@@ -225,7 +228,7 @@ struct SiteReader<'a> {
 }
 
 impl SiteReader<'_> {
-    fn manifest(&mut self) -> Option<(Manifest, Vec<Formatted>)> {
+    fn manifest(&mut self) -> Option<(Manifest, Vec<FormattedText>)> {
         let Some(bytes) = self.folder.files.get(MANIFEST) else {
             self.report.push(
                 Diagnostic::error(
@@ -274,7 +277,7 @@ impl SiteReader<'_> {
         for (file, bytes) in files {
             let page = self.page(file, bytes);
             if self.node_count > MAX_TENANT_NODES {
-                self.too_many_nodes(file);
+                self.report_too_many_nodes(file);
                 return Vec::new();
             }
             let Some(page) = page else {
@@ -284,7 +287,7 @@ impl SiteReader<'_> {
                 if path != page.path
                     && let Err(reason) = exported::check_alias(path)
                 {
-                    self.tell_path(
+                    self.report_path(
                         &page,
                         path,
                         (
@@ -294,9 +297,11 @@ impl SiteReader<'_> {
                     );
                 }
                 match owners.get(&exported::key(path)) {
-                    Some((owner, same)) if same == path => self.path_twice(&page, path, owner),
+                    Some((owner, same)) if same == path => {
+                        self.report_duplicate_path(&page, path, owner)
+                    }
                     Some((owner, like)) if owner != file => {
-                        self.paths_alike(&page, path, (owner, like));
+                        self.report_similar_paths(&page, path, (owner, like));
                     }
                     _ => {
                         let owner = (file.clone(), path.to_owned());
@@ -321,9 +326,13 @@ impl SiteReader<'_> {
                 .hint("use letters, digits, `-`, `.`, `_` and `~` in the names of pages and their folders"),
             );
         } else if is_reserved(&path) {
-            let message = format!("the file's name makes a path: {}", formats::reserved(&path));
+            let message = format!(
+                "the file's name makes a path: {}",
+                formats::reserved_message(&path)
+            );
             let diagnostic = Diagnostic::error(Code::BadPath, self.folder.name_of(file), message);
-            self.report.push(diagnostic.hint(formats::OTHER_PATH));
+            self.report
+                .push(diagnostic.hint(formats::RESERVED_PATH_HINT));
         } else if let Err(reason) = exported::check_own(&path) {
             let message = format!("the file's name makes the path `{path}`, {reason}");
             let diagnostic = Diagnostic::error(Code::BadPath, self.folder.name_of(file), message);
@@ -348,7 +357,7 @@ impl SiteReader<'_> {
             self.report.push(diagnostic.at(place, &text).hint(hint));
         }
         let (front, formatted) = typed?;
-        self.dates(file, &text, &front);
+        self.warn_of_dates(file, &text, &front);
         Some(Page {
             path,
             file: file.to_owned(),
@@ -360,7 +369,7 @@ impl SiteReader<'_> {
     }
 
     /// Reports too many values and stops reading: the remaining pages would take more memory than a tenant may have.
-    fn too_many_nodes(&mut self, file: &str) {
+    fn report_too_many_nodes(&mut self, file: &str) {
         self.nodes.clear();
         let message = format!(
             "the front matter of the tenant's pages up to this one has {} keys and values, more than the {MAX_TENANT_NODES} that a tenant may have",
@@ -372,20 +381,20 @@ impl SiteReader<'_> {
         ));
     }
 
-    fn path_twice(&mut self, page: &Page, path: &str, owner: &str) {
+    fn report_duplicate_path(&mut self, page: &Page, path: &str, owner: &str) {
         let message = format!("the path `{path}` is taken by `{owner}`");
-        self.tell_path(page, path, (Code::PathTwice, message));
+        self.report_path(page, path, (Code::PathTwice, message));
     }
 
     /// Reports two paths that are the same file in an export.
-    fn paths_alike(&mut self, page: &Page, path: &str, (owner, like): (&str, &str)) {
+    fn report_similar_paths(&mut self, page: &Page, path: &str, (owner, like): (&str, &str)) {
         let message = format!(
             "the path `{path}` and the path `{like}` of `{owner}` are one file in an export, or on a disk that does not tell upper from lower case"
         );
-        self.tell_path(page, path, (Code::PathTwice, message));
+        self.report_path(page, path, (Code::PathTwice, message));
     }
 
-    fn tell_path(&mut self, page: &Page, path: &str, (code, message): (Code, String)) {
+    fn report_path(&mut self, page: &Page, path: &str, (code, message): (Code, String)) {
         let name = self.folder.name_of(&page.file);
         let text = self.texts.get(&page.file);
         self.report.add(Severity::Error, code, &name, || {
@@ -401,7 +410,7 @@ impl SiteReader<'_> {
     }
 
     /// Warns of dates that are valid but unlikely to be intended.
-    fn dates(&mut self, file: &str, text: &str, front: &FrontMatter) {
+    fn warn_of_dates(&mut self, file: &str, text: &str, front: &FrontMatter) {
         let now = Timestamp::now();
         let Some(Value::Map(pairs)) = self.nodes.get(file).map(|node| &node.value) else {
             return;
@@ -410,13 +419,18 @@ impl SiteReader<'_> {
             let name = self.folder.name_of(file);
             let diagnostic = Diagnostic::warning(Code::UnlikelyDate, name, message).hint(hint);
             let found = pairs.iter().find(|(found, _)| found.name == key);
-            let place = found.map_or(START, |(key, _)| key.place);
+            let place = found.map_or(FILE_START, |(key, _)| key.place);
             self.report.push(diagnostic.at(place, text));
         }
     }
 
     /// Reports redirects that use a page's path or lead to another redirect.
-    fn redirects(&mut self, manifest: &Manifest, formatted: &[Formatted], pages: &[Page]) {
+    fn check_redirects(
+        &mut self,
+        manifest: &Manifest,
+        formatted: &[FormattedText],
+        pages: &[Page],
+    ) {
         let mut origins: HashMap<&str, usize> = HashMap::new();
         for redirect in &manifest.redirects {
             *origins.entry(redirect.from.as_str()).or_default() += 1;
@@ -455,7 +469,7 @@ impl SiteReader<'_> {
     }
 
     /// Notes the number of drafts, so that a draft is not forgotten on its day of publication.
-    fn drafts(&mut self, pages: &[Page]) {
+    fn note_drafts(&mut self, pages: &[Page]) {
         let drafts: Vec<&str> = pages
             .iter()
             .filter(|page| page.front.draft)
@@ -475,9 +489,9 @@ impl SiteReader<'_> {
     }
 
     fn text(&mut self, file: &str, bytes: &Bytes) -> Option<String> {
-        if bytes.len() > LARGEST_TEXT {
+        if bytes.len() > MAX_PAGE_BYTES {
             let message = format!(
-                "the file has {} bytes, more than the {LARGEST_TEXT} that a page or a manifest may have",
+                "the file has {} bytes, more than the {MAX_PAGE_BYTES} that a page or a manifest may have",
                 bytes.len()
             );
             let name = self.folder.name_of(file);
@@ -507,7 +521,7 @@ impl SiteReader<'_> {
         yaml: &str,
         first_line: usize,
         schema: &Schema,
-    ) -> Option<(T, Vec<Formatted>)> {
+    ) -> Option<(T, Vec<FormattedText>)> {
         let name = self.folder.name_of(file);
         let node = match yaml::parse(yaml, first_line) {
             Ok(node) => node,

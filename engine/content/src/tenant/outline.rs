@@ -8,20 +8,20 @@ use serde::{Deserialize, Serialize};
 
 use super::{FrontMatter, MANIFEST, Manifest, Page, Site, ThemedValues};
 use crate::name::TenantId;
-use crate::schema::Formatted;
+use crate::schema::FormattedText;
 
 /// An outline as serialised.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct PersistedOutline {
     manifest: Manifest,
     /// The text of the manifest as the author wrote it.
     text: Option<String>,
-    formatted: Vec<Formatted>,
-    pages: Vec<KeptPage>,
+    formatted: Vec<FormattedText>,
+    pages: Vec<PersistedPage>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct KeptPage {
+struct PersistedPage {
     path: String,
     file: String,
     front: FrontMatter,
@@ -46,26 +46,26 @@ impl Site {
     /// Serialises an outline that still has all its pages. Returns `None` if it cannot be serialised.
     #[must_use]
     pub fn outline_to_bytes(&self) -> Option<Vec<u8>> {
-        let page = |page: &Page| KeptPage {
+        let page = |page: &Page| PersistedPage {
             path: page.path.clone(),
             file: page.file.clone(),
             front: page.front.clone(),
             body_line: page.body_line,
         };
-        let kept = Kept {
+        let persisted = PersistedOutline {
             manifest: self.manifest.clone(),
             text: self.written.texts.get(MANIFEST).cloned(),
             formatted: self.formatted.clone(),
             pages: self.pages.values().map(|boxed| page(boxed)).collect(),
         };
-        serde_json::to_vec(&kept).ok()
+        serde_json::to_vec(&persisted).ok()
     }
 
     /// Deserialises an outline. Returns `None` if the bytes are not valid.
     #[must_use]
     pub fn outline_of_bytes(id: TenantId, label: String, bytes: &[u8]) -> Option<Self> {
-        let kept: Kept = serde_json::from_slice(bytes).ok()?;
-        let page = |page: KeptPage| Page {
+        let persisted: PersistedOutline = serde_json::from_slice(bytes).ok()?;
+        let page = |page: PersistedPage| Page {
             path: page.path,
             file: page.file,
             front: page.front,
@@ -73,19 +73,19 @@ impl Site {
             body: String::new(),
             body_line: page.body_line,
         };
-        let pages = kept.pages.into_iter().map(page);
+        let pages = persisted.pages.into_iter().map(page);
         Some(Self {
             id,
             label,
-            manifest: kept.manifest,
-            formatted: kept.formatted,
+            manifest: persisted.manifest,
+            formatted: persisted.formatted,
             pages: pages
                 .map(|page| (page.path.clone(), Box::new(page)))
                 .collect(),
             hidden: BTreeMap::new(),
             assets: BTreeMap::new(),
             large: BTreeMap::new(),
-            written: ThemedValues::outline(kept.text),
+            written: ThemedValues::outline(persisted.text),
         })
     }
 }

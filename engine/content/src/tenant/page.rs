@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json};
 use super::manifest::NamedLink;
 use crate::formats::values::{Asset, Date, Moment, RoutePath};
 use crate::report::Place;
-use crate::schema::Formatted;
+use crate::schema::FormattedText;
 
 /// The front matter of a page. Only `title` is required.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -85,7 +85,7 @@ impl FrontMatter {
 }
 
 /// The number of years ahead from which a date is most likely a typing error.
-const YEARS_AHEAD: i16 = 20;
+const MAX_YEARS_AHEAD: i16 = 20;
 
 /// Returns dates that are unlikely to be intended: the key, the problem, and the fix.
 pub(super) fn unlikely_dates(
@@ -119,7 +119,7 @@ pub(super) fn unlikely_dates(
         let moment = moment.instant().to_zoned(jiff::tz::TimeZone::UTC);
         moment.year()
     });
-    let last = now.to_zoned(jiff::tz::TimeZone::UTC).year() + YEARS_AHEAD;
+    let last = now.to_zoned(jiff::tz::TimeZone::UTC).year() + MAX_YEARS_AHEAD;
     for (key, year) in [
         ("date", year(front.date)),
         ("updated", year(front.updated)),
@@ -127,7 +127,7 @@ pub(super) fn unlikely_dates(
     ] {
         if let Some(year) = year.filter(|year| *year > last) {
             let message =
-                format!("`{key}` is in the year {year}, more than {YEARS_AHEAD} years ahead");
+                format!("`{key}` is in the year {year}, more than {MAX_YEARS_AHEAD} years ahead");
             found.push((key, message, "correct the year"));
         }
     }
@@ -195,7 +195,7 @@ pub struct Page {
     /// The front matter.
     pub front: FrontMatter,
     /// All texts of the front matter that have a format, outside its sections, with their positions.
-    pub formatted: Vec<Formatted>,
+    pub formatted: Vec<FormattedText>,
     /// The Markdown body.
     pub body: String,
     /// The line of the file at which the body begins.
@@ -271,7 +271,7 @@ pub fn split(text: &str) -> Option<PageParts<'_>> {
 }
 
 /// The position of the first characters of a file.
-pub(crate) const START: Place = Place {
+pub(crate) const FILE_START: Place = Place {
     line: 1,
     column: 1,
     length: 3,
@@ -285,7 +285,7 @@ pub(super) fn why_not_split(text: &str) -> (&'static str, &'static str, Place) {
         "---" => {
             let last = Place {
                 line: text.lines().count().max(1),
-                ..START
+                ..FILE_START
             };
             (
                 "the front matter begins in line 1 and does not end: its second line `---` is missing",
@@ -296,19 +296,19 @@ pub(super) fn why_not_split(text: &str) -> (&'static str, &'static str, Place) {
         "+++" => (
             "the front matter is between lines `+++`, which hold TOML",
             "write it as YAML between two lines `---`: `title: My page`",
-            START,
+            FILE_START,
         ),
         _ => (
             "the page does not begin with front matter between two lines `---`",
             "begin with `---`, `title: ...`, `---`",
-            START,
+            FILE_START,
         ),
     }
 }
 
 /// Finds where front matter, which begins in line 2, seems to end: at an unindented line that is not a key, a comment or a list item.
 pub(super) fn end_of_front_matter(front: &str) -> Option<Place> {
-    let is_key = |one: char| one.is_alphanumeric() || "_-.\"'".contains(one);
+    let is_key = |character: char| character.is_alphanumeric() || "_-.\"'".contains(character);
     let is_yaml = |line: &str| {
         let (key, rest) = line.split_once(':').unwrap_or(("", ""));
         let is_entry = !key.is_empty() && key.chars().all(is_key);
@@ -344,7 +344,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn front_matter_that_does_not_end_is_told_where_it_should() {
+    fn unclosed_front_matter_is_reported_at_its_likely_end() {
         let line = |text: &str| why_not_split(text).2.line;
         assert_eq!(line("---\ntitle: A\n\n# Heading\n"), 4);
         assert_eq!(line("---\ntitle: A\n\nText of it.\n"), 4);
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_that_are_hardly_meant_are_told() {
+    fn unlikely_dates_are_reported() {
         let keys = |yaml: &str| {
             let node = crate::yaml::parse(&format!("title: A\n{yaml}"), 1).expect("YAML");
             let front: FrontMatter = serde_json::from_value(node.to_json()).expect("front matter");
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn the_body_knows_its_line() {
+    fn body_has_its_line_number() {
         let parts = split("---\ntitle: A\n---\nBody\n").expect("two rulers");
         assert_eq!(parts.front, "title: A\n");
         assert_eq!((parts.body, parts.body_line), ("Body\n", 4));

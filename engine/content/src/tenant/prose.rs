@@ -3,19 +3,19 @@
 use std::collections::HashSet;
 
 use crate::report::{Code, Diagnostic, LineIndex, Place};
-use crate::schema::{Formatted, Violation};
-use crate::yaml::{Key, Node, Value, quoted};
+use crate::schema::{FormattedText, Violation};
+use crate::yaml::{MapKey, Node, Value, quoted};
 
 /// Warns of texts that are not shown as they are written.
 ///
 /// `text` is the complete file, `name` its name in reports. Values under the keys `elsewhere` are checked by other code.
 pub(super) fn check(
     node: &Node,
-    formatted: &[Formatted],
+    formatted: &[FormattedText],
     (name, text): (&str, &str),
     elsewhere: &[&str],
 ) -> Vec<Diagnostic> {
-    let file = File {
+    let file = CheckedFile {
         lines: LineIndex::of(text),
         has_aliases: text.contains(": *") || text.contains("- *"),
     };
@@ -23,51 +23,51 @@ pub(super) fn check(
     if let Value::Map(pairs) = &node.value {
         for (key, value) in pairs {
             let is_ours = !elsewhere.contains(&key.name.as_str());
-            let tell = |code, place, message: String, hint: String| {
+            let warn = |code, place, message: String, hint: String| {
                 let diagnostic = Diagnostic::warning(code, name, message);
                 found.push(diagnostic.at(place, text).hint(hint));
             };
-            look(key, value, &file, (formatted, is_ours), &mut { tell });
+            check_value(key, value, &file, (formatted, is_ours), &mut { warn });
         }
     }
     found
 }
 
 /// The file being checked.
-struct File<'a> {
+struct CheckedFile<'a> {
     lines: LineIndex<'a>,
     /// Whether the file may use aliases. Its anchors are then intended.
     has_aliases: bool,
 }
 
-type Tell<'a> = dyn FnMut(Code, Place, String, String) + 'a;
+type Warn<'a> = dyn FnMut(Code, Place, String, String) + 'a;
 
-fn look(
-    key: &Key,
+fn check_value(
+    key: &MapKey,
     value: &Node,
-    file: &File<'_>,
-    (formatted, is_ours): (&[Formatted], bool),
-    tell: &mut Tell<'_>,
+    file: &CheckedFile<'_>,
+    (formatted, is_ours): (&[FormattedText], bool),
+    warn: &mut Warn<'_>,
 ) {
     match &value.value {
         Value::Map(pairs) => {
             for (key, value) in pairs {
-                look(key, value, file, (formatted, is_ours), tell);
+                check_value(key, value, file, (formatted, is_ours), warn);
             }
         }
         Value::List(items) => {
             for item in items {
                 if matches!(item.value, Value::Map(_) | Value::List(_)) {
-                    look(key, item, file, (formatted, is_ours), tell);
+                    check_value(key, item, file, (formatted, is_ours), warn);
                 } else if is_ours {
-                    tell_entity(key, item, formatted, tell);
+                    warn_of_entity(key, item, formatted, warn);
                 }
             }
         }
         Value::Text(_) | Value::Null => {
-            cut(key, file, tell);
+            warn_of_cut_text(key, file, warn);
             if is_ours {
-                tell_entity(key, value, formatted, tell);
+                warn_of_entity(key, value, formatted, warn);
             }
         }
         Value::Bool(_) | Value::Number(..) => {}
@@ -75,7 +75,7 @@ fn look(
 }
 
 /// Warns of text that YAML cuts from the value of a key.
-fn cut(key: &Key, file: &File<'_>, tell: &mut Tell<'_>) {
+fn warn_of_cut_text(key: &MapKey, file: &CheckedFile<'_>, warn: &mut Warn<'_>) {
     let line = file.lines.get(key.place.line);
     let before = key.place.column - 1 + key.name.chars().count();
     let mut signs = line.char_indices().skip(before);
@@ -96,7 +96,7 @@ fn cut(key: &Key, file: &File<'_>, tell: &mut Tell<'_>) {
     };
     if let Some((name, what)) = property(value, file.has_aliases) {
         let message = format!("`{name}` is {what} of YAML, and visitors do not see it");
-        tell(Code::CutText, place(begin, name), message, in_quotes());
+        warn(Code::CutText, place(begin, name), message, in_quotes());
     }
     if value.starts_with(['"', '\'', '|', '>', '&', '*', '!', '[', '{']) {
         return;
@@ -116,7 +116,7 @@ fn cut(key: &Key, file: &File<'_>, tell: &mut Tell<'_>) {
     let place = place(at + 1 + hash + 1, cut);
     let message = format!("`{cut}` begins a comment, and visitors do not see it");
     let hint = format!("{}; in a comment, write a space behind `#`", in_quotes());
-    tell(Code::CutText, place, message, hint);
+    warn(Code::CutText, place, message, hint);
 }
 
 /// Returns the tag or anchor at the start of a value, if it is unlikely to be intended (YAML 1.2.2, section 6.9).
@@ -131,10 +131,10 @@ fn property(value: &str, has_aliases: bool) -> Option<(&str, &'static str)> {
     }
 }
 
-fn tell_entity(key: &Key, value: &Node, formatted: &[Formatted], tell: &mut Tell<'_>) {
-    let has_format = |place| formatted.iter().any(|one| one.place == place);
+fn warn_of_entity(key: &MapKey, value: &Node, formatted: &[FormattedText], warn: &mut Warn<'_>) {
+    let has_format = |place| formatted.iter().any(|text| text.place == place);
     if let Some(found) = violation(&key.name, value, &has_format) {
-        tell(
+        warn(
             found.code,
             found.place,
             found.message,
@@ -146,8 +146,8 @@ fn tell_entity(key: &Key, value: &Node, formatted: &[Formatted], tell: &mut Tell
 /// Returns the plain texts below a node that contain an HTML character reference. Visitors would see `&amp;` as these five letters.
 ///
 /// Skips texts that have a format, such as Markdown: their format has its own rules.
-pub(super) fn entities(node: &Node, formatted: &[Formatted]) -> Vec<Violation> {
-    let places: HashSet<Place> = formatted.iter().map(|one| one.place).collect();
+pub(super) fn entities(node: &Node, formatted: &[FormattedText]) -> Vec<Violation> {
+    let places: HashSet<Place> = formatted.iter().map(|text| text.place).collect();
     let has_format = |place| places.contains(&place);
     let mut found = Vec::new();
     let mut open = vec![("", node)];
@@ -214,26 +214,32 @@ mod tests {
         let found = check(&node, &[], ("a", text), &["sections"]);
         found
             .into_iter()
-            .map(|one| (one.code, one.place.expect("a place").line, one.hint))
+            .map(|warning| {
+                (
+                    warning.code,
+                    warning.place.expect("a position").line,
+                    warning.hint,
+                )
+            })
             .collect()
     }
 
     #[test]
-    fn entity_in_a_text_is_told_and_an_ampersand_is_not() {
+    fn html_entity_is_reported_but_not_an_ampersand() {
         let found = found(
             "title: Tom &amp; Jerry\nheading: A & B; C\ntags: [x, 'a&#8217;s']\nback:\n  label: '&nbsp;'\nsections: [{text: '&amp;'}]\n",
         );
-        let lines: Vec<_> = found.iter().map(|one| (one.0, one.1)).collect();
+        let lines: Vec<_> = found.iter().map(|(code, line, _)| (*code, *line)).collect();
         let code = Code::HtmlEntity;
         assert_eq!(lines, [(code, 1), (code, 3), (code, 5)]);
     }
 
     #[test]
-    fn comment_that_cuts_a_text_is_told_and_one_that_is_meant_is_not() {
+    fn comment_that_cuts_a_text_is_reported_but_not_an_intended_one() {
         let found = found(
             "title: We are #1 in town\nexcerpt: #1\ncolour: \"#fff\"\nheading: Home # fill in\nsections:\n  - text: Issue #5\n    link: /a#b\n",
         );
-        let lines: Vec<_> = found.iter().map(|one| (one.0, one.1)).collect();
+        let lines: Vec<_> = found.iter().map(|(code, line, _)| (*code, *line)).collect();
         let code = Code::CutText;
         assert_eq!(lines, [(code, 1), (code, 2), (code, 6)]);
         let hint = found[0].2.as_deref().unwrap_or_default();
@@ -241,10 +247,13 @@ mod tests {
     }
 
     #[test]
-    fn tag_and_anchor_that_cut_a_text_are_told_and_those_that_are_meant_are_not() {
+    fn tag_and_anchor_that_cut_a_text_are_reported_but_not_intended_ones() {
         let code = Code::CutText;
         let text = "title: !wow great\nexcerpt: &co\nheading: '!'\nbadge: !!str 5\nlabel: A & B!\n";
-        let lines: Vec<_> = found(text).iter().map(|one| (one.0, one.1)).collect();
+        let lines: Vec<_> = found(text)
+            .iter()
+            .map(|(code, line, _)| (*code, *line))
+            .collect();
         assert_eq!(lines, [(code, 1), (code, 2)]);
         let hint = found(text)[0].2.clone().unwrap_or_default();
         assert!(hint.contains("title: \"!wow great\""), "{hint}");

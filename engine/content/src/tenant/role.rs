@@ -132,7 +132,7 @@ fn is_for_people(path: &str) -> bool {
 }
 
 /// Warns of every file that is not read, and once of every such folder.
-pub(super) fn tell_unread(folder: &Folder, report: &mut Report) {
+pub(super) fn warn_of_unread_files(folder: &Folder, report: &mut Report) {
     let mut outside: BTreeMap<&str, usize> = BTreeMap::new();
     for path in folder.files.keys() {
         if role_of(path) != FileRole::Unread {
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn every_file_is_read_or_told() {
+    fn every_file_is_read_or_reported() {
         for (path, role) in [
             ("tenant.yaml", FileRole::Manifest),
             ("README.md", FileRole::Notes),
@@ -298,16 +298,16 @@ mod tests {
             ("logo.svg", "move it to `assets/`"),
         ] {
             let mut report = Report::default();
-            tell_unread(&folder(&[path]), &mut report);
-            let told: Vec<_> = report.iter().collect();
-            assert_eq!(told.len(), 1, "{path}");
-            let words = format!("{} {:?}", told[0].message, told[0].hint);
+            warn_of_unread_files(&folder(&[path]), &mut report);
+            let reported: Vec<_> = report.iter().collect();
+            assert_eq!(reported.len(), 1, "{path}");
+            let words = format!("{} {:?}", reported[0].message, reported[0].hint);
             assert!(words.contains(hint), "{path}: {words}");
         }
     }
 
     #[test]
-    fn a_manifest_of_another_name_or_place_is_named() {
+    fn misplaced_manifest_is_named_in_the_hint() {
         let hint = |path: &str| manifest_hint(&folder(&[path, "pages/index.md"]));
         assert!(hint("tenant.yml").contains("rename `tenant.yml`"));
         assert!(hint("Tenant.yaml").contains("rename `Tenant.yaml`"));

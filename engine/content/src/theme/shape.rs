@@ -8,7 +8,9 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::formats::check_value;
 use crate::report::hint_for;
-use crate::schema::{Formats, Formatted, Schema, SchemaError, Violation, format_names, referred};
+use crate::schema::{
+    Formats, FormattedText, Schema, SchemaError, Violation, format_names, referred,
+};
 use crate::yaml::Node;
 
 /// The format of an id that an author gives to a part of a page.
@@ -53,7 +55,7 @@ impl Shape {
     /// # Errors
     /// If the schema is not valid JSON Schema, or names an unknown format.
     pub fn new(own: &Json, shared: Option<&Json>, kind: Option<&str>) -> Result<Self, SchemaError> {
-        let root = whole(own, shared, kind);
+        let root = complete_schema(own, shared, kind);
         let mut names = BTreeSet::new();
         format_names(&root, &mut names);
         let mut known = RESOLVED.iter().chain(PLAIN).copied();
@@ -81,7 +83,11 @@ impl Shape {
     ///
     /// # Errors
     /// All violations.
-    pub fn check(&self, node: &Node, what: &str) -> Result<(Data, Vec<Formatted>), Vec<Violation>> {
+    pub fn check(
+        &self,
+        node: &Node,
+        what: &str,
+    ) -> Result<(Data, Vec<FormattedText>), Vec<Violation>> {
         let root = self.schema.root();
         let mut value = node.to_json();
         complete(root, root, &mut value, MissingValue::Default, 0);
@@ -96,7 +102,7 @@ impl Shape {
 }
 
 /// Returns the complete schema: `own` merged with the shared parts and the engine's additions.
-fn whole(own: &Json, shared: Option<&Json>, kind: Option<&str>) -> Json {
+fn complete_schema(own: &Json, shared: Option<&Json>, kind: Option<&str>) -> Json {
     let mut root = Map::new();
     root.insert("type".to_owned(), "object".into());
     root.insert("additionalProperties".to_owned(), false.into());
@@ -212,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_is_the_default_or_null() {
+    fn missing_key_is_its_default_or_null() {
         let shape = shape(json!({"properties": {
             "actions": {"type": "array", "items": {"$ref": "#/$defs/action"}, "default": []},
             "link": {"type": "string", "format": "link", "default": "/"},
@@ -232,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn schemas_that_refer_to_themselves_come_to_an_end() {
+    fn recursive_schemas_terminate() {
         let written = Node::from_json(&json!({}));
         for own in [
             json!({"properties": {"inner": {"$ref": "#", "default": {}}}}),
@@ -248,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_nobody_knows_is_an_error_with_the_nearest_one() {
+    fn unknown_key_is_an_error_that_names_the_nearest() {
         let shape = shape(json!({}));
         let problems = shape
             .check(
@@ -266,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_format_that_there_is_not_is_refused() {
+    fn unknown_format_is_refused() {
         let own = json!({"properties": {"to": {"type": "string", "format": "lnik"}}});
         let error = Shape::new(&own, None, None).expect_err("no such format");
         assert!(error.to_string().contains("did you mean `link`"), "{error}");

@@ -169,14 +169,14 @@ fn wrong(place: Place, message: String, hint: &str) -> Violation {
 }
 
 /// Returns whether a mapping holds plural forms and not a group of UI strings: it has the form `other`, or only forms.
-fn is_plural(forms: &[(crate::yaml::Key, Node)]) -> bool {
+fn is_plural(forms: &[(crate::yaml::MapKey, Node)]) -> bool {
     let is_form = |name: &str| CATEGORIES.contains(&name);
     !forms.is_empty()
         && (forms.iter().any(|(key, _)| key.name == "other")
             || forms.iter().all(|(key, _)| is_form(&key.name)))
 }
 
-fn plural(forms: &[(crate::yaml::Key, Node)]) -> Result<Text, String> {
+fn plural(forms: &[(crate::yaml::MapKey, Node)]) -> Result<Text, String> {
     if !forms.iter().any(|(key, _)| key.name == "other") {
         return Err("it has no plural form `other`, which every language has".to_owned());
     }
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_is_said() {
+    fn invalid_ui_strings_are_reported() {
         for (yaml, message) in [
             ("a: 1", "`a`: it is no text: put it in quotes"),
             ("a: \"{n\"", "`a`: a brace `{` has no partner"),
@@ -309,7 +309,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_ends_the_program(text in "[{}a-z, ]{0,20}") {
+        fn parsing_any_text_does_not_panic(text in "[{}a-z, ]{0,20}") {
             let _ = pattern(&text);
         }
     }

@@ -8,7 +8,7 @@ use super::strings::{ArgumentKind, Strings, Text, read};
 use crate::report::{Code, Diagnostic, Place, Report, hint_for, list};
 
 /// The UI strings that the program uses, with their placeholders.
-pub const ASKED: &[(&str, &[(&str, ArgumentKind)])] = &[
+pub const PROGRAM_STRINGS: &[(&str, &[(&str, ArgumentKind)])] = &[
     ("engine.alerts.caution", &[]),
     ("engine.alerts.important", &[]),
     ("engine.alerts.note", &[]),
@@ -58,7 +58,7 @@ pub(super) fn complete(
     for (language, strings) in languages {
         let primary = language.split('-').next().unwrap_or_default();
         let words = built_in.get(primary).or_else(|| built_in.get("en"));
-        let missing = ASKED.iter().map(|(key, _)| *key);
+        let missing = PROGRAM_STRINGS.iter().map(|(key, _)| *key);
         for key in missing.filter(|key| key.starts_with("engine.")) {
             let Some(text) = words.and_then(|words| words.get(key)) else {
                 continue;
@@ -80,7 +80,7 @@ pub(super) fn complete(
 }
 
 /// The template calls that name a UI string (`false`) or a group of UI strings (`true`).
-const CALLS: [(&str, bool); 2] = [("t(key=\"", false), ("words(of=\"", true)];
+const TEMPLATE_CALLS: [(&str, bool); 2] = [("t(key=\"", false), ("words(of=\"", true)];
 
 /// Reports every missing UI string.
 pub(super) fn check(
@@ -95,7 +95,7 @@ pub(super) fn check(
         report.push(diagnostic.hint("add `strings/en.yaml`, or name a `parent` that has them"));
         return;
     }
-    let mut wanted: BTreeMap<&str, BTreeMap<&str, ArgumentKind>> = ASKED
+    let mut wanted: BTreeMap<&str, BTreeMap<&str, ArgumentKind>> = PROGRAM_STRINGS
         .iter()
         .map(|(key, placeholders)| (*key, placeholders.iter().copied().collect()))
         .collect();
@@ -132,7 +132,7 @@ pub(super) fn check(
         if let Ok(text) = std::str::from_utf8(bytes)
             && (path.ends_with(".html") || path.ends_with(".svg"))
         {
-            in_template(label, path, text, &wanted, languages, report);
+            check_template(label, path, text, &wanted, languages, report);
         }
     }
 }
@@ -146,7 +146,7 @@ fn braces(placeholders: &BTreeMap<&str, ArgumentKind>) -> String {
 }
 
 /// Reports missing UI strings that a template names with a literal key.
-fn in_template(
+fn check_template(
     label: &str,
     path: &str,
     text: &str,
@@ -154,7 +154,7 @@ fn in_template(
     languages: &[(&str, &Strings)],
     report: &mut Report,
 ) {
-    for (call, is_group) in CALLS {
+    for (call, is_group) in TEMPLATE_CALLS {
         for (at, _) in text.match_indices(call) {
             let before = text[..at].chars().next_back();
             if before.is_some_and(|before| before.is_alphanumeric() || before == '_') {
@@ -217,7 +217,7 @@ mod tests {
     use crate::report::Severity;
 
     #[test]
-    fn theme_without_a_word_of_the_program_says_that_of_the_program() {
+    fn theme_without_a_ui_string_uses_that_of_the_program() {
         let node = crate::yaml::parse("engine: {table: جدول}", 1).expect("YAML");
         let mut languages = BTreeMap::from([
             ("ar".to_owned(), read(&node).0),
@@ -231,6 +231,9 @@ mod tests {
         assert_eq!(written("ar", "engine.alerts.note"), "Note");
         assert_eq!(written("de-AT", "engine.alerts.note"), "Hinweis");
         assert!(report.is_servable());
-        assert_eq!(report.count(Severity::Warning), 2 * ASKED.len() - 1);
+        assert_eq!(
+            report.count(Severity::Warning),
+            2 * PROGRAM_STRINGS.len() - 1
+        );
     }
 }

@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn line_of_a_block_is_its_line_in_the_file() {
+    fn line_of_a_block_maps_to_its_line_in_the_file() {
         let literal = "a:\n  - text: |\n      one\n\n      three\n      four\n";
         for line in [1, 3, 4] {
             assert_eq!(line_of(literal, line), line + 2, "{line}");

@@ -32,7 +32,7 @@ fn entry(line: &str) -> Option<YamlEntry<'_>> {
     }
     let indent = line.chars().count() - inner.chars().count();
     let (key, rest) = inner.split_once(':')?;
-    let is_key = |one: char| one.is_alphanumeric() || "_-.".contains(one);
+    let is_key = |character: char| character.is_alphanumeric() || "_-.".contains(character);
     if key.is_empty()
         || !key.chars().all(is_key)
         || !rest.is_empty() && !rest.starts_with([' ', '\t'])
@@ -99,8 +99,8 @@ pub fn invisible_space(text: &str) -> Option<Cause> {
     })
 }
 
-/// Explains why the parser failed at `place`, if the cause can be recognised. `said` is the parser's message.
-pub(super) fn explain(text: &str, said: &str, place: Place) -> Option<Cause> {
+/// Explains why the parser failed at `place`, if the cause can be recognised.
+pub(super) fn explain(text: &str, parser_message: &str, place: Place) -> Option<Cause> {
     let lines: Vec<&str> = text.lines().collect();
     let until = lines.get(..place.line.min(lines.len()))?;
     let line = *until.last()?;
@@ -127,7 +127,7 @@ pub(super) fn explain(text: &str, said: &str, place: Place) -> Option<Cause> {
             },
         );
     }
-    if said.contains("quoted") || said.contains("end of") {
+    if parser_message.contains("quoted") || parser_message.contains("end of") {
         let found = open_quote(until);
         if found.is_some() {
             return found;
@@ -171,7 +171,7 @@ pub(super) fn explain(text: &str, said: &str, place: Place) -> Option<Cause> {
         let message = format!("`{key}` holds a colon, which begins another value in YAML");
         return cause(message, in_quotes, place);
     }
-    if said.contains("non-finite") {
+    if parser_message.contains("non-finite") {
         let message = format!("`{value}` is a number that is out of range");
         return cause(message, in_quotes, at_value);
     }
@@ -200,7 +200,7 @@ fn open_quote(lines: &[&str]) -> Option<Cause> {
     let open = lines.iter().enumerate().rev().find_map(|(index, line)| {
         let entry = entry(line)?;
         let quote = entry.value.chars().next();
-        let quote = quote.filter(|one| "\"'".contains(*one))?;
+        let quote = quote.filter(|quote| "\"'".contains(*quote))?;
         let is_open = !entry.value[1..].contains(quote);
         is_open.then_some((index, quote, entry))
     });
@@ -227,10 +227,11 @@ fn entry_of_text(line: &str) -> Option<YamlEntry<'_>> {
 fn missing_space(lines: &[&str]) -> Option<Cause> {
     let found = lines.iter().enumerate().rev().find_map(|(index, line)| {
         let (key, value) = line.split_once(':')?;
-        let is_key = |one: char| one.is_ascii_alphanumeric() || "_-".contains(one);
+        let is_key =
+            |character: char| character.is_ascii_alphanumeric() || "_-".contains(character);
         let is_missing = !key.is_empty()
             && key.chars().all(is_key)
-            && value.starts_with(|one: char| !one.is_whitespace() && one != '/');
+            && value.starts_with(|character: char| !character.is_whitespace() && character != '/');
         is_missing.then_some((index, key, value.trim()))
     });
     let (index, key, value) = found?;
@@ -250,7 +251,7 @@ mod tests {
     use crate::yaml::parse;
 
     #[test]
-    fn mistakes_that_authors_make_are_told_in_their_words_at_their_line() {
+    fn common_yaml_mistakes_are_explained_at_their_line() {
         for (text, line, message, hint) in [
             (
                 "a: b\ntitle: Repairs: quick\n",
@@ -308,11 +309,14 @@ mod tests {
             ),
         ] {
             let error = parse(text, 10).expect_err(text);
-            let told = format!("{} {:?}", error.message, error.hint);
-            assert!(told.contains(message), "{text:?}: {told}");
+            let shown = format!("{} {:?}", error.message, error.hint);
+            assert!(shown.contains(message), "{text:?}: {shown}");
             assert!(
-                error.hint.as_ref().is_some_and(|told| told.contains(hint)),
-                "{text:?}: {told}"
+                error
+                    .hint
+                    .as_ref()
+                    .is_some_and(|shown| shown.contains(hint)),
+                "{text:?}: {shown}"
             );
             assert_eq!(
                 error.place.map(|place| place.line),

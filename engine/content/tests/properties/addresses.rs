@@ -193,7 +193,7 @@ fn given(assignment: &Assignment) -> BTreeMap<String, &TenantId> {
 
 proptest! {
     #[test]
-    fn an_address_has_one_owner_who_keeps_it(events in proptest::collection::vec(event(), 1..12)) {
+    fn address_has_one_owner_which_keeps_it(events in proptest::collection::vec(event(), 1..12)) {
         let origin: Origin = format!("https://{DOMAIN}").parse().unwrap();
         let mut tenants: BTreeMap<TenantId, Option<Site>> = BTreeMap::new();
         let mut deployment: Option<DeploymentFile> = None;

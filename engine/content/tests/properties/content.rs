@@ -229,7 +229,7 @@ fn check(id: &str, folder: &Folder) -> Result<(), TestCaseError> {
 
 proptest! {
     #[test]
-    fn a_folder_is_a_site_or_has_errors_with_their_places(manifest in yaml(), front in yaml(), body in "\\PC{0,80}") {
+    fn folder_is_a_site_or_has_errors_with_positions(manifest in yaml(), front in yaml(), body in "\\PC{0,80}") {
         let page = format!("---\n{front}\n---\n{body}");
         let files = [("tenant.yaml", manifest), ("pages/index.md", page)];
         let files: BTreeMap<_, _> = files.into_iter().map(|(path, text)| (path.to_owned(), text.into())).collect();
@@ -237,7 +237,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_read(manifest in vec(any::<u8>(), 0..60), page in vec(any::<u8>(), 0..60)) {
+    fn reading_any_bytes_does_not_panic(manifest in vec(any::<u8>(), 0..60), page in vec(any::<u8>(), 0..60)) {
         let files = BTreeMap::from([
             ("tenant.yaml".to_owned(), manifest.into()),
             ("pages/index.md".to_owned(), page.into()),
@@ -250,7 +250,7 @@ proptest! {
     #![proptest_config(crate::few())]
 
     #[test]
-    fn a_changed_tenant_is_a_site_or_has_errors_with_their_places(tenant: Index, file: Index, changes in vec(change(), 0..4)) {
+    fn changed_tenant_is_a_site_or_has_errors_with_positions(tenant: Index, file: Index, changes in vec(change(), 0..4)) {
         let whole = tenant.get(&TENANTS);
         let texts: Vec<&String> = whole.files.keys().filter(|path| path.ends_with(".yaml") || path.ends_with(".md")).collect();
         // The manifest has the most keys, so it is changed most often.

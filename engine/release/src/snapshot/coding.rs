@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_coding_takes_the_place_of_the_quick_one() {
+    fn best_encoding_replaces_the_quick_one() {
         let variants = Variants::from([
             variant(Coding::Brotli, "quick"),
             variant(Coding::Gzip, "larger"),

@@ -36,7 +36,7 @@ pub fn cache_tag(tenant: &str, path: &str) -> String {
 /// The header fields of one class of bodies, by content encoding.
 #[derive(Debug)]
 pub struct Fields {
-    whole: [HeaderMap; Coding::ALL.len()],
+    by_encoding: [HeaderMap; Coding::ALL.len()],
     not_modified: HeaderMap,
     given: HeaderMap,
     varies: bool,
@@ -83,7 +83,7 @@ impl Fields {
         if ranges {
             all.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
         }
-        let whole = Coding::ALL.map(|coding| {
+        let by_encoding = Coding::ALL.map(|coding| {
             let mut fields = all.clone();
             if coding != Coding::Identity {
                 fields.insert(CONTENT_ENCODING, HeaderValue::from_static(coding.token()));
@@ -91,7 +91,7 @@ impl Fields {
             fields
         });
         Self {
-            whole,
+            by_encoding,
             not_modified,
             given,
             varies,
@@ -107,8 +107,8 @@ impl Fields {
 
     /// Returns a copy of the fields of a body in `coding`, with its entity tag.
     #[must_use]
-    pub fn whole(&self, coding: Coding, etag: &HeaderValue) -> HeaderMap {
-        tagged(&self.whole[coding as usize], etag)
+    pub fn for_body(&self, coding: Coding, etag: &HeaderValue) -> HeaderMap {
+        tagged(&self.by_encoding[coding as usize], etag)
     }
 
     /// Returns a copy of the fields of a response with status 304.
@@ -145,21 +145,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_copy_has_all_that_goes_with_the_coding() {
+    fn copied_fields_match_the_encoding() {
         let mut given = HeaderMap::new();
         given.insert(CONTENT_TYPE, HeaderValue::from_static("text/css"));
         given.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
         let fields = Fields::new(given, true, true);
         let etag = HeaderValue::from_static("\"x\"");
 
-        let whole = fields.whole(Coding::Gzip, &etag);
-        assert_eq!(whole[CONTENT_ENCODING], "gzip");
-        assert_eq!(whole[ETAG], "\"x\"");
-        assert_eq!(whole[VARY], "accept-encoding");
-        assert_eq!(whole[ACCEPT_RANGES], "bytes");
+        let copy = fields.for_body(Coding::Gzip, &etag);
+        assert_eq!(copy[CONTENT_ENCODING], "gzip");
+        assert_eq!(copy[ETAG], "\"x\"");
+        assert_eq!(copy[VARY], "accept-encoding");
+        assert_eq!(copy[ACCEPT_RANGES], "bytes");
         assert!(
             !fields
-                .whole(Coding::Identity, &etag)
+                .for_body(Coding::Identity, &etag)
                 .contains_key(CONTENT_ENCODING)
         );
 

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn places_share_their_files_and_have_their_own_pages() {
+    fn addresses_share_files_and_have_own_pages() {
         let files = Arc::new(table(&["/assets/a.css"]));
         let one = Resources::new(table(&["/", "/assets/none"]), Arc::clone(&files));
         let other = Resources::new(table(&["/", "/more"]), Arc::clone(&files));

@@ -25,16 +25,16 @@ pub const CLASSES: [&str; 4] = ["2xx", "3xx", "4xx", "5xx"];
 /// The traffic counters of one tenant.
 #[derive(Debug, Default)]
 pub struct Traffic {
-    cells: [[Cell; Coding::ALL.len()]; CLASSES.len()],
+    cells: [[TrafficCell; Coding::ALL.len()]; CLASSES.len()],
     latency: [AtomicU64; LATENCY_BOUNDS.len() + 1],
     latency_sum: AtomicU64,
-    /// Whether [`Traffic::note`] was called since the last [`Traffic::look`].
+    /// Whether [`Traffic::note`] was called since the last [`Traffic::rearm`].
     is_noted: AtomicBool,
 }
 
 /// Requests and bytes of one status class in one encoding.
 #[derive(Debug, Default)]
-struct Cell {
+struct TrafficCell {
     requests: AtomicU64,
     bytes: AtomicU64,
 }
@@ -82,13 +82,13 @@ impl Traffic {
         self.latency_sum.fetch_add(micros, Relaxed);
     }
 
-    /// Notes a request. Returns whether it is the first since the last [`Traffic::look`].
+    /// Notes a request. Returns whether it is the first since the last [`Traffic::rearm`].
     pub fn note(&self) -> bool {
         !self.is_noted.load(Relaxed) && !self.is_noted.swap(true, Relaxed)
     }
 
     /// Returns the number of requests, and resets [`Traffic::note`] so that it reports the next request.
-    pub fn look(&self) -> u64 {
+    pub fn rearm(&self) -> u64 {
         self.is_noted.store(false, Relaxed);
         self.latency().buckets.iter().sum()
     }
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_response_is_counted_by_class_and_coding() {
+    fn responses_are_counted_by_class_and_encoding() {
         let traffic = Traffic::default();
         traffic.record(
             StatusCode::OK,

@@ -38,7 +38,7 @@ pub(super) fn write(
     let named = path.parent().zip(path.file_name());
     let (folder, _) = named
         .filter(|(_, name)| !name.to_str().is_some_and(is_temporary))
-        .ok_or_else(|| io::Error::other("this is not a name of content"))?;
+        .ok_or_else(|| io::Error::other("the name is reserved for incomplete files"))?;
     make_folder(folder)?;
     let mut file = tempfile::Builder::new()
         .prefix(TEMPORARY)
@@ -143,5 +143,8 @@ pub(super) fn remove_temporary(folder: &Path) -> io::Result<()> {
 
 /// Returns the error for a file that is truncated, damaged, or of another program or version.
 pub(super) fn damaged() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "it is damaged or foreign")
+    io::Error::new(
+        io::ErrorKind::InvalidData,
+        "the file is damaged, or of another program or version",
+    )
 }

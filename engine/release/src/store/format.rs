@@ -4,9 +4,9 @@
 
 /// A buffer that values are appended to.
 #[derive(Debug, Default)]
-pub(super) struct Output(pub(super) Vec<u8>);
+pub(super) struct ByteWriter(pub(super) Vec<u8>);
 
-impl Output {
+impl ByteWriter {
     /// Appends a number as a little-endian base-128 varint: seven bits per byte; the eighth bit says that more bytes follow.
     pub(super) fn number(&mut self, number: u64) {
         let mut rest = number;
@@ -31,9 +31,9 @@ impl Output {
 
 /// The bytes still to be read. Every method returns `None` if they do not encode the value.
 #[derive(Debug)]
-pub(super) struct Input<'a>(pub(super) &'a [u8]);
+pub(super) struct ByteReader<'a>(pub(super) &'a [u8]);
 
-impl<'a> Input<'a> {
+impl<'a> ByteReader<'a> {
     pub(super) fn number(&mut self) -> Option<u64> {
         let mut number = 0;
         for shift in (0..u64::BITS).step_by(7) {
@@ -93,21 +93,21 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_written_is_read(numbers: Vec<u64>, bytes: Vec<u8>) {
-            let mut output = Output::default();
+        fn written_values_are_read_back(numbers: Vec<u64>, bytes: Vec<u8>) {
+            let mut output = ByteWriter::default();
             output.count(numbers.len());
             numbers.iter().for_each(|number| output.number(*number));
             output.bytes(&bytes);
-            let mut input = Input(&output.0);
-            prop_assert_eq!(input.many(Input::number), Some(numbers));
+            let mut input = ByteReader(&output.0);
+            prop_assert_eq!(input.many(ByteReader::number), Some(numbers));
             prop_assert_eq!(input.bytes(), Some(&bytes[..]));
             prop_assert!(input.0.is_empty());
         }
 
         #[test]
-        fn anything_is_read_or_refused(bytes: Vec<u8>) {
-            let _ = Input(&bytes).many(Input::text);
-            let _ = Input(&bytes).many(Input::hash);
+        fn reading_any_bytes_does_not_panic(bytes: Vec<u8>) {
+            let _ = ByteReader(&bytes).many(ByteReader::text);
+            let _ = ByteReader(&bytes).many(ByteReader::hash);
         }
     }
 }

@@ -18,8 +18,8 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use zstd::stream::read::Decoder;
 use zstd::stream::write::Encoder;
 
-use super::blobs::{LARGE, Name, NamedBytes};
-use super::format::{Input, Output};
+use super::blobs::{BlobId, BlobPayloads, MIN_BLOB_BYTES};
+use super::format::{ByteReader, ByteWriter};
 use crate::payload::Payload;
 use crate::snapshot::fields::Fields;
 use crate::snapshot::{Body, Coding, Pages, Resource, ResourceTable, Resources, Variant, Variants};
@@ -37,7 +37,7 @@ pub struct PlacedPages {
 
 /// How the files of each address are encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Layout {
+pub(super) enum PagesLayout {
     /// The first address with a table of files holds the table; later addresses refer to that address.
     SharedFiles,
     /// Every address lists its files among its pages, as in version 2 of the format.
@@ -49,14 +49,14 @@ const MAX_FIELDS: usize = 1024;
 
 /// Encoded entries without duplicates.
 #[derive(Default)]
-struct Table {
+struct EntryTable {
     numbers: HashMap<Vec<u8>, usize>,
     entries: Vec<u8>,
 }
 
-impl Table {
+impl EntryTable {
     /// Returns the number of an entry. Adds the entry if it is new.
-    fn number(&mut self, entry: Output) -> usize {
+    fn number(&mut self, entry: ByteWriter) -> usize {
         let next = self.numbers.len();
         *self.numbers.entry(entry.0).or_insert_with_key(|entry| {
             self.entries.extend_from_slice(entry);
@@ -66,29 +66,29 @@ impl Table {
 }
 
 /// The minimum length, in bytes, of a blob for content that other releases also have, or that does not compress.
-const COMMON: usize = 4 << 10;
+const MIN_SHARED_BLOB_BYTES: usize = 4 << 10;
 /// The largest total length of small bodies, in bytes. More than any tenant has.
 const MAX_SMALL_BODY_BYTES: usize = 1 << 30;
 /// The zstd compression level, and the logarithm of the window in which repetitions are found. The window spans all pages of most tenants.
-const LEVEL: i32 = 3;
-const WINDOW: u32 = 23;
+const COMPRESSION_LEVEL: i32 = 3;
+const WINDOW_LOG: u32 = 23;
 /// The logarithm of zstd's window if none is set.
-const NEAR: u32 = 21;
+const DEFAULT_WINDOW_LOG: u32 = 21;
 
 /// The tables during encoding.
 #[derive(Default)]
-struct Writer {
-    large: NamedBytes,
+struct PagesEncoder {
+    large: BlobPayloads,
     small: Vec<Bytes>,
     /// Whether the current address holds files that tenants share.
     is_common: bool,
     /// The table of bodies: for each, the number of a blob, or a length within the compressed part.
-    bodies: Output,
-    by_name: HashMap<Name, usize>,
+    bodies: ByteWriter,
+    by_name: HashMap<BlobId, usize>,
     /// Numbers of bodies by memory address, so that shared bytes are hashed once.
     by_place: HashMap<(*const u8, usize), usize>,
-    fields: Table,
-    resources: Table,
+    fields: EntryTable,
+    resources: EntryTable,
     /// Numbers of resources by memory address.
     seen: HashMap<*const Resource, usize>,
     /// The number, from 1, of the first address with a table of files, by the table's memory address.
@@ -96,22 +96,22 @@ struct Writer {
     places: u64,
 }
 
-impl Writer {
+impl PagesEncoder {
     /// Returns the number of a body. Bodies of at least `from` bytes become blobs.
     fn body(&mut self, payload: &Payload, from: usize) -> usize {
         let Payload::Memory(bytes) = payload else {
-            return self.named_body(Name::of_payload(payload), payload, from);
+            return self.named_body(BlobId::of_payload(payload), payload, from);
         };
         let place = (bytes.as_ptr(), bytes.len());
         if let Some(number) = self.by_place.get(&place) {
             return *number;
         }
-        let number = self.named_body(Name::of(bytes), payload, from);
+        let number = self.named_body(BlobId::of(bytes), payload, from);
         self.by_place.insert(place, number);
         number
     }
 
-    fn named_body(&mut self, name: Name, payload: &Payload, from: usize) -> usize {
+    fn named_body(&mut self, name: BlobId, payload: &Payload, from: usize) -> usize {
         let next = self.by_name.len();
         *self.by_name.entry(name).or_insert_with(|| {
             let small = payload.in_memory().filter(|bytes| bytes.len() < from);
@@ -132,7 +132,7 @@ impl Writer {
 
     fn fields(&mut self, fields: &Fields) -> usize {
         let (given, varies, ranges) = fields.given();
-        let mut entry = Output::default();
+        let mut entry = ByteWriter::default();
         entry.number(varies.into());
         entry.number(ranges.into());
         entry.count(given.len());
@@ -147,7 +147,7 @@ impl Writer {
         if let Some(number) = self.seen.get(&Arc::as_ptr(resource)) {
             return *number;
         }
-        let mut entry = Output::default();
+        let mut entry = ByteWriter::default();
         match &**resource {
             Resource::Redirect(location) => {
                 entry.number(0);
@@ -165,8 +165,8 @@ impl Writer {
                 if let Some(identity) = identity {
                     let (_, is_compressible, _) = body.fields.given();
                     let from = match is_compressible && !self.is_common {
-                        true => LARGE,
-                        false => COMMON,
+                        true => MIN_BLOB_BYTES,
+                        false => MIN_SHARED_BLOB_BYTES,
                     };
                     entry.count(self.body(&identity.bytes, from));
                     entry.bytes(identity.etag.as_bytes());
@@ -178,7 +178,7 @@ impl Writer {
         number
     }
 
-    fn place(&mut self, placed: &PlacedPages, to: &mut Output) {
+    fn place(&mut self, placed: &PlacedPages, to: &mut ByteWriter) {
         // No host: the address holds files that the pages of other tenants use, too.
         self.is_common = placed.host.is_empty();
         to.bytes(placed.host.as_bytes());
@@ -203,7 +203,7 @@ impl Writer {
         to.count(self.resource(&placed.pages.method_not_allowed));
     }
 
-    fn table(&mut self, table: &ResourceTable, to: &mut Output) {
+    fn table(&mut self, table: &ResourceTable, to: &mut ByteWriter) {
         let mut resources: Vec<_> = table.iter().collect();
         resources.sort_unstable_by_key(|(path, _)| *path);
         to.count(resources.len());
@@ -215,14 +215,14 @@ impl Writer {
 }
 
 /// Encodes the pages. Returns the bytes, and the blobs in the order in which [`read`] expects them.
-pub(super) fn write(places: &[PlacedPages]) -> io::Result<(Vec<u8>, NamedBytes)> {
-    let mut writer = Writer::default();
-    let mut last = Output::default();
+pub(super) fn write(places: &[PlacedPages]) -> io::Result<(Vec<u8>, BlobPayloads)> {
+    let mut writer = PagesEncoder::default();
+    let mut last = ByteWriter::default();
     last.count(places.len());
     for placed in places {
         writer.place(placed, &mut last);
     }
-    let mut all = Output::default();
+    let mut all = ByteWriter::default();
     all.count(writer.by_name.len());
     all.0.extend_from_slice(&writer.bodies.0);
     for table in [&writer.fields, &writer.resources] {
@@ -231,11 +231,11 @@ pub(super) fn write(places: &[PlacedPages]) -> io::Result<(Vec<u8>, NamedBytes)>
     }
     all.0.extend_from_slice(&last.0);
     let length: usize = writer.small.iter().map(Bytes::len).sum();
-    let mut compressed = Encoder::new(all.0, LEVEL)?;
+    let mut compressed = Encoder::new(all.0, COMPRESSION_LEVEL)?;
     // The known size limits the memory that the compressor uses for a small tenant.
     compressed.set_pledged_src_size(Some(length as u64))?;
-    if length > 1 << NEAR {
-        compressed.window_log(WINDOW)?;
+    if length > 1 << DEFAULT_WINDOW_LOG {
+        compressed.window_log(WINDOW_LOG)?;
         compressed.long_distance_matching(true)?;
     }
     for bytes in &writer.small {
@@ -253,7 +253,7 @@ struct Bodies {
 }
 
 impl Bodies {
-    fn read(input: &mut Input<'_>) -> Option<Self> {
+    fn read(input: &mut ByteReader<'_>) -> Option<Self> {
         let mut length = 0_usize;
         let places = input.many(|input| {
             if input.is_set()? {
@@ -268,14 +268,14 @@ impl Bodies {
 }
 
 /// The files of an address, as encoded.
-enum Files {
+enum PlaceFiles {
     Own(Vec<(String, usize)>),
     /// The files of the address with this index.
     OfPlace(usize),
 }
 
-impl Files {
-    fn read(input: &mut Input<'_>, place: usize) -> Option<Self> {
+impl PlaceFiles {
+    fn read(input: &mut ByteReader<'_>, place: usize) -> Option<Self> {
         let first = input.count()?.checked_sub(1)?;
         match first.cmp(&place) {
             Ordering::Less => Some(Self::OfPlace(first)),
@@ -286,13 +286,17 @@ impl Files {
 }
 
 /// Reads a path and the number of its resource.
-fn with_path(input: &mut Input<'_>) -> Option<(String, usize)> {
+fn with_path(input: &mut ByteReader<'_>) -> Option<(String, usize)> {
     Some((input.text()?.to_owned(), input.count()?))
 }
 
 /// Decodes pages. `large` holds their blobs in the order in which [`write`] returned them. Returns `None` if the bytes are not valid.
-pub(super) fn read(pages: &[u8], large: &[Payload], layout: Layout) -> Option<Vec<PlacedPages>> {
-    let mut input = Input(pages);
+pub(super) fn read(
+    pages: &[u8],
+    large: &[Payload],
+    layout: PagesLayout,
+) -> Option<Vec<PlacedPages>> {
+    let mut input = ByteReader(pages);
     let bodies = Bodies::read(&mut input)?;
     let fields = input.many(|input| Some(Arc::new(read_fields(input)?)))?;
     let entries = input.many(|input| read_entry(input, &fields))?;
@@ -303,8 +307,8 @@ pub(super) fn read(pages: &[u8], large: &[Payload], layout: Layout) -> Option<Ve
             input.text()?.to_owned(),
             input.many(with_path)?,
             match layout {
-                Layout::SharedFiles => Files::read(input, index)?,
-                Layout::FilesAtEachPlace => Files::Own(Vec::new()),
+                PagesLayout::SharedFiles => PlaceFiles::read(input, index)?,
+                PagesLayout::FilesAtEachPlace => PlaceFiles::Own(Vec::new()),
             },
             input.many(with_path)?,
             input.count()?,
@@ -327,11 +331,11 @@ pub(super) fn read(pages: &[u8], large: &[Payload], layout: Layout) -> Option<Ve
     for (host, prefix, paths, files, not_found, last) in places {
         let own = paths.into_iter().map(named);
         let resources_here = match files {
-            Files::Own(files) => {
+            PlaceFiles::Own(files) => {
                 let all = own.chain(files.into_iter().map(named));
                 all.collect::<Option<Resources>>()?
             }
-            Files::OfPlace(first) => {
+            PlaceFiles::OfPlace(first) => {
                 let files = Arc::clone(placed.get(first)?.pages.resources.files());
                 Resources::new(own.collect::<Option<_>>()?, files)
             }
@@ -353,14 +357,14 @@ pub(super) fn read(pages: &[u8], large: &[Payload], layout: Layout) -> Option<Ve
 fn decompressed(compressed: &[u8], length: usize) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     // Reads one byte more than expected, to detect a result that is too long.
-    let most = u64::try_from(length).ok()?.checked_add(1)?;
+    let limit = u64::try_from(length).ok()?.checked_add(1)?;
     let decoder = Decoder::with_buffer(compressed).ok()?;
-    decoder.take(most).read_to_end(&mut bytes).ok()?;
+    decoder.take(limit).read_to_end(&mut bytes).ok()?;
     bytes.shrink_to_fit();
     (bytes.len() == length).then_some(bytes)
 }
 
-fn read_fields(input: &mut Input<'_>) -> Option<Fields> {
+fn read_fields(input: &mut ByteReader<'_>) -> Option<Fields> {
     let varies = input.is_set()?;
     let ranges = input.is_set()?;
     let pairs = input.many(|input| {
@@ -377,7 +381,7 @@ fn read_fields(input: &mut Input<'_>) -> Option<Fields> {
     Some(Fields::new(given, varies, ranges))
 }
 
-fn read_value(input: &mut Input<'_>) -> Option<HeaderValue> {
+fn read_value(input: &mut ByteReader<'_>) -> Option<HeaderValue> {
     HeaderValue::from_bytes(input.bytes()?).ok()
 }
 
@@ -392,7 +396,7 @@ enum ResourceEntry {
     ),
 }
 
-fn read_entry(input: &mut Input<'_>, fields: &[Arc<Fields>]) -> Option<ResourceEntry> {
+fn read_entry(input: &mut ByteReader<'_>, fields: &[Arc<Fields>]) -> Option<ResourceEntry> {
     let status = u16::try_from(input.number()?).ok()?;
     if status == 0 {
         return Some(ResourceEntry::Redirect(read_value(input)?));

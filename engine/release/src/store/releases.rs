@@ -1,6 +1,6 @@
 //! The files of releases: `<tenant>/<number>`, and `<tenant>/pinned` if a release is pinned.
 //!
-//! The front of a release's file holds its metadata and the names of its blobs; the rest holds its pages. A listing reads only the front.
+//! The file of a release is one frame. Its metadata describes the release and refers to its blobs; the rest holds its pages. A listing reads only the metadata.
 //!
 //! **Invariant:** reads no blobs, and does not know how pages are encoded.
 
@@ -9,11 +9,11 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use super::blobs::{Name, Named, read_names, write_names};
+use super::blobs::{BlobId, BlobRefs, read_names, write_names};
 use super::disk::{self, Durability};
-use super::format::{Input, Output};
-use super::frame::{self, Opened};
-use super::pages::Layout;
+use super::format::{ByteReader, ByteWriter};
+use super::frame::{self, OpenFrame};
+use super::pages::PagesLayout;
 use crate::payload::Payload;
 
 /// The first bytes of a release file. Every version of the format has its own.
@@ -23,7 +23,7 @@ pub(super) const EARLIER_MAGIC: &[u8] = b"rowhouse-release-2\n";
 
 /// The metadata of a release, readable without its pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct ReleaseInfo {
     /// The release number, counted per tenant from 1. Numbers are not reused, except after [`Store::forget`](super::Store::forget).
     pub number: u64,
     /// When the tenant began to serve this release, in whole seconds.
@@ -36,10 +36,10 @@ pub struct Entry {
     pub key: [u8; 32],
 }
 
-impl Entry {
-    fn write(&self) -> Output {
+impl ReleaseInfo {
+    fn write(&self) -> ByteWriter {
         let since = self.at.duration_since(SystemTime::UNIX_EPOCH);
-        let mut output = Output::default();
+        let mut output = ByteWriter::default();
         output.number(self.number);
         output.number(since.unwrap_or_default().as_secs());
         output.count(self.cause.len());
@@ -51,7 +51,7 @@ impl Entry {
         output
     }
 
-    fn read(input: &mut Input<'_>) -> Option<Self> {
+    fn read(input: &mut ByteReader<'_>) -> Option<Self> {
         let number = input.number()?;
         let since = Duration::from_secs(input.number()?);
         Some(Self {
@@ -66,11 +66,11 @@ impl Entry {
 
 /// A release whose metadata is read and whose pages are not.
 pub(super) struct OpenRelease {
-    pub(super) entry: Entry,
+    pub(super) entry: ReleaseInfo,
     /// The blobs that the release refers to.
-    pub(super) blobs: Named,
-    pub(super) pages: Opened,
-    pub(super) layout: Layout,
+    pub(super) blobs: BlobRefs,
+    pub(super) pages: OpenFrame,
+    pub(super) layout: PagesLayout,
 }
 
 /// The release files below one folder, which need not exist.
@@ -100,7 +100,7 @@ impl Releases {
     }
 
     /// Reads the metadata of a release. Detects damage of the pages only if their length changed.
-    pub(super) fn entry(&self, tenant: &str, number: u64) -> io::Result<Entry> {
+    pub(super) fn entry(&self, tenant: &str, number: u64) -> io::Result<ReleaseInfo> {
         Ok(self.open(tenant, number)?.entry)
     }
 
@@ -110,12 +110,12 @@ impl Releases {
         let (pages, layout) = match frame::open(&path, MAGIC) {
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
                 let pages = frame::open(&path, EARLIER_MAGIC)?;
-                (pages, Layout::FilesAtEachPlace)
+                (pages, PagesLayout::FilesAtEachPlace)
             }
-            opened => (opened?, Layout::SharedFiles),
+            opened => (opened?, PagesLayout::SharedFiles),
         };
-        let mut input = Input(&pages.head.front);
-        let entry = Entry::read(&mut input).filter(|entry| entry.number == number);
+        let mut input = ByteReader(&pages.header.metadata);
+        let entry = ReleaseInfo::read(&mut input).filter(|entry| entry.number == number);
         let blobs = read_names(&mut input).filter(|_| input.0.is_empty());
         let (entry, blobs) = entry.zip(blobs).ok_or_else(disk::damaged)?;
         Ok(OpenRelease {
@@ -130,14 +130,14 @@ impl Releases {
     pub(super) fn write(
         &self,
         tenant: &str,
-        entry: &Entry,
-        blobs: &[(Name, Payload)],
+        entry: &ReleaseInfo,
+        blobs: &[(BlobId, Payload)],
         pages: &[u8],
     ) -> io::Result<()> {
         let path = self.path(tenant, entry.number);
-        let mut front = entry.write();
-        write_names(blobs, &mut front);
-        let start = frame::start(MAGIC, &front.0, pages);
+        let mut metadata = entry.write();
+        write_names(blobs, &mut metadata);
+        let start = frame::encode_header(MAGIC, &metadata.0, pages);
         disk::write(&path, Durability::Now, |file| {
             file.write_all(&start)?;
             file.write_all(pages)

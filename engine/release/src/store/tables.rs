@@ -1,6 +1,6 @@
 //! Tables by name in one file, `tables/records`. A table holds values by key. Small values are in the table itself; large values are blobs, written once however many tables and releases refer to them.
 //!
-//! The file is a log and its own index. Every new version of a table, and every removal, is appended as a frame; the last frame of a name counts. Opening the file reads the front of each frame (table name, mark, blob references) and so finds every table. When superseded frames exceed the live ones, the file is rewritten.
+//! The file is a log and its own index. Every new version of a table, and every removal, is appended as a frame; the last frame of a name counts. Opening the file reads the metadata of each frame (table name, mark, blob references) and so finds every table. When superseded frames exceed the live ones, the file is rewritten.
 //!
 //! - A frame that was not written completely is cut off before the next one is appended.
 //! - A damaged frame is skipped and affects no other frame. Every frame begins with random bytes chosen per file, so content cannot imitate a frame.
@@ -22,10 +22,10 @@ use bytes::Bytes;
 use rustix::fs::OFlags;
 use tracing::warn;
 
-use super::blobs::{Blobs, LARGE, Name, Named, NamedBytes, read_names};
+use super::blobs::{BlobId, BlobPayloads, BlobRefs, Blobs, MIN_BLOB_BYTES, read_names};
 use super::disk::{self, Durability, readable};
-use super::format::{Input, Output};
-use super::frame::{self, Head, Opened};
+use super::format::{ByteReader, ByteWriter};
+use super::frame::{self, FrameHeader, OpenFrame};
 use crate::payload::Payload;
 
 /// The first bytes of the file. Every version of the format has its own.
@@ -42,7 +42,7 @@ const READ_BYTES: usize = 1 << 20;
 /// The random bytes at the beginning of each frame of a file.
 type Salt = [u8; 16];
 /// The offset of the first frame.
-const BEGIN: u64 = (MAGIC.len() + size_of::<Salt>()) as u64;
+const FIRST_FRAME_OFFSET: u64 = (MAGIC.len() + size_of::<Salt>()) as u64;
 
 /// Keys with their values.
 pub type Rows = Vec<(Bytes, Payload)>;
@@ -56,7 +56,7 @@ pub fn rows_in_memory(rows: Rows) -> Option<Vec<(Bytes, Bytes)>> {
 }
 
 /// A fingerprint by which a table's writer recognises the content of the table.
-pub type Mark = [u8; 32];
+pub type TableMark = [u8; 32];
 
 /// The tables below one folder, which need not exist.
 #[derive(Debug, Clone)]
@@ -72,7 +72,7 @@ struct Index {
     /// `None` if there is no valid file.
     file: Option<Arc<File>>,
     salt: Salt,
-    tables: BTreeMap<Box<str>, Place>,
+    tables: BTreeMap<Box<str>, TableLocation>,
     /// The offset at which the last frame ends.
     end: u64,
     /// The total bytes of the frames that count.
@@ -83,38 +83,38 @@ struct Index {
 
 /// The position of a table in the file.
 #[derive(Debug)]
-struct Place {
+struct TableLocation {
     bytes: Range<u64>,
-    blobs: Box<[(Name, u64)]>,
+    blobs: Box<[(BlobId, u64)]>,
 }
 
-/// The metadata at the front of a frame.
+/// The metadata of a frame: a version of a table, or its removal.
 #[derive(Debug, Default)]
-struct Front {
+struct TableMetadata {
     table: String,
     is_removed: bool,
-    mark: Option<Mark>,
-    blobs: Named,
+    mark: Option<TableMark>,
+    blobs: BlobRefs,
 }
 
-impl Front {
+impl TableMetadata {
     fn write(&self) -> Vec<u8> {
-        let mut front = Output::default();
-        front.bytes(self.table.as_bytes());
-        front.number(self.is_removed.into());
-        front.count(self.blobs.len());
+        let mut metadata = ByteWriter::default();
+        metadata.bytes(self.table.as_bytes());
+        metadata.number(self.is_removed.into());
+        metadata.count(self.blobs.len());
         for (name, length) in &self.blobs {
-            front.bytes(&name.0);
-            front.number(*length);
+            metadata.bytes(&name.0);
+            metadata.number(*length);
         }
         if let Some(mark) = &self.mark {
-            front.bytes(mark);
+            metadata.bytes(mark);
         }
-        front.0
+        metadata.0
     }
 
     fn read(bytes: &[u8]) -> Option<Self> {
-        let mut input = Input(bytes);
+        let mut input = ByteReader(bytes);
         let table = input.text()?.to_owned();
         let is_removed = input.is_set()?;
         let rest = Self::read_older(input.0)?;
@@ -127,7 +127,7 @@ impl Front {
 
     /// Reads the metadata of a table of an older program version.
     fn read_older(bytes: &[u8]) -> Option<Self> {
-        let mut input = Input(bytes);
+        let mut input = ByteReader(bytes);
         let blobs = read_names(&mut input)?;
         let mark = match input.0.is_empty() {
             true => None,
@@ -147,12 +147,12 @@ impl Index {
         let mut older = BTreeSet::from_iter(disk::names(folder)?);
         older.retain(|name| name != RECORDS && !disk::is_temporary(name));
         let path = folder.join(RECORDS);
-        let index = match Self::of_file(&path) {
+        let index = match Self::read_file(&path) {
             Ok(index) => index,
             Err(error) => match error.kind() {
                 io::ErrorKind::NotFound => Self::default(),
                 io::ErrorKind::InvalidData => {
-                    warn!(file = %path.display(), %error, "the tables of the state cannot be read, and are ignored");
+                    warn!(file = %path.display(), %error, "tables of the state cannot be read; all tables ignored");
                     Self::default()
                 }
                 _ => return Err(error),
@@ -161,7 +161,7 @@ impl Index {
         Ok(Self { older, ..index })
     }
 
-    fn of_file(path: &Path) -> io::Result<Self> {
+    fn read_file(path: &Path) -> io::Result<Self> {
         let file = Arc::new(disk::open(path)?);
         let size = file.metadata()?.len();
         let mut from = BufReader::with_capacity(READ_BYTES, &*file);
@@ -171,25 +171,27 @@ impl Index {
         if !is_begun || from.read_exact(&mut index.salt).is_err() {
             return Err(disk::damaged());
         }
-        let mut at = BEGIN;
-        index.end = BEGIN;
+        let mut at = FIRST_FRAME_OFFSET;
+        index.end = FIRST_FRAME_OFFSET;
         let mut damaged = 0_u32;
         while at < size {
-            let head = match Head::read(&mut from, &index.salt, size - at) {
-                Ok(head) => Front::read(&head.front).map(|front| (head, front)),
+            let header = match FrameHeader::read(&mut from, &index.salt, size - at) {
+                Ok(header) => {
+                    TableMetadata::read(&header.metadata).map(|metadata| (header, metadata))
+                }
                 Err(error) if error.kind() == io::ErrorKind::InvalidData => None,
                 Err(error) => return Err(error),
             };
-            at = match head {
-                Some((head, front)) => {
-                    let skipped = i64::try_from(head.rest()).map_err(|_| disk::damaged())?;
+            at = match header {
+                Some((header, metadata)) => {
+                    let skipped = i64::try_from(header.rest()).map_err(|_| disk::damaged())?;
                     from.seek_relative(skipped)?;
-                    index.apply(at..at + head.size, front);
-                    at + head.size
+                    index.apply(at..at + header.size, metadata);
+                    at + header.size
                 }
                 None => {
                     damaged += 1;
-                    let next = find(&file, at + 1, &index.salt)?.unwrap_or(size);
+                    let next = find_frame(&file, at + 1, &index.salt)?.unwrap_or(size);
                     from.seek(SeekFrom::Start(next))?;
                     next
                 }
@@ -197,35 +199,35 @@ impl Index {
         }
         let is_cut = index.end < size;
         if is_cut {
-            warn!(file = %path.display(), "the last part of the state was not written to its end, and is ignored");
+            warn!(file = %path.display(), "last table of the state was not written completely; table ignored");
         }
         if damaged > u32::from(is_cut) {
-            warn!(file = %path.display(), count = damaged, error = %disk::damaged(), "parts of the state cannot be read, and are ignored");
+            warn!(file = %path.display(), count = damaged, error = %disk::damaged(), "tables of the state are damaged; tables ignored");
         }
         index.file = Some(file);
         Ok(index)
     }
 
     /// Adds a frame to the index.
-    fn apply(&mut self, bytes: Range<u64>, front: Front) {
+    fn apply(&mut self, bytes: Range<u64>, metadata: TableMetadata) {
         let length = bytes.end - bytes.start;
         self.end = bytes.end;
-        let before = if front.is_removed {
-            self.tables.remove(&*front.table)
+        let before = if metadata.is_removed {
+            self.tables.remove(&*metadata.table)
         } else {
             self.live += length;
-            let blobs = front.blobs.into();
-            let place = Place { bytes, blobs };
-            self.tables.insert(front.table.into(), place)
+            let blobs = metadata.blobs.into();
+            let place = TableLocation { bytes, blobs };
+            self.tables.insert(metadata.table.into(), place)
         };
-        if let Some(Place { bytes, .. }) = before {
+        if let Some(TableLocation { bytes, .. }) = before {
             self.live -= bytes.end - bytes.start;
         }
     }
 }
 
 /// Returns the offset of the next byte sequence that may begin a frame, at or after `from`.
-fn find(file: &File, from: u64, salt: &Salt) -> io::Result<Option<u64>> {
+fn find_frame(file: &File, from: u64, salt: &Salt) -> io::Result<Option<u64>> {
     let mut bytes = vec![0; READ_BYTES];
     let mut at = from;
     loop {
@@ -252,32 +254,34 @@ fn salt() -> Salt {
 }
 
 /// A table encoded for writing.
-struct Written {
-    front: Front,
+struct EncodedTable {
+    metadata: TableMetadata,
     rest: Vec<u8>,
-    blobs: NamedBytes,
+    blobs: BlobPayloads,
 }
 
-impl Written {
-    fn of(table: &str, mark: Option<&Mark>, rows: &[(Bytes, Payload)]) -> Self {
-        let mut rest = Output::default();
+impl EncodedTable {
+    fn encode(table: &str, mark: Option<&TableMark>, rows: &[(Bytes, Payload)]) -> Self {
+        let mut rest = ByteWriter::default();
         let mut blobs = Vec::new();
         rest.count(rows.len());
         for (key, value) in rows {
             rest.bytes(key);
-            let small = value.in_memory().filter(|value| value.len() < LARGE);
+            let small = value
+                .in_memory()
+                .filter(|value| value.len() < MIN_BLOB_BYTES);
             rest.number(small.is_none().into());
             match small {
                 Some(value) => rest.bytes(value),
                 None => {
                     rest.count(blobs.len());
-                    blobs.push((Name::of_payload(value), value.clone()));
+                    blobs.push((BlobId::of_payload(value), value.clone()));
                 }
             }
         }
         let names = blobs.iter().map(|(name, bytes)| (*name, bytes.len()));
         Self {
-            front: Front {
+            metadata: TableMetadata {
                 table: table.to_owned(),
                 is_removed: false,
                 mark: mark.copied(),
@@ -304,14 +308,14 @@ impl Tables {
     }
 
     /// Calls `find` with the index. Reads the file first if needed.
-    fn look<T>(&self, find: impl FnOnce(&Index) -> T) -> io::Result<T> {
+    fn with_index<T>(&self, find: impl FnOnce(&Index) -> T) -> io::Result<T> {
         if let Some(index) = &*self.index.read().unwrap_or_else(PoisonError::into_inner) {
             return Ok(find(index));
         }
-        self.change(|index| find(index))
+        self.with_index_mut(|index| find(index))
     }
 
-    fn change<T>(&self, change: impl FnOnce(&mut Index) -> T) -> io::Result<T> {
+    fn with_index_mut<T>(&self, change: impl FnOnce(&mut Index) -> T) -> io::Result<T> {
         let mut index = self.index.write().unwrap_or_else(PoisonError::into_inner);
         let index = match &mut *index {
             Some(index) => index,
@@ -326,17 +330,17 @@ impl Tables {
     pub(super) fn write(
         &self,
         name: &str,
-        mark: Option<&Mark>,
+        mark: Option<&TableMark>,
         rows: &[(Bytes, Payload)],
         blobs: &Blobs,
     ) -> io::Result<(u64, u64)> {
-        let Written {
-            front,
+        let EncodedTable {
+            metadata,
             rest,
             blobs: large,
-        } = Written::of(name, mark, rows);
+        } = EncodedTable::encode(name, mark, rows);
         let (count, bytes) = blobs.put(&large)?;
-        Ok((count, bytes + self.append(front, &rest)?))
+        Ok((count, bytes + self.append(metadata, &rest)?))
     }
 
     /// Removes a table. An absent table is not an error.
@@ -344,16 +348,16 @@ impl Tables {
         if !self.has(name)? {
             return Ok(());
         }
-        let front = Front {
+        let metadata = TableMetadata {
             table: name.to_owned(),
             is_removed: true,
-            ..Front::default()
+            ..TableMetadata::default()
         };
-        self.append(front, &[]).map(drop)
+        self.append(metadata, &[]).map(drop)
     }
 
     /// Appends a frame to the file. Returns its length in bytes. Only one thread of the writing process may call this.
-    fn append(&self, front: Front, rest: &[u8]) -> io::Result<u64> {
+    fn append(&self, metadata: TableMetadata, rest: &[u8]) -> io::Result<u64> {
         let file = match self.open_to_append()? {
             Some(file) => file,
             None => {
@@ -361,8 +365,8 @@ impl Tables {
                 self.open_to_append()?.ok_or_else(disk::damaged)?
             }
         };
-        let (salt, end) = self.look(|index| (index.salt, index.end))?;
-        let mut frame = frame::start(&salt, &front.write(), rest);
+        let (salt, end) = self.with_index(|index| (index.salt, index.end))?;
+        let mut frame = frame::encode_header(&salt, &metadata.write(), rest);
         frame.extend_from_slice(rest);
         if let Err(error) = file.write_all_at(&frame, end) {
             // If this fails too, the next append cuts the frame off.
@@ -370,9 +374,9 @@ impl Tables {
             return Err(error);
         }
         let size = frame.len() as u64;
-        let older = self.change(|index| {
-            let older = index.older.take(&front.table);
-            index.apply(end..end + size, front);
+        let older = self.with_index_mut(|index| {
+            let older = index.older.take(&metadata.table);
+            index.apply(end..end + size, metadata);
             older
         })?;
         // A file that cannot be removed is only tried again at the next startup.
@@ -382,7 +386,8 @@ impl Tables {
 
     /// Opens the file and cuts it off behind its last frame. Returns `None` if the file must be rewritten first.
     fn open_to_append(&self) -> io::Result<Option<File>> {
-        let (known, end, live) = self.look(|index| (index.file.clone(), index.end, index.live))?;
+        let (known, end, live) =
+            self.with_index(|index| (index.file.clone(), index.end, index.live))?;
         let Some(known) = known.filter(|_| end - live <= live + MIN_SUPERSEDED_BYTES) else {
             return Ok(None);
         };
@@ -408,7 +413,7 @@ impl Tables {
 
     /// Rewrites the file with all live frames that can be read. The file is on disk when the call returns.
     fn rewrite(&self) -> io::Result<()> {
-        let (file, before, mut places) = self.look(|index| {
+        let (file, before, mut places) = self.with_index(|index| {
             let places = index.tables.values().map(|place| place.bytes.clone());
             (index.file.clone(), index.salt, Vec::from_iter(places))
         })?;
@@ -422,55 +427,55 @@ impl Tables {
             let mut to = BufWriter::with_capacity(READ_BYTES, to);
             to.write_all(MAGIC)?;
             to.write_all(&index.salt)?;
-            index.end = BEGIN;
+            index.end = FIRST_FRAME_OFFSET;
             for place in places {
                 let Some(file) = &file else {
                     continue;
                 };
-                let opened = readable(frame::open_at(file, place, &before))?;
-                let front = opened.as_ref().map(|opened| opened.head.front.clone());
-                let rest = opened.map(|opened| readable(opened.rest())).transpose()?;
-                let Some((front, rest)) = front.zip(rest.flatten()) else {
+                let frame = readable(frame::open_at(file, place, &before))?;
+                let metadata = frame.as_ref().map(|frame| frame.header.metadata.clone());
+                let rest = frame.map(|frame| readable(frame.rest())).transpose()?;
+                let Some((metadata, rest)) = metadata.zip(rest.flatten()) else {
                     continue;
                 };
-                let start = frame::start(&index.salt, &front, &rest);
+                let start = frame::encode_header(&index.salt, &metadata, &rest);
                 to.write_all(&start)?;
                 to.write_all(&rest)?;
                 let end = index.end + (start.len() + rest.len()) as u64;
-                let front = Front::read(&front).ok_or_else(disk::damaged)?;
-                index.apply(index.end..end, front);
+                let metadata = TableMetadata::read(&metadata).ok_or_else(disk::damaged)?;
+                index.apply(index.end..end, metadata);
             }
             to.flush()
         })?;
         disk::sync(&self.folder)?;
         index.file = Some(Arc::new(disk::open(&path)?));
-        self.change(|now| {
+        self.with_index_mut(|now| {
             index.older = std::mem::take(&mut now.older);
             *now = index;
         })
     }
 
     /// Opens a table and reads its metadata.
-    fn open(&self, name: &str) -> io::Result<(Opened, Front)> {
-        let place = self.look(|index| {
+    fn open(&self, name: &str) -> io::Result<(OpenFrame, TableMetadata)> {
+        let place = self.with_index(|index| {
             let place = index.tables.get(name);
             let place = place.map(|place| (index.file.clone(), index.salt, place.bytes.clone()));
             (place, index.older.contains(name))
         })?;
-        let (opened, front) = match place {
+        let (frame, metadata) = match place {
             (Some((Some(file), salt, bytes)), _) => {
-                let opened = frame::open_at(&file, bytes, &salt)?;
-                let front = Front::read(&opened.head.front);
-                (opened, front)
+                let frame = frame::open_at(&file, bytes, &salt)?;
+                let metadata = TableMetadata::read(&frame.header.metadata);
+                (frame, metadata)
             }
             (_, true) => {
-                let opened = frame::open(&self.folder.join(name), OLDER_MAGIC)?;
-                let front = Front::read_older(&opened.head.front);
-                (opened, front)
+                let frame = frame::open(&self.folder.join(name), OLDER_MAGIC)?;
+                let metadata = TableMetadata::read_older(&frame.header.metadata);
+                (frame, metadata)
             }
             (_, false) => return Err(io::ErrorKind::NotFound.into()),
         };
-        Ok((opened, front.ok_or_else(disk::damaged)?))
+        Ok((frame, metadata.ok_or_else(disk::damaged)?))
     }
 
     /// Reads the rows of a table. Returns `None` if the table's mark differs from `wanted`.
@@ -479,21 +484,21 @@ impl Tables {
     pub(super) fn read(
         &self,
         name: &str,
-        wanted: Option<&Mark>,
+        wanted: Option<&TableMark>,
         blobs: &Blobs,
-        failed: impl Fn(Name),
+        failed: impl Fn(BlobId),
     ) -> io::Result<Option<Rows>> {
-        let (opened, front) = self.open(name)?;
-        if wanted.is_some() && front.mark.as_ref() != wanted {
+        let (frame, metadata) = self.open(name)?;
+        if wanted.is_some() && metadata.mark.as_ref() != wanted {
             return Ok(None);
         }
-        let rest = Bytes::from(opened.rest()?);
+        let rest = Bytes::from(frame.rest()?);
         let mut large = Vec::new();
-        for (name, _) in front.blobs {
+        for (name, _) in metadata.blobs {
             large.push(blobs.get(&name).inspect_err(|_| failed(name))?);
         }
-        let mut input = Input(&rest);
-        let row = |input: &mut Input<'_>| {
+        let mut input = ByteReader(&rest);
+        let row = |input: &mut ByteReader<'_>| {
             let key = rest.slice_ref(input.bytes()?);
             let value = match input.is_set()? {
                 true => large.get(input.count()?)?.clone(),
@@ -506,18 +511,18 @@ impl Tables {
     }
 
     /// Returns the mark of a table. Reads neither rows nor blobs.
-    pub(super) fn mark(&self, name: &str) -> io::Result<Option<Mark>> {
+    pub(super) fn mark(&self, name: &str) -> io::Result<Option<TableMark>> {
         Ok(self.open(name)?.1.mark)
     }
 
     /// Returns whether a table of this name exists, intact or not.
     pub(super) fn has(&self, name: &str) -> io::Result<bool> {
-        self.look(|index| index.tables.contains_key(name) || index.older.contains(name))
+        self.with_index(|index| index.tables.contains_key(name) || index.older.contains(name))
     }
 
     /// Returns the names of all tables, sorted.
     pub(super) fn names(&self) -> io::Result<Vec<String>> {
-        let names = self.look(|index| {
+        let names = self.with_index(|index| {
             let names = index.tables.keys().map(ToString::to_string);
             names.chain(index.older.iter().cloned()).collect()
         });
@@ -525,8 +530,8 @@ impl Tables {
     }
 
     /// Calls `add` with the length of the file, and with the blob references of each table.
-    pub(super) fn size(&self, mut add: impl FnMut(u64, Named)) -> io::Result<()> {
-        self.look(|index| {
+    pub(super) fn size(&self, mut add: impl FnMut(u64, BlobRefs)) -> io::Result<()> {
+        self.with_index(|index| {
             add(index.end, Vec::new());
             let named = index
                 .tables
@@ -539,19 +544,19 @@ impl Tables {
     /// Removes incomplete files, and moves tables of older program versions into the file.
     pub(super) fn clean(&self) -> io::Result<()> {
         disk::remove_temporary(&self.folder)?;
-        for name in self.look(|index| index.older.clone())? {
-            let is_newer = self.look(|index| index.tables.contains_key(&*name))?;
+        for name in self.with_index(|index| index.older.clone())? {
+            let is_newer = self.with_index(|index| index.tables.contains_key(&*name))?;
             let older = || {
-                let (opened, front) = self.open(&name)?;
-                Ok((front, opened.rest()?))
+                let (frame, metadata) = self.open(&name)?;
+                Ok((metadata, frame.rest()?))
             };
             match readable(older())?.filter(|_| !is_newer) {
-                Some((front, rest)) => {
+                Some((metadata, rest)) => {
                     let table = name;
-                    self.append(Front { table, ..front }, &rest)?;
+                    self.append(TableMetadata { table, ..metadata }, &rest)?;
                 }
                 None => {
-                    self.change(|index| index.older.remove(&name))?;
+                    self.with_index_mut(|index| index.older.remove(&name))?;
                     // A file that cannot be removed does not belong to this program.
                     let _ = disk::remove(&self.folder.join(&name));
                 }

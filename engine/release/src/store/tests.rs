@@ -13,16 +13,16 @@ use std::time::{Duration, SystemTime};
 
 use http::{HeaderMap, HeaderValue, StatusCode};
 
-use super::blobs::Name;
-use super::writer::{Job, MAX_WAITING_JOBS};
-use super::{Keep, New, PlacedPages, Store, StoreError};
+use super::blobs::BlobId;
+use super::writer::{MAX_WAITING_JOBS, StoreJob};
+use super::{NewRelease, PlacedPages, RetentionLimits, Store, StoreError};
 use crate::snapshot::fields::Fields;
 use crate::snapshot::{Body, Coding, Pages, Resource, Variant};
 
 const PLENTY: u64 = 1 << 40;
 
 fn open(folder: PathBuf, releases: usize, bytes: u64) -> Store {
-    Store::open(folder, Keep { releases, bytes })
+    Store::open(folder, RetentionLimits { releases, bytes })
 }
 
 fn fields() -> Arc<Fields> {
@@ -61,12 +61,12 @@ fn page(text: &str) -> Arc<Resource> {
 }
 
 /// A release with these pages on one host.
-fn release(key: u8, pages: &[(&str, &str)]) -> New {
+fn release(key: u8, pages: &[(&str, &str)]) -> NewRelease {
     let error = page("error");
     let resources = pages
         .iter()
         .map(|(path, text)| ((*path).into(), page(text)));
-    New {
+    NewRelease {
         at: SystemTime::UNIX_EPOCH + Duration::from_secs(key.into()),
         cause: vec![format!("pages/{key}.md")],
         pages: pages.len(),
@@ -107,7 +107,7 @@ fn blobs(folder: &Path) -> BTreeSet<PathBuf> {
 }
 
 #[test]
-fn the_same_key_as_the_newest_writes_nothing() {
+fn release_with_the_newest_key_is_not_written() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = open(folder.path().to_owned(), 5, PLENTY);
     for key in [1, 1, 2, 2, 1] {
@@ -119,7 +119,7 @@ fn the_same_key_as_the_newest_writes_nothing() {
 }
 
 #[test]
-fn the_oldest_go_but_never_a_pinned_one() {
+fn oldest_releases_are_dropped_but_not_the_pinned_one() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = open(folder.path().to_owned(), 2, PLENTY);
     store.record("corner", release(1, &[("/", "1")]));
@@ -170,7 +170,7 @@ fn pins_of_all_tenants_are_read_together() {
 }
 
 #[test]
-fn blob_that_no_release_names_is_removed_at_once() {
+fn unreferenced_blob_is_removed_at_once() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = open(folder.path().to_owned(), 1, PLENTY);
     store.record("corner", release(1, &[("/", &long("1"))]));
@@ -182,7 +182,7 @@ fn blob_that_no_release_names_is_removed_at_once() {
 }
 
 #[test]
-fn the_oldest_of_all_tenants_go_when_blobs_are_more_than_the_budget() {
+fn oldest_releases_of_all_tenants_are_dropped_beyond_the_budget() {
     let folder = tempfile::tempdir().expect("a folder");
     let again = |budget| open(folder.path().to_owned(), 9, budget);
     let store = again(PLENTY);
@@ -219,7 +219,7 @@ fn the_oldest_of_all_tenants_go_when_blobs_are_more_than_the_budget() {
 }
 
 #[test]
-fn tenants_that_are_gone_keep_their_releases_while_there_is_room() {
+fn releases_of_removed_tenants_stay_within_the_budget() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = open(folder.path().to_owned(), 9, 150_000);
     for (key, tenant) in [(1, "gone"), (2, "here")] {
@@ -238,7 +238,7 @@ fn tenants_that_are_gone_keep_their_releases_while_there_is_room() {
 }
 
 #[test]
-fn a_second_process_only_reads() {
+fn second_process_is_read_only() {
     let folder = tempfile::tempdir().expect("a folder");
     let first = open(folder.path().to_owned(), 3, PLENTY);
     first.record("corner", release(1, &[("/", "home")]));
@@ -259,7 +259,7 @@ fn a_second_process_only_reads() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_written_is_no_error() {
+fn unwritable_folder_is_not_an_error() {
     let folder = tempfile::tempdir().expect("a folder");
     let blocked = folder.path().join("file");
     fs::write(&blocked, "").expect("a file");
@@ -308,7 +308,7 @@ fn incomplete_files_are_ignored_and_removed() {
 }
 
 #[test]
-fn a_tenant_that_is_forgotten_has_no_releases() {
+fn forgotten_tenant_has_no_releases() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = open(folder.path().to_owned(), 3, PLENTY);
     for tenant in ["corner", "other"] {
@@ -324,7 +324,7 @@ fn a_tenant_that_is_forgotten_has_no_releases() {
 }
 
 #[test]
-fn what_is_no_name_of_a_tenant_is_refused() {
+fn invalid_tenant_name_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = open(folder.path().join("here"), 3, PLENTY);
     for name in ["", ".", "..", "a/b", "/", "../other", "a.b"] {
@@ -333,14 +333,17 @@ fn what_is_no_name_of_a_tenant_is_refused() {
         store.finish();
         assert!(store.list(name).is_empty());
         assert!(store.load(name, 1).is_none());
-        assert!(matches!(store.pin(name, 1), Err(StoreError::Name(_))));
+        assert!(matches!(
+            store.pin(name, 1),
+            Err(StoreError::InvalidTenant(_))
+        ));
     }
     let lock = folder.path().join("here/lock");
     assert_eq!(files(folder.path()), BTreeSet::from([lock]));
 }
 
 #[test]
-fn blobs_are_looked_through_after_a_number_of_records() {
+fn collection_runs_after_a_number_of_records() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = open(folder.path().to_owned(), 1, PLENTY);
     let stray = folder.path().join("blobs/00").join("0".repeat(62));
@@ -356,7 +359,7 @@ fn blobs_are_looked_through_after_a_number_of_records() {
 }
 
 #[test]
-fn who_only_reads_waits_for_no_collection() {
+fn reader_does_not_wait_for_a_collection() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = open(folder.path().to_owned(), 5, PLENTY);
     store.record("corner", release(1, &[("/", &long("home"))]));
@@ -369,7 +372,7 @@ fn who_only_reads_waits_for_no_collection() {
 }
 
 #[test]
-fn panic_in_one_job_stops_no_other() {
+fn panicking_job_does_not_stop_other_jobs() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = open(folder.path().to_owned(), 3, PLENTY);
     store.record("corner", release(1, &[("/", "home")]));
@@ -388,7 +391,7 @@ fn panic_in_one_job_stops_no_other() {
 }
 
 #[test]
-fn names_that_end_like_temporary_files_are_kept() {
+fn names_similar_to_temporary_files_are_kept() {
     let folder = tempfile::tempdir().expect("a folder");
     let tenants = ["half", "corner", "1-half", "tmp", "pinned"];
     let store = open(folder.path().to_owned(), 3, PLENTY);
@@ -429,7 +432,7 @@ fn state_stays_within_its_budget_between_collections() {
 }
 
 #[test]
-fn what_is_not_a_regular_file_is_not_waited_for() {
+fn fifo_does_not_block_the_store() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = open(folder.path().to_owned(), 3, PLENTY);
     let home = long("home");
@@ -465,7 +468,7 @@ fn what_is_not_a_regular_file_is_not_waited_for() {
 }
 
 #[test]
-fn jobs_that_wait_for_a_slow_disk_are_limited() {
+fn jobs_queued_behind_a_slow_disk_are_limited() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = open(folder.path().to_owned(), 3, PLENTY);
     store.record("corner", release(1, &[("/", "home")]));
@@ -478,8 +481,8 @@ fn jobs_that_wait_for_a_slow_disk_are_limited() {
     });
     has_begun.recv().expect("the writing thread");
     let mut checks = (0..2 * MAX_WAITING_JOBS).map(|number: usize| {
-        let name = Name::of(&number.to_le_bytes());
-        store.send(Job::Check(name))
+        let name = BlobId::of(&number.to_le_bytes());
+        store.send(StoreJob::Check(name))
     });
     assert!(
         checks

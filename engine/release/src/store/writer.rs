@@ -19,35 +19,35 @@ use std::time::SystemTime;
 use rustix::fs::OFlags;
 use tracing::{error, warn};
 
-use super::blobs::{Blobs, Name, Named};
+use super::blobs::{BlobId, BlobRefs, Blobs};
 use super::disk::{self, readable};
 use super::pages::{self, PlacedPages};
-use super::releases::{Entry, OpenRelease, Releases};
-use super::tables::{Mark, Rows, Tables};
+use super::releases::{OpenRelease, ReleaseInfo, Releases};
+use super::tables::{Rows, TableMark, Tables};
 
 /// A table to be written: its mark, and a function that produces its rows on the writing thread.
-pub(super) type Version = (Option<Mark>, Box<dyn FnOnce() -> Rows + Send>);
+pub(super) type TableVersion = (Option<TableMark>, Box<dyn FnOnce() -> Rows + Send>);
 
 /// The tables to be written or removed, each with its newest version. `None` means removal.
 #[derive(Default)]
-pub(super) struct Waiting(Mutex<HashMap<String, Option<Version>>>);
+pub(super) struct PendingTables(Mutex<HashMap<String, Option<TableVersion>>>);
 
-impl Waiting {
+impl PendingTables {
     /// Replaces the queued version of a table. Returns whether none was queued before.
-    pub(super) fn add(&self, name: String, make: Option<Version>) -> bool {
+    pub(super) fn add(&self, name: String, make: Option<TableVersion>) -> bool {
         self.locked().insert(name, make).is_none()
     }
 
-    fn take(&self, name: &str) -> Option<Option<Version>> {
+    fn remove(&self, name: &str) -> Option<Option<TableVersion>> {
         self.locked().remove(name)
     }
 
-    fn locked(&self) -> MutexGuard<'_, HashMap<String, Option<Version>>> {
+    fn locked(&self) -> MutexGuard<'_, HashMap<String, Option<TableVersion>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl fmt::Debug for Waiting {
+impl fmt::Debug for PendingTables {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_set().entries(self.locked().keys()).finish()
     }
@@ -55,16 +55,18 @@ impl fmt::Debug for Waiting {
 
 /// The tenants that exist, once they are set. Until then, no tenant counts as gone.
 #[derive(Debug, Default)]
-pub(super) struct Known(Mutex<Option<BTreeSet<String>>>);
+pub(super) struct KnownTenants(Mutex<Option<BTreeSet<String>>>);
 
-impl Known {
+impl KnownTenants {
     pub(super) fn set(&self, tenants: BTreeSet<String>) {
         *self.locked() = Some(tenants);
     }
 
     fn is_gone(&self, tenant: &str) -> bool {
-        let known = self.locked();
-        known.as_ref().is_some_and(|known| !known.contains(tenant))
+        let tenants = self.locked();
+        tenants
+            .as_ref()
+            .is_some_and(|tenants| !tenants.contains(tenant))
     }
 
     fn locked(&self) -> MutexGuard<'_, Option<BTreeSet<String>>> {
@@ -73,10 +75,10 @@ impl Known {
 }
 
 /// The minimum number of recorded releases between two collections. A quarter of all releases applies if larger, because the cost of a collection grows with their number.
-const COLLECT_AFTER: usize = 64;
+const MIN_RECORDS_BETWEEN_COLLECTIONS: usize = 64;
 
-/// A divisor of the budget. Beyond the budget, a collection runs each time this part of the budget was newly written.
-const COLLECTION_STEP: u64 = 16;
+/// Divides the budget into steps. Beyond the budget, a collection runs after each step of newly written bytes.
+const COLLECTION_BUDGET_DIVISOR: u64 = 16;
 
 /// The limit on queued jobs that nothing else limits: checks, pins, removals, collections.
 pub(super) const MAX_WAITING_JOBS: usize = 256;
@@ -99,7 +101,7 @@ impl WaitingJobs {
 
 /// A release to be recorded.
 #[derive(Debug, Clone)]
-pub struct New {
+pub struct NewRelease {
     /// When the tenant began to serve this release. Fractions of a second are dropped.
     pub at: SystemTime,
     /// The files that changed.
@@ -113,21 +115,21 @@ pub struct New {
 }
 
 /// A job for the writing thread. The first field is the name of the tenant or table.
-pub(super) enum Job {
-    Record(String, New),
+pub(super) enum StoreJob {
+    Record(String, NewRelease),
     Forget(String),
     /// Writes or removes a table, as its queued version says.
     Table(String),
     /// Pins a release, or unpins for `None`, and sends the result. `Ok(false)`: there is no such release.
     Pin(String, Option<u64>, Sender<io::Result<bool>>),
     /// Checks a blob that could not be read and removes it if damaged, so that it can be written again.
-    Check(Name),
+    Check(BlobId),
     Collect,
     /// Sends a message when all earlier jobs are done.
     Done(Sender<()>),
 }
 
-impl Job {
+impl StoreJob {
     /// Returns whether the job counts against [`MAX_WAITING_JOBS`].
     ///
     /// Other jobs are limited elsewhere: callers of `record` check [`queued`](super::Store::queued), a table is queued once at a time, and a caller waits for its own [`Self::Done`].
@@ -153,12 +155,12 @@ impl Job {
 
 /// The disk use of blobs and the files that refer to them. Each collection recounts it; writes in between are added.
 #[derive(Debug, Default)]
-pub(super) struct Usage {
+pub(super) struct DiskUsage {
     pub(super) blobs: AtomicU64,
     pub(super) bytes: AtomicU64,
 }
 
-impl Usage {
+impl DiskUsage {
     fn add(&self, (blobs, bytes): (u64, u64)) {
         self.blobs.fetch_add(blobs, Relaxed);
         self.bytes.fetch_add(bytes, Relaxed);
@@ -181,12 +183,12 @@ impl Failures {
         self.locked().first().cloned()
     }
 
-    fn panicked(&self, job: String) {
+    fn record_panic(&self, job: String) {
         self.panics.fetch_add(1, Relaxed);
         self.locked().insert(job);
     }
 
-    fn succeeded(&self, job: &str) {
+    fn record_success(&self, job: &str) {
         self.locked().remove(job);
     }
 
@@ -196,15 +198,15 @@ impl Failures {
 }
 
 /// The state of the writing thread.
-pub(super) struct Writer {
+pub(super) struct StoreWriter {
     pub(super) folder: PathBuf,
     pub(super) releases: Releases,
     pub(super) tables: Tables,
     pub(super) blobs: Blobs,
-    pub(super) waiting: Arc<Waiting>,
-    pub(super) known: Arc<Known>,
+    pub(super) pending_tables: Arc<PendingTables>,
+    pub(super) known_tenants: Arc<KnownTenants>,
     /// The largest number of releases per tenant.
-    pub(super) keep: usize,
+    pub(super) max_releases: usize,
     /// The disk budget in bytes.
     pub(super) budget: u64,
     /// Whether the store is being dropped: the thread then only finishes the queued jobs.
@@ -214,7 +216,7 @@ pub(super) struct Writer {
     /// The number of other queued jobs.
     pub(super) waiting_jobs: Arc<WaitingJobs>,
     /// The disk use.
-    pub(super) usage: Arc<Usage>,
+    pub(super) usage: Arc<DiskUsage>,
     /// The jobs that panicked.
     pub(super) failures: Arc<Failures>,
     /// The lock file, held until the thread ends.
@@ -223,7 +225,7 @@ pub(super) struct Writer {
 
 /// The state of the thread between two jobs.
 #[derive(Default)]
-struct Progress {
+struct WriterState {
     /// Whether the last job failed. The first failure in a row is logged.
     has_failed: bool,
     /// Whether the first collection has run.
@@ -234,29 +236,29 @@ struct Progress {
     bytes_left: u64,
 }
 
-impl Writer {
+impl StoreWriter {
     /// Runs until the last sender is dropped. A job that panics does not stop the thread.
-    pub(super) fn run(self, jobs: &Receiver<Job>) {
-        let mut progress = Progress::default();
+    pub(super) fn run(self, jobs: &Receiver<StoreJob>) {
+        let mut progress = WriterState::default();
         for job in jobs {
-            // Not at startup: startup reads the state and waits for the disk.
+            // Runs before the first job and not at startup, because startup reads the state and would wait.
             if !std::mem::replace(&mut progress.has_begun, true) {
-                self.guarded("collect", &mut progress, Self::collect);
+                self.run_guarded("collect", &mut progress, Self::collect);
             }
             let job = match job {
-                Job::Done(done) => {
+                StoreJob::Done(done) => {
                     // The caller may have given up.
                     let _ = done.send(());
                     continue;
                 }
                 job => job,
             };
-            let is_record = matches!(job, Job::Record(..));
+            let is_record = matches!(job, StoreJob::Record(..));
             if job.is_counted() {
                 self.waiting_jobs.remove();
             }
             let name = job.name();
-            self.guarded(&name, &mut progress, |writer, progress| {
+            self.run_guarded(&name, &mut progress, |writer, progress| {
                 writer.run_job(job, progress)
             });
             if is_record {
@@ -265,51 +267,51 @@ impl Writer {
             }
             let is_due = is_record && progress.until_collect == 0 && !progress.has_failed;
             if is_due || self.is_over_budget(&progress) {
-                self.guarded("collect", &mut progress, Self::collect);
+                self.run_guarded("collect", &mut progress, Self::collect);
             }
         }
         drop(self.lock);
     }
 
     /// Runs a job. A panic is counted, and raises an alert until the job succeeds.
-    fn guarded(
+    fn run_guarded(
         &self,
         name: &str,
-        progress: &mut Progress,
-        job: impl FnOnce(&Self, &mut Progress) -> io::Result<()>,
+        progress: &mut WriterState,
+        job: impl FnOnce(&Self, &mut WriterState) -> io::Result<()>,
     ) {
         let done = catch_unwind(AssertUnwindSafe(|| job(self, &mut *progress)));
         let done = match done {
             Ok(done) => {
-                self.failures.succeeded(name);
+                self.failures.record_success(name);
                 done
             }
             Err(_) => {
                 error!(
                     job = name,
-                    "writing the state panicked; the job is given up"
+                    "job of the state writer panicked; job abandoned"
                 );
-                self.failures.panicked(name.to_owned());
-                Err(io::Error::other("the program itself failed"))
+                self.failures.record_panic(name.to_owned());
+                Err(io::Error::other("the job panicked"))
             }
         };
         // Logged once: a full disk would fill the log, too.
         if let Err(error) = &done
             && !progress.has_failed
         {
-            warn!(folder = %self.folder.display(), %error, "what was to be kept for the next start was not; nothing more is said until this works again");
+            warn!(folder = %self.folder.display(), %error, "state cannot be written; further failures are not logged until a write succeeds");
         }
         progress.has_failed = done.is_err();
     }
 
-    fn run_job(&self, job: Job, progress: &mut Progress) -> io::Result<()> {
+    fn run_job(&self, job: StoreJob, progress: &mut WriterState) -> io::Result<()> {
         match job {
-            Job::Record(tenant, new) => self.record(&tenant, new),
-            Job::Table(name) => self.table(&name),
-            Job::Forget(tenant) => self.releases.forget(&tenant),
-            Job::Check(name) => self.blobs.check(&name),
-            Job::Collect => self.collect(progress),
-            Job::Pin(tenant, number, done) => {
+            StoreJob::Record(tenant, new) => self.record(&tenant, new),
+            StoreJob::Table(name) => self.write_table(&name),
+            StoreJob::Forget(tenant) => self.releases.forget(&tenant),
+            StoreJob::Check(name) => self.blobs.check(&name),
+            StoreJob::Collect => self.collect(progress),
+            StoreJob::Pin(tenant, number, done) => {
                 let pinned = self.pin(&tenant, number);
                 let copy = |error: &io::Error| io::Error::new(error.kind(), error.to_string());
                 let result = pinned.as_ref().map(drop).map_err(copy);
@@ -317,18 +319,18 @@ impl Writer {
                 result
             }
             // `run` has handled it.
-            Job::Done(_) => Ok(()),
+            StoreJob::Done(_) => Ok(()),
         }
     }
 
     /// Returns whether the budget is exceeded and enough bytes are new for another collection to be worthwhile.
-    fn is_over_budget(&self, progress: &Progress) -> bool {
+    fn is_over_budget(&self, progress: &WriterState) -> bool {
         let bytes = self.usage.bytes.load(Relaxed);
-        let step = self.budget / COLLECTION_STEP;
+        let step = self.budget / COLLECTION_BUDGET_DIVISOR;
         bytes > self.budget && bytes > progress.bytes_left.saturating_add(step)
     }
 
-    fn record(&self, tenant: &str, new: New) -> io::Result<()> {
+    fn record(&self, tenant: &str, new: NewRelease) -> io::Result<()> {
         let newest = self.releases.numbers(tenant)?.first().copied();
         if let Some(newest) = newest
             && readable(self.releases.entry(tenant, newest))?.is_some_and(|it| it.key == new.key)
@@ -337,7 +339,7 @@ impl Writer {
         }
         let (pages, blobs) = pages::write(&new.places)?;
         self.usage.add(self.blobs.put(&blobs)?);
-        let entry = Entry {
+        let entry = ReleaseInfo {
             number: newest.unwrap_or(0) + 1,
             at: new.at,
             cause: new.cause,
@@ -349,8 +351,8 @@ impl Writer {
         self.trim(tenant)
     }
 
-    fn table(&self, name: &str) -> io::Result<()> {
-        match self.waiting.take(name) {
+    fn write_table(&self, name: &str) -> io::Result<()> {
+        match self.pending_tables.remove(name) {
             Some(Some((mark, make))) => {
                 let new = self
                     .tables
@@ -367,8 +369,8 @@ impl Writer {
     fn trim(&self, tenant: &str) -> io::Result<()> {
         let numbers = self.releases.numbers(tenant)?;
         let pinned = readable(self.releases.pinned(tenant))?;
-        for number in numbers.into_iter().skip(self.keep.max(1)) {
-            if may_go(pinned, number) {
+        for number in numbers.into_iter().skip(self.max_releases.max(1)) {
+            if may_drop(pinned, number) {
                 self.releases.remove(tenant, number)?;
             }
         }
@@ -386,11 +388,11 @@ impl Writer {
     }
 
     /// Drops releases until the rest fits the budget, and removes unreferenced blobs.
-    fn collect(&self, progress: &mut Progress) -> io::Result<()> {
+    fn collect(&self, progress: &mut WriterState) -> io::Result<()> {
         // Set first, so that a failed collection is not repeated after every job.
-        progress.until_collect = COLLECT_AFTER;
+        progress.until_collect = MIN_RECORDS_BETWEEN_COLLECTIONS;
         progress.bytes_left = self.usage.bytes.load(Relaxed);
-        let mut used = Used::default();
+        let mut used = BlobUsage::default();
         let mut droppable = Vec::new();
         let mut files = 0;
         self.tables.clean()?;
@@ -398,7 +400,7 @@ impl Writer {
         for tenant in self.releases.tenants()? {
             self.releases.clean(&tenant)?;
             let pinned = readable(self.releases.pinned(&tenant))?;
-            let mut is_newest = !self.known.is_gone(&tenant);
+            let mut is_newest = !self.known_tenants.is_gone(&tenant);
             for number in self.releases.numbers(&tenant)? {
                 if self.is_closing.load(Relaxed) {
                     return Ok(());
@@ -413,9 +415,9 @@ impl Writer {
                 else {
                     continue;
                 };
-                used.add(pages.head.size, blobs);
+                used.add(pages.header.size, blobs);
                 files += 1;
-                if !is_newest && may_go(pinned, number) {
+                if !is_newest && may_drop(pinned, number) {
                     droppable.push((entry.at, tenant.clone(), number));
                 }
                 is_newest = false;
@@ -428,29 +430,29 @@ impl Writer {
             }
             if let Some(release) = readable(self.releases.open(&tenant, number))? {
                 self.releases.remove(&tenant, number)?;
-                used.subtract(release.pages.head.size, release.blobs);
+                used.subtract(release.pages.header.size, release.blobs);
             }
         }
         self.blobs.sweep(|name| used.counts.contains_key(name))?;
         self.usage.blobs.store(used.counts.len() as u64, Relaxed);
         self.usage.bytes.store(used.bytes, Relaxed);
         progress.bytes_left = used.bytes;
-        progress.until_collect = COLLECT_AFTER.max(files / 4);
+        progress.until_collect = MIN_RECORDS_BETWEEN_COLLECTIONS.max(files / 4);
         Ok(())
     }
 }
 
 /// The blobs in use.
 #[derive(Default)]
-struct Used {
+struct BlobUsage {
     /// The number of releases and tables that refer to each blob.
-    counts: HashMap<Name, usize>,
+    counts: HashMap<BlobId, usize>,
     /// The total bytes of the blobs and of the files that refer to them.
     bytes: u64,
 }
 
-impl Used {
-    fn add(&mut self, size: u64, blobs: Named) {
+impl BlobUsage {
+    fn add(&mut self, size: u64, blobs: BlobRefs) {
         self.bytes = self.bytes.saturating_add(size);
         for (name, length) in blobs {
             let count = self.counts.entry(name).or_default();
@@ -461,7 +463,7 @@ impl Used {
         }
     }
 
-    fn subtract(&mut self, size: u64, blobs: Named) {
+    fn subtract(&mut self, size: u64, blobs: BlobRefs) {
         self.bytes = self.bytes.saturating_sub(size);
         for (name, length) in blobs {
             match self.counts.get_mut(&name) {
@@ -477,7 +479,7 @@ impl Used {
 }
 
 /// Returns whether a release may be dropped: not if it is pinned, or if the pin is unreadable (`None`).
-fn may_go(pinned: Option<Option<u64>>, number: u64) -> bool {
+fn may_drop(pinned: Option<Option<u64>>, number: u64) -> bool {
     pinned.is_some_and(|pinned| pinned != Some(number))
 }
 
@@ -495,7 +497,9 @@ pub(super) fn lock(folder: &Path, inner: &[&Path]) -> io::Result<File> {
         .open(folder.join("lock"))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(io::Error::other("another process writes here")),
+        Err(TryLockError::WouldBlock) => {
+            Err(io::Error::other("another process writes to this folder"))
+        }
         Err(TryLockError::Error(error)) => Err(error),
     }
 }

@@ -16,7 +16,7 @@ use crate::resources::tenant_files::{tenant_asset, tenant_assets};
 use crate::theme::Templates;
 use crate::theme::language::Language;
 use content::report::{Code, Diagnostic, Report, hint_for};
-use content::tenant::conform::{Conformed, conform, settings};
+use content::tenant::conform::{ThemedContent, conform, settings};
 use content::tenant::{MANIFEST, Site, assets};
 
 /// Prepares a tenant. Returns `None` if it does not fit its theme; the report says why.
@@ -57,7 +57,7 @@ fn pages(site: &Site) -> Vec<ListedPage> {
 fn language(
     site: &Site,
     templates: &Templates,
-    content: &Conformed,
+    content: &ThemedContent,
     report: &mut Report,
 ) -> Option<Arc<Language>> {
     let tag = site.manifest.language.as_str();

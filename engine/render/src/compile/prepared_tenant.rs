@@ -8,7 +8,7 @@ use tera::Value;
 use crate::compile::site_card::colours;
 use crate::resources::asset::Asset;
 use crate::theme::language::Language;
-use content::tenant::conform::Conformed;
+use content::tenant::conform::ThemedContent;
 use content::theme::Theme;
 
 /// A tenant checked against the schemas of its theme.
@@ -17,7 +17,7 @@ pub struct PreparedTenant {
     /// Its files by key.
     pub(crate) assets: Arc<BTreeMap<String, Asset>>,
     /// Its content, checked against the schemas of the theme.
-    pub(crate) content: Conformed,
+    pub(crate) content: ThemedContent,
     /// The language of its pages, with its own UI strings.
     pub(crate) language: Arc<Language>,
     /// The pages that search engines may index, sorted by path.

@@ -15,16 +15,16 @@ use crate::markdown;
 use crate::markdown::element_ids::PageIds;
 use crate::media::media_type::{MediaKind, supported_types};
 use crate::pages::hierarchy::collection_of;
-use crate::pages::links::resolver::{Target, target};
+use crate::pages::links::resolver::{LinkTarget, parse_link};
 use crate::resources::asset::Asset;
 use crate::theme::Templates;
 use content::formats::link::{beside, rooted};
 use content::name::nfc;
 use content::name::reserved::ASSETS;
 use content::report::{Code, Diagnostic, LineIndex, Place, Report, Severity, hint_for, nearest};
-use content::schema::Formatted;
-use content::tenant::conform::Conformed;
-use content::tenant::{Hidden, MANIFEST, Page, Site, assets};
+use content::schema::FormattedText;
+use content::tenant::conform::ThemedContent;
+use content::tenant::{HiddenReason, MANIFEST, Page, Site, assets};
 use content::yaml::place_in_block;
 
 /// A link to another tenant's page, with the diagnostic for a missing page.
@@ -49,7 +49,7 @@ pub(super) struct Checker<'a> {
     /// The site.
     pub site: &'a Site,
     /// Its content, checked against the schemas of the theme.
-    pub content: &'a Conformed,
+    pub content: &'a ThemedContent,
     /// Its files by key.
     pub assets: &'a BTreeMap<String, Asset>,
     /// Whether pages of other sites show its SVGs.
@@ -193,7 +193,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Checks texts that have a format. `shaped`: whether they come from the theme's schemas, whose routes are pages of the tenant.
-    fn formatted(&mut self, texts: &[Formatted], file: &str, page: Option<&str>, shaped: bool) {
+    fn formatted(&mut self, texts: &[FormattedText], file: &str, page: Option<&str>, shaped: bool) {
         for text in texts {
             let spot = ReferenceSpot {
                 file,
@@ -334,25 +334,29 @@ impl<'a> Checker<'a> {
             asset.mark_used();
             return self.linked_file(link, key, spot);
         }
-        match target(&meant) {
+        match parse_link(&meant) {
             // Invalid links are reported together with other invalid values.
-            Err(_) | Ok(Target::Outside | Target::Company(_)) => {}
-            Ok(Target::Relative) => self.report(Severity::Error, Code::BrokenLink, spot, || {
-                let message = format!("`{link}` leads out of the tenant's folder");
-                let hint = "name a file within it, or begin with `https://`";
-                (message, Some(hint.to_owned()))
-            }),
-            Ok(Target::Own(path, _)) if path.starts_with(ASSETS) => {
+            Err(_) | Ok(LinkTarget::External | LinkTarget::Company(_)) => {}
+            Ok(LinkTarget::Relative) => {
+                self.report(Severity::Error, Code::BrokenLink, spot, || {
+                    let message = format!("`{link}` leads out of the tenant's folder");
+                    let hint = "name a file within it, or begin with `https://`";
+                    (message, Some(hint.to_owned()))
+                })
+            }
+            Ok(LinkTarget::SameTenant(path, _)) if path.starts_with(ASSETS) => {
                 let words = "the tenant's `assets` have no";
                 self.missing(&path[ASSETS.len()..], &path[ASSETS.len()..], words, spot);
             }
-            Ok(Target::Own(path, fragment)) => {
+            Ok(LinkTarget::SameTenant(path, fragment)) => {
                 self.own_link(link, &path, fragment.as_deref(), spot)
             }
-            Ok(Target::Neighbour(tenant, path, fragment)) if tenant == self.site.id.as_str() => {
+            Ok(LinkTarget::OtherTenant(tenant, path, fragment))
+                if tenant == self.site.id.as_str() =>
+            {
                 self.own_link(link, &path, fragment.as_deref(), spot);
             }
-            Ok(Target::Neighbour(tenant, path, _)) => {
+            Ok(LinkTarget::OtherTenant(tenant, path, _)) => {
                 let name = self.site.name_of(spot.file);
                 let diagnostic = Diagnostic::error(Code::BrokenNeighbourLink, name, "");
                 // Locating thousands of links would take too long.
@@ -421,8 +425,8 @@ impl<'a> Checker<'a> {
         }
         if let Some(hidden) = site.hidden.get(page) {
             let why = match hidden {
-                Hidden::Draft => "a draft, which visitors do not see",
-                Hidden::Scheduled => "a page that is not served at this time",
+                HiddenReason::Draft => "a draft, which visitors do not see",
+                HiddenReason::Scheduled => "a page that is not served at this time",
             };
             let hint = "visitors who follow it find nothing until the page is there";
             return self.report(Severity::Warning, Code::HiddenLink, spot, || {

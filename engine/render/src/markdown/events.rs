@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use pulldown_cmark::{BrokenLink, CowStr, Event, LinkType, Options, Parser, Tag, TagEnd};
 
-use content::formats::link::{Target, target};
+use content::formats::link::{LinkTarget, parse_link};
 
 /// A parsed text.
 pub(super) struct ParsedText<'a> {
@@ -276,7 +276,7 @@ fn web_address(text: &str, start: usize, end: usize) -> Option<BareAddress> {
     let address = &rest[..length];
     let host = address[begin.len()..].split(['/', '?', '#']).next()?;
     let destination = format!("{scheme}{address}");
-    let is_link = matches!(target(&destination), Ok(Target::Outside));
+    let is_link = matches!(parse_link(&destination), Ok(LinkTarget::External));
     let is_host = scheme.is_empty() || host.contains('.');
     (is_link && is_host).then(|| BareAddress {
         range: start..start + length,
@@ -334,7 +334,10 @@ fn mail_address(text: &str, sign: usize, from: usize) -> Option<BareAddress> {
         || matches!(behind, (Some('@' | '/' | '_'), _))
         || matches!(behind, (Some(':'), Some(next)) if !next.is_whitespace());
     let address = &text[start..end];
-    let is_link = matches!(target(&format!("mailto:{address}")), Ok(Target::Outside));
+    let is_link = matches!(
+        parse_link(&format!("mailto:{address}")),
+        Ok(LinkTarget::External)
+    );
     (is_link && is_domain && !is_part && !FILE_EXTENSIONS.contains(&domain)).then(|| BareAddress {
         range: start..end,
         kind: LinkType::Email,

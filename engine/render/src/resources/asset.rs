@@ -89,7 +89,7 @@ impl Asset {
 
     /// Creates an asset for a tenant's file that is too large for memory. Such files always have a known type.
     #[must_use]
-    pub(crate) fn of_large(path: &str, file: &source::LargeFile) -> Self {
+    pub(crate) fn of_large(path: &str, file: &source::LargeSourceFile) -> Self {
         let (bytes, blocks) = (Arc::clone(&file.file), Arc::clone(&file.blocks));
         Self {
             large: Some(LargeFile::new((bytes, file.length, file.digest, blocks))),

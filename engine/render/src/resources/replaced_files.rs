@@ -97,7 +97,7 @@ mod tests {
             };
             let coding = release::snapshot::Coding::Identity;
             let tag = http::HeaderValue::from_static("\"x\"");
-            let headers = body.fields.whole(coding, &tag);
+            let headers = body.fields.for_body(coding, &tag);
             let policy = headers.get(CONTENT_SECURITY_POLICY).expect("a policy");
             assert!(policy.to_str().expect("text").contains("sandbox"), "{path}");
             let media_type = headers[CONTENT_TYPE].to_str().expect("text");

@@ -18,7 +18,7 @@ use content::address::Origin;
 use content::tenant::assets::named;
 use content::tenant::manifest::Hsts;
 use content::tenant::{MANIFEST, Site};
-use release::snapshot::{Body, Moved, Resource, ResourceTable};
+use release::snapshot::{Body, HostRedirect, Resource, ResourceTable};
 
 /// Returns the files of the themes and of the islands, which every host serves.
 #[must_use]
@@ -68,7 +68,7 @@ pub fn default_image(root: &Site, origin: &Origin) -> Option<String> {
 
 /// Makes a permanent redirect to the domain of the deployment, which belongs to the root tenant.
 #[must_use]
-pub fn moved_to(deployment: &Deployment) -> Option<Moved> {
+pub fn moved_to(deployment: &Deployment) -> Option<HostRedirect> {
     let Deployment { origin, root, .. } = deployment;
     let tenant = root.as_ref();
     // Subdomains are covered by the policy of the domain, so a host does not repeat it.
@@ -77,7 +77,7 @@ pub fn moved_to(deployment: &Deployment) -> Option<Moved> {
         Hsts::Host | Hsts::Subdomains | Hsts::Preload => Hsts::Host,
     };
     let hsts = HeaderValue::from_static(hsts.field());
-    Some(Moved {
+    Some(HostRedirect {
         cache_tag: tenant.and_then(|tenant| HeaderValue::from_str(tenant.as_str()).ok()),
         hsts: origin.is_secure().then_some(hsts),
         origin: HeaderValue::from_str(&origin.to_string()).ok()?,

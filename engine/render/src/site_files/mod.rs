@@ -34,7 +34,7 @@ use crate::resources::asset::ASSETS;
 use crate::resources::file_resource::plain_file;
 use crate::theme::Scope;
 use content::address::Address;
-use content::formats::values::File;
+use content::formats::values::TenantFile;
 use content::name::reserved::{FAVICON, SEARCH, TOUCH_ICON, WEB_MANIFEST};
 use content::report::{Diagnostic, Report};
 use content::tenant::{MANIFEST, Site, assets};
@@ -176,7 +176,7 @@ fn touch_icon(icons: Option<&Icons>) -> Option<(&'static str, Arc<Resource>)> {
 
 /// Returns the texts listed in the manifest. They are never served as HTML, so nothing in them can run.
 fn texts(site: &Site, secure: bool) -> Vec<(String, Arc<Resource>)> {
-    let named = |(path, file): (String, &File)| {
+    let named = |(path, file): (String, &TenantFile)| {
         let (_, bytes) = assets::named(&site.assets, file.as_str(), MANIFEST)?;
         let media_type = match path.ends_with(".json") {
             true => "application/json",

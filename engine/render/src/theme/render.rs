@@ -25,7 +25,7 @@ use crate::resources::asset::{ASSETS, Asset};
 use crate::theme::language::Language;
 use crate::theme::theme_files::ThemeAssets;
 use content::report::{Code, Diagnostic};
-use content::schema::Formatted;
+use content::schema::FormattedText;
 use content::tenant::Page;
 use content::tenant::assets::named;
 use content::theme::Theme;
@@ -99,7 +99,7 @@ impl Scope {
     }
 
     /// Returns the fragments that an author gave to the sections of a page.
-    pub(crate) fn fragments(&self, page: &Page) -> impl Iterator<Item = &Formatted> {
+    pub(crate) fn fragments(&self, page: &Page) -> impl Iterator<Item = &FormattedText> {
         self.prepared.content.fragments(&page.file)
     }
 

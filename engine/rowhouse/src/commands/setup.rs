@@ -8,7 +8,7 @@ use rowhouse_ui::Bundle;
 
 use super::memory;
 use crate::cli::ContentFlags;
-use release::store::Keep;
+use release::store::RetentionLimits;
 use render::Caching;
 use render::Islands;
 use supervisor::{Persisted, Places, Registry};
@@ -24,7 +24,7 @@ pub(super) fn themes_folder(named: Option<&Path>) -> Option<PathBuf> {
 pub(super) fn registry(
     content: &ContentFlags,
     caching: Caching,
-    state: Option<(&Path, Keep)>,
+    state: Option<(&Path, RetentionLimits)>,
     dev: bool,
 ) -> anyhow::Result<Registry> {
     let bundle = match &content.ui_dist {

@@ -48,7 +48,7 @@ pub(super) fn missing_since(parts: &ConsoleParts, now: SystemTime) -> MomentView
 pub(super) fn pages_of(snapshot: &Snapshot, tenant: &str) -> Vec<String> {
     let sites = snapshot.hosts.values().filter_map(|host| match host {
         HostEntry::Site(routes) => Some(routes),
-        HostEntry::Moved(_) => None,
+        HostEntry::Redirect(_) => None,
     });
     let mounts = sites.flat_map(|routes| routes.root.iter().chain(routes.prefixes.values()));
     // All of them have the same pages, and those that were requested have them first.

@@ -413,7 +413,7 @@ impl<'a> HostFolder<'a> {
                 }
                 self.last_not_found(sink)?;
             }
-            HostEntry::Moved(moved) => {
+            HostEntry::Redirect(moved) => {
                 self.rules.move_all(&moved.origin);
                 self.answers.move_all(&moved.origin);
             }
@@ -459,7 +459,7 @@ const REDIRECTS: &str = "_redirects";
 /// What the server would send with the plain body, without what a static host says by itself, or has no use for: a whole export is deployed at once, and no page of it purged.
 fn fields(body: &Body) -> HeaderMap {
     let etag = HeaderValue::from_static("\"\"");
-    let mut fields = body.fields.whole(Coding::Identity, &etag);
+    let mut fields = body.fields.for_body(Coding::Identity, &etag);
     for name in [ETAG, VARY, ACCEPT_RANGES, X_REQUEST_ID, CACHE_TAG] {
         fields.remove(name);
     }

@@ -8,7 +8,7 @@ use content::name::reserved;
 use content::report::Code;
 use content::source;
 use content::tenant::manifest::{MAX_ALIASES, MAX_HOSTS};
-use content::tenant::{LARGEST_TEXT, MAX_PAGES, MAX_TENANT_NODES};
+use content::tenant::{MAX_PAGE_BYTES, MAX_PAGES, MAX_TENANT_NODES};
 use content::yaml::MAX_FILE_NODES;
 use server::metrics::metric_list;
 
@@ -281,7 +281,7 @@ fn of_a_tenant(limits: &source::FolderLimits) -> Vec<Limit> {
         ("pages", thousands(MAX_PAGES)),
         (
             "bytes of a page or a manifest",
-            mebibytes(LARGEST_TEXT as u64),
+            mebibytes(MAX_PAGE_BYTES as u64),
         ),
         (
             "keys and values of one YAML file",

@@ -11,7 +11,7 @@ use http::{Response, StatusCode};
 use crate::response::answer::{Answer, Owner, RequestHead, Route, plain};
 use crate::response::response_body::ResponseBody;
 use release::snapshot::fields::{CACHE_TAG, cache_tag};
-use release::snapshot::{Coding, Mount, Moved};
+use release::snapshot::{Coding, HostRedirect, Mount};
 
 /// Time for which redirects may be cached: one hour. Browsers cache a 308 without this field indefinitely, and could not be corrected.
 const REDIRECT_CACHE_CONTROL: HeaderValue = HeaderValue::from_static("max-age=3600");
@@ -59,7 +59,7 @@ pub(crate) fn tag(tenant: &str, path: &str) -> Option<HeaderValue> {
 }
 
 /// Redirects to the same path on another origin.
-pub(crate) fn host<'s>(moved: &Moved, request: &RequestHead<'_>) -> Answer<'s> {
+pub(crate) fn host<'s>(moved: &HostRedirect, request: &RequestHead<'_>) -> Answer<'s> {
     let target = request
         .uri
         .path_and_query()

@@ -90,7 +90,7 @@ fn look_up<'s>(snapshot: &'s Snapshot, request: &RequestHead<'_>) -> Answer<'s> 
     // 4.
     let routes = match entry {
         HostEntry::Site(routes) => routes,
-        HostEntry::Moved(moved) => return redirect::host(moved, request),
+        HostEntry::Redirect(moved) => return redirect::host(moved, request),
     };
 
     // 5.
@@ -448,7 +448,7 @@ fn with_fields(
     bytes: ResponseBody,
 ) -> Response<ResponseBody> {
     let mut response = Response::new(bytes);
-    *response.headers_mut() = body.fields.whole(coding, etag);
+    *response.headers_mut() = body.fields.for_body(coding, etag);
     if let Some(cache_tag) = &body.cache_tag {
         set(response.headers_mut(), &CACHE_TAG, cache_tag.clone());
     }

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{Read as _, Write as _};
 
 use crate::wire::{Reply, Server, get, request};
-use release::large::BLOCK;
+use release::large::BLOCK_BYTES;
 use tempfile::NamedTempFile;
 
 /// Starts a server with a video, and returns the file that the video is read from.
@@ -33,7 +33,7 @@ fn large_file_is_served_completely_and_in_part() {
         ("0-0", &film[..1]),
         ("-5", &film[film.len() - 5..]),
         ("65530-131100", &film[65_530..=131_100]),
-        ("131072-", &film[2 * BLOCK..]),
+        ("131072-", &film[2 * BLOCK_BYTES..]),
     ] {
         let part = ask("GET", &format!("range: bytes={range}\r\n"));
         assert_eq!((part.status, &part.body[..]), (206, bytes), "{range}");
@@ -52,9 +52,9 @@ fn damaged_large_file_ends_only_its_own_response() {
     let (server, file) = server_with_film();
     let film = sample::film();
     let mut flipped = film.clone();
-    flipped[2 * BLOCK + 9] ^= 1;
-    let cut = film[..BLOCK + 3].to_vec();
-    for (damaged, complete) in [(flipped, 2 * BLOCK), (cut, BLOCK)] {
+    flipped[2 * BLOCK_BYTES + 9] ^= 1;
+    let cut = film[..BLOCK_BYTES + 3].to_vec();
+    for (damaged, complete) in [(flipped, 2 * BLOCK_BYTES), (cut, BLOCK_BYTES)] {
         fs::write(&file, &damaged).unwrap();
         let mut other = server.connect();
         let mut socket = server.connect();

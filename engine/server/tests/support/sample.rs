@@ -17,7 +17,7 @@ use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderM
 use release::large::{self, LargeFile};
 use release::snapshot::fields::Fields;
 use release::snapshot::{
-    Body, Coding, HostEntry, HostRoutes, Mount, Moved, Pages, Resource, ResourceTable, Slot,
+    Body, Coding, HostEntry, HostRedirect, HostRoutes, Mount, Pages, Resource, ResourceTable, Slot,
     Snapshot, TrafficTable, Variant, Variants, VersionedTable,
 };
 
@@ -78,7 +78,7 @@ pub fn snapshot() -> Snapshot {
         ("empty.example".into(), empty),
         (
             "www.studio.example".into(),
-            HostEntry::Moved(Moved {
+            HostEntry::Redirect(HostRedirect {
                 origin: HeaderValue::from_static("https://studio.example"),
                 hsts: Some(HeaderValue::from_static("max-age=63072000")),
                 cache_tag: Some(HeaderValue::from_static("studio")),
@@ -113,7 +113,7 @@ pub const FILM: &str = "/assets/film.mp4";
 /// Returns the sample snapshot with a video, whose bytes are read from the file at `path`.
 pub fn with_film(path: &Path) -> Snapshot {
     let open = || File::open(path).unwrap();
-    let taken = large::take(open(), u64::MAX, &std::env::temp_dir()).unwrap();
+    let taken = large::copy_private(open(), u64::MAX, &std::env::temp_dir()).unwrap();
     let (_, length, digest, blocks) = taken.parts();
     let film = LargeFile::new((Arc::new(open()), length, digest, blocks));
     let fields = Arc::new(Fields::new(asset_headers("video/mp4"), false, true));
@@ -136,7 +136,7 @@ pub fn with_film(path: &Path) -> Snapshot {
 
 /// Returns the bytes of a video: three and a half blocks.
 pub fn film() -> Vec<u8> {
-    (0..3 * large::BLOCK + large::BLOCK / 2)
+    (0..3 * large::BLOCK_BYTES + large::BLOCK_BYTES / 2)
         .map(|at| (at % 251) as u8)
         .collect()
 }

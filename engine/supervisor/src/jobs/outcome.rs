@@ -10,10 +10,10 @@ use std::time::{Duration, SystemTime};
 use content::name::TenantId;
 use content::report::guard::guard;
 use content::report::{Code, Diagnostic, Report};
-use content::source::{self, Activity, Folder, FolderLimits, Hashes, LargeFile, Tree};
-use content::tenant::{Site, ThemedValues, read_or_written};
+use content::source::{self, Activity, Folder, FolderLimits, Hashes, LargeSourceFile, Tree};
+use content::tenant::{Site, ThemedValues, read_or_themed_values};
 use release::large;
-use release::store::{Mark, Release, Store};
+use release::store::{Release, Store, TableMark};
 use render::{Compiled, reading_key};
 
 use crate::jobs::packed_folder::{FolderContent, to_folder};
@@ -84,7 +84,7 @@ pub(crate) struct FolderReading {
     /// Whether the persisted valid copy equals this folder.
     pub(crate) is_kept: bool,
     /// The mark of the folder (a digest of its label and file metadata), if the reading must still be persisted under that mark.
-    pub(crate) mark: Option<Mark>,
+    pub(crate) mark: Option<TableMark>,
     /// The replaced files of a tenant that is new to this process.
     pub(crate) replaced: Option<ReplacedFiles>,
 }
@@ -101,7 +101,7 @@ pub(crate) struct ReadRequest {
     /// The folder for copies of files that are too large for memory.
     pub(crate) large: PathBuf,
     /// The large files of the last reading, which are read again only if they changed.
-    pub(crate) known_large: BTreeMap<String, LargeFile>,
+    pub(crate) known_large: BTreeMap<String, LargeSourceFile>,
     /// The store, if there is one.
     pub(crate) store: Option<Arc<Store>>,
     /// Whether the tenant is new to this process, so that the store may have data of an earlier process.
@@ -123,7 +123,7 @@ enum FolderListing {
     /// The files are unchanged since an earlier process read them.
     Unchanged(Box<FolderReading>),
     /// The folder must be read.
-    Changed(Box<Tree>, Option<Mark>),
+    Changed(Box<Tree>, Option<TableMark>),
 }
 
 /// Bytes in memory for each byte of a text that is parsed: its copies, and the values of its front matter.
@@ -272,8 +272,8 @@ impl ReadRequest {
     }
 
     /// Reads and checks all files. Returns `None` if the folder is unchanged.
-    fn read_tree(&self, tree: Tree, mark: Option<Mark>) -> Option<FolderReading> {
-        let take_large = |file, size| Ok(to_folder(&large::take(file, size, &self.large)?));
+    fn read_tree(&self, tree: Tree, mark: Option<TableMark>) -> Option<FolderReading> {
+        let take_large = |file, size| Ok(to_folder(&large::copy_private(file, size, &self.large)?));
         let (folder, reading) = tree.read(Some(&take_large), (&self.known_large, self.now));
         let files = folder.hashes();
         let fingerprint = files.fingerprint();
@@ -285,7 +285,7 @@ impl ReadRequest {
         let is_read = !folder.files.is_empty() || reading.is_servable();
         let check = || match is_read {
             true => {
-                let (site, report) = read_or_written(&self.id, &folder);
+                let (site, report) = read_or_themed_values(&self.id, &folder);
                 (Some(site), report)
             }
             false => (None, Report::default()),

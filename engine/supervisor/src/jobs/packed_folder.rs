@@ -10,7 +10,7 @@ use bytes::Bytes;
 use zstd::bulk::Compressor;
 
 use content::name::TenantId;
-use content::source::{Folder, LargeFile};
+use content::source::{Folder, LargeSourceFile};
 use content::tenant::{self, Site};
 use release::large;
 use release::pack::{pack, unpack};
@@ -40,7 +40,7 @@ pub(crate) struct PackedFolder {
     label: String,
     bytes: Bytes,
     /// The files that are too large for memory.
-    large: BTreeMap<String, LargeFile>,
+    large: BTreeMap<String, LargeSourceFile>,
 }
 
 impl FolderContent {
@@ -53,7 +53,7 @@ impl FolderContent {
     }
 
     /// Returns the files that are too large for memory.
-    pub(crate) fn large(&self) -> &BTreeMap<String, LargeFile> {
+    pub(crate) fn large(&self) -> &BTreeMap<String, LargeSourceFile> {
         match self {
             Self::Open(folder) => &folder.large,
             Self::Packed(packed) => &packed.large,
@@ -96,15 +96,15 @@ pub(crate) fn folder_of(label: &str, rows: Rows) -> Option<Folder> {
 }
 
 /// Converts a large file of a folder to the type that is served and persisted.
-fn of_folder(file: &LargeFile) -> large::LargeFile {
+fn of_folder(file: &LargeSourceFile) -> large::LargeFile {
     let (bytes, blocks) = (Arc::clone(&file.file), Arc::clone(&file.blocks));
     large::LargeFile::new((bytes, file.length, file.digest, blocks))
 }
 
 /// Converts a large file to the type that folders contain.
-pub(crate) fn to_folder(file: &large::LargeFile) -> LargeFile {
+pub(crate) fn to_folder(file: &large::LargeFile) -> LargeSourceFile {
     let (file, length, digest, blocks) = file.parts();
-    LargeFile {
+    LargeSourceFile {
         file,
         length,
         digest,

@@ -77,7 +77,7 @@ mod tests {
 
     use content::report::Code;
     use content::source::Activity;
-    use release::store::{Keep, Store};
+    use release::store::{RetentionLimits, Store};
     use tempfile::TempDir;
 
     use super::*;
@@ -86,7 +86,7 @@ mod tests {
     use crate::state::tables::write_reading;
 
     fn store(folder: &TempDir) -> Arc<Store> {
-        let keep = Keep {
+        let keep = RetentionLimits {
             releases: 1,
             bytes: 1 << 30,
         };

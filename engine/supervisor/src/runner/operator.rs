@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
-use release::store::{Entry, Release, Store};
+use release::store::{Release, ReleaseInfo, Store};
 use server::admin::control::{Control, ControlError, PageChange, ReleaseLine};
 use server::admin::status::StatusBoard;
 
@@ -234,7 +234,7 @@ impl Control for Operator {
         let entries = store.list(tenant);
         let pinned = store.pinned(tenant);
         let served = pinned.or_else(|| Some(entries.first()?.number));
-        let line = |entry: Entry| ReleaseLine {
+        let line = |entry: ReleaseInfo| ReleaseLine {
             number: entry.number,
             at: entry
                 .at
@@ -304,13 +304,13 @@ impl Control for Operator {
 
 #[cfg(test)]
 mod tests {
-    use release::store::Keep;
+    use release::store::RetentionLimits;
     use tempfile::TempDir;
 
     use super::*;
 
     fn operator(folder: &TempDir) -> Operator {
-        let keep = Keep {
+        let keep = RetentionLimits {
             releases: 10,
             bytes: 1 << 20,
         };

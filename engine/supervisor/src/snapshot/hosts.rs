@@ -363,12 +363,12 @@ impl Hosts {
 fn routes<'t>(table: &'t mut VersionedTable<HostEntry>, host: &str) -> &'t mut HostRoutes {
     let new = || HostEntry::Site(Arc::default());
     let entry = table.entry(host.into()).or_insert_with(new);
-    if let HostEntry::Moved(_) = entry {
+    if let HostEntry::Redirect(_) = entry {
         *entry = new();
     }
     match entry {
         HostEntry::Site(routes) => Arc::make_mut(routes),
-        HostEntry::Moved(_) => unreachable!("the host serves tenants"),
+        HostEntry::Redirect(_) => unreachable!("the host serves tenants"),
     }
 }
 
@@ -379,7 +379,7 @@ fn known_routes<'t>(
 ) -> Option<&'t mut HostRoutes> {
     match table.get_mut(host)? {
         HostEntry::Site(routes) => Some(Arc::make_mut(routes)),
-        HostEntry::Moved(_) => None,
+        HostEntry::Redirect(_) => None,
     }
 }
 
@@ -392,7 +392,7 @@ fn add_moved(hosts: &mut VersionedTable<HostEntry>, deployment: &Deployment) {
     for label in std::iter::once("www").chain(root) {
         let host = format!("{label}.{}", deployment.origin.domain());
         let entry = hosts.entry(host.into());
-        entry.or_insert_with(|| HostEntry::Moved(home.clone()));
+        entry.or_insert_with(|| HostEntry::Redirect(home.clone()));
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use release::snapshot::ResourceTable;
-use release::store::Entry;
+use release::store::ReleaseInfo;
 use render::Deployment;
 use render::Templates;
 use render::{Compiled, Inputs};
@@ -41,7 +41,7 @@ impl CurrentRelease {
     /// Returns the number of the newest of `entries` (newest first) that is earlier than the current release.
     ///
     /// Output that is not recorded yet is later than all of them. Output that this process has not rendered is the newest.
-    pub(crate) fn earlier(&self, entries: &[Entry]) -> Option<u64> {
+    pub(crate) fn earlier(&self, entries: &[ReleaseInfo]) -> Option<u64> {
         let mut numbers = entries.iter().map(|entry| entry.number);
         if let Some(pinned) = self.pinned {
             return numbers.find(|number| *number < pinned);
@@ -89,8 +89,8 @@ mod tests {
 
     use super::*;
 
-    fn entries(numbers: &[u64]) -> Vec<Entry> {
-        let entry = |number: &u64| Entry {
+    fn entries(numbers: &[u64]) -> Vec<ReleaseInfo> {
+        let entry = |number: &u64| ReleaseInfo {
             number: *number,
             at: SystemTime::UNIX_EPOCH,
             cause: Vec::new(),

@@ -11,7 +11,7 @@ use content::name::TenantId;
 use http::HeaderValue;
 use release::snapshot::resources::ResourceWalk;
 use release::snapshot::{Mount, Pages, Resource, ResourceTable, Resources, Slot};
-use release::store::{New, PlacedPages, Release, Store};
+use release::store::{NewRelease, PlacedPages, Release, Store};
 use render::ASSETS;
 use render::{Compiled, Encoder, PlacedMount};
 
@@ -43,7 +43,7 @@ pub(crate) fn record(data: &mut TenantData, id: &TenantId, store: &Store, shared
             prefix: String::new(),
             pages: shared_pages(files),
         };
-        let release = New {
+        let release = NewRelease {
             at: SystemTime::now(),
             cause,
             pages,

@@ -32,7 +32,7 @@ use content::source::Folder;
 use content::tenant::{self, Site};
 use release::payload::Payload;
 use release::snapshot::ResourceTable;
-use release::store::{Keep, Mark, Rows, Store, rows_in_memory};
+use release::store::{RetentionLimits, Rows, Store, TableMark, rows_in_memory};
 use render::Whose;
 use render::{Cache, Key};
 
@@ -139,7 +139,7 @@ fn digest<'a>(keys: impl Iterator<Item = &'a [u8]>) -> Key {
 impl Persisted {
     /// Opens the state of a deployment in `directory`. The folders of `places` identify the deployment.
     #[must_use]
-    pub fn open(directory: &Path, places: &Places, keep: Keep) -> Self {
+    pub fn open(directory: &Path, places: &Places, keep: RetentionLimits) -> Self {
         let store = Store::of_deployment(directory, &Self::name(places), keep);
         Self {
             tenants: store.tables(VALID_TENANT).into_iter().collect(),
@@ -281,7 +281,7 @@ impl Persisted {
     pub(crate) fn keep_reading(
         &self,
         id: &TenantId,
-        mark: Mark,
+        mark: TableMark,
         reading: PersistedReading,
     ) -> bool {
         let is_known = self.tenants.contains(id.as_str());
@@ -350,13 +350,18 @@ pub(crate) fn is_kept(store: &Store, id: &TenantId, fingerprint: &[u8; 32]) -> b
 }
 
 /// Writes the reading of a tenant's folder with this mark.
-pub(crate) fn write_reading(store: &Store, id: &TenantId, mark: Mark, reading: PersistedReading) {
+pub(crate) fn write_reading(
+    store: &Store,
+    id: &TenantId,
+    mark: TableMark,
+    reading: PersistedReading,
+) {
     let rows = move || reading.rows().unwrap_or_default();
     store.write_table(format!("{READ_TENANT}{id}"), Some(mark), rows);
 }
 
 /// Returns the rows of the persisted reading of a tenant's folder, if it has this mark.
-pub(crate) fn kept_reading(store: &Store, id: &TenantId, mark: &Mark) -> Option<Rows> {
+pub(crate) fn kept_reading(store: &Store, id: &TenantId, mark: &TableMark) -> Option<Rows> {
     store.marked_table(&format!("{READ_TENANT}{id}"), mark)
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 
 use super::{PLENTY, blobs, long, numbers, open, release};
 
-/// Returns every truncation of a file, and the file with one bit flipped in each byte.
+/// Returns all truncations of a file, and for each byte a copy with one bit of that byte flipped.
 pub(super) fn damages(whole: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     let cut = (0..whole.len()).map(|length| whole[..length].to_vec());
     cut.chain((0..whole.len()).map(|place| {
@@ -15,7 +15,7 @@ pub(super) fn damages(whole: &[u8]) -> impl Iterator<Item = Vec<u8>> {
 }
 
 #[test]
-fn a_damaged_release_is_not_there() {
+fn damaged_release_counts_as_absent() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = open(folder.path().to_owned(), 3, PLENTY);
     store.record("corner", release(1, &[("/", "home")]));
@@ -39,7 +39,7 @@ fn a_damaged_release_is_not_there() {
 }
 
 #[test]
-fn a_release_with_a_damaged_blob_is_not_loaded_and_the_blob_is_written_again() {
+fn damaged_blob_fails_the_load_and_is_rewritten() {
     let home = long("home");
     let folder = tempfile::tempdir().expect("a folder");
     let store = open(folder.path().to_owned(), 3, PLENTY);
@@ -65,7 +65,7 @@ fn a_release_with_a_damaged_blob_is_not_loaded_and_the_blob_is_written_again() {
 }
 
 #[test]
-fn a_pin_that_cannot_be_read_keeps_every_release() {
+fn unreadable_pin_keeps_all_releases() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = open(folder.path().to_owned(), 1, 0);
     store.record("corner", release(1, &[("/", "1")]));

@@ -12,10 +12,10 @@ use proptest::prelude::*;
 use super::{PLENTY, blobs, long, open, release};
 use crate::snapshot::fields::Fields;
 use crate::snapshot::{Body, Coding, Pages, Resource, Resources, Variant};
-use crate::store::format::Output;
-use crate::store::pages::Layout;
+use crate::store::format::ByteWriter;
+use crate::store::pages::PagesLayout;
 use crate::store::releases::{EARLIER_MAGIC, Releases};
-use crate::store::{Entry, New, PlacedPages, frame, pages};
+use crate::store::{NewRelease, PlacedPages, ReleaseInfo, frame, pages};
 
 /// Returns all data that a response depends on.
 fn answer(resource: &Resource) -> String {
@@ -160,7 +160,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn what_is_recorded_answers_the_same_after_loading(
+    fn loaded_release_equals_the_recorded_one(
         places in any_places(),
         cause: Vec<String>,
         at in 0_u64..1 << 40,
@@ -170,10 +170,10 @@ proptest! {
         let folder = tempfile::tempdir().expect("a folder");
         let at = SystemTime::UNIX_EPOCH + Duration::from_secs(at);
         let store = open(folder.path().to_owned(), 3, PLENTY);
-        store.record("corner", New { at, cause: cause.clone(), pages, key, places: places.clone() });
+        store.record("corner", NewRelease { at, cause: cause.clone(), pages, key, places: places.clone() });
         drop(store);
         let store = open(folder.path().to_owned(), 3, PLENTY);
-        let entry = Entry { number: 1, at, cause, pages, key };
+        let entry = ReleaseInfo { number: 1, at, cause, pages, key };
         prop_assert_eq!(store.list("corner"), std::slice::from_ref(&entry));
         let loaded = store.load("corner", 1).expect("a release");
         prop_assert_eq!(loaded.entry, entry);
@@ -181,15 +181,15 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_pages_or_refused(bytes: Vec<u8>) {
-        for layout in [Layout::SharedFiles, Layout::FilesAtEachPlace] {
+    fn decoding_any_bytes_does_not_panic(bytes: Vec<u8>) {
+        for layout in [PagesLayout::SharedFiles, PagesLayout::FilesAtEachPlace] {
             let _ = pages::read(&bytes, &[], layout);
         }
     }
 }
 
 #[test]
-fn what_was_shared_is_shared_after_loading() {
+fn shared_bodies_are_shared_after_loading() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = open(folder.path().to_owned(), 3, PLENTY);
     store.record(
@@ -216,7 +216,7 @@ fn what_was_shared_is_shared_after_loading() {
 }
 
 #[test]
-fn files_that_places_share_are_shared_after_loading() {
+fn shared_files_are_shared_after_loading() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = open(folder.path().to_owned(), 3, PLENTY);
     let mut new = release(1, &[("/", "a page"), ("/assets/a.css", "a file")]);
@@ -241,7 +241,7 @@ fn files_that_places_share_are_shared_after_loading() {
 }
 
 #[test]
-fn release_of_the_version_before_is_read() {
+fn release_of_the_previous_format_is_read() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = open(folder.path().to_owned(), 3, PLENTY);
     store.record("corner", release(1, &[("/", "a page")]));
@@ -249,13 +249,13 @@ fn release_of_the_version_before_is_read() {
     let releases = Releases {
         folder: folder.path().join("releases"),
     };
-    let front = releases
+    let metadata = releases
         .open("corner", 1)
         .expect("a release")
         .pages
-        .head
-        .front;
-    let mut before = Output::default();
+        .header
+        .metadata;
+    let mut before = ByteWriter::default();
     // No bodies and no header fields.
     before.count(0);
     before.count(0);
@@ -275,7 +275,7 @@ fn release_of_the_version_before_is_read() {
     before.count(0);
     let compressed = zstd::encode_all(&b""[..], 1).expect("bytes");
     let pages = [before.0, compressed].concat();
-    let start = frame::start(EARLIER_MAGIC, &front, &pages);
+    let start = frame::encode_header(EARLIER_MAGIC, &metadata, &pages);
     let file = [start, pages].concat();
     std::fs::write(releases.path("corner", 1), file).expect("a written file");
 
@@ -285,7 +285,7 @@ fn release_of_the_version_before_is_read() {
 }
 
 #[test]
-fn a_second_release_writes_only_what_changed() {
+fn second_release_writes_only_changes() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = open(folder.path().to_owned(), 3, PLENTY);
     let (home, terms, new) = (long("home"), long("terms"), long("new terms"));
@@ -303,7 +303,7 @@ fn a_second_release_writes_only_what_changed() {
 }
 
 #[test]
-fn pages_that_have_much_in_common_take_little() {
+fn similar_pages_compress_well() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = open(folder.path().to_owned(), 3, PLENTY);
     let words: String = (0..4_000).map(|number| format!("{number} ")).collect();

@@ -6,12 +6,12 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 
-use super::super::frame::start;
-use super::super::{FORGOTTEN, Keep, Rows, Store, USED, rows_in_memory};
+use super::super::frame::encode_header;
+use super::super::{DEPLOYMENT_RETENTION, RetentionLimits, Rows, Store, USED_FILE, rows_in_memory};
 use super::damage::damages;
 use super::{PLENTY, blobs, files, long, open, release};
 
-const KEPT: Keep = Keep {
+const LIMITS: RetentionLimits = RetentionLimits {
     releases: 3,
     bytes: PLENTY,
 };
@@ -32,7 +32,7 @@ fn written(folder: &Path) -> Store {
 }
 
 #[test]
-fn a_table_outlives_its_process() {
+fn table_outlives_its_process() {
     let folder = tempfile::tempdir().expect("a folder");
     drop(written(folder.path()));
     let store = open(folder.path().to_owned(), 3, PLENTY);
@@ -46,7 +46,7 @@ fn a_table_outlives_its_process() {
 }
 
 #[test]
-fn a_mark_is_read_without_the_rows() {
+fn mark_is_read_without_rows() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = written(folder.path());
     assert_eq!((store.mark("one"), store.mark("two")), (None, None));
@@ -65,7 +65,7 @@ fn a_mark_is_read_without_the_rows() {
 }
 
 #[test]
-fn the_last_of_several_versions_is_kept() {
+fn last_of_several_versions_is_written() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = open(folder.path().to_owned(), 3, PLENTY);
     for number in 0..100_u8 {
@@ -89,7 +89,7 @@ fn three(folder: &Path) -> PathBuf {
 }
 
 /// Returns the tables as a newly started process reads them.
-fn said(folder: &Path) -> Vec<String> {
+fn tables_read(folder: &Path) -> Vec<String> {
     let store = Store::reader(folder.to_owned());
     let text = |name| {
         let rows = rows_in_memory(store.table(name)?)?;
@@ -102,41 +102,45 @@ fn said(folder: &Path) -> Vec<String> {
 fn tables_are_read_from_one_file() {
     let folder = tempfile::tempdir().expect("a folder");
     let records = three(folder.path());
-    assert_eq!(said(folder.path()), ["a", "b", "c"]);
+    assert_eq!(tables_read(folder.path()), ["a", "b", "c"]);
     assert_eq!(files(&folder.path().join("tables")), [records].into());
 }
 
 #[test]
-fn damaged_table_takes_no_other_with_it() {
+fn damaged_table_does_not_affect_other_tables() {
     let folder = tempfile::tempdir().expect("a folder");
     let records = three(folder.path());
     let whole = fs::read(&records).expect("a file");
     for damaged in damages(&whole) {
         let place = (0..whole.len()).find(|place| damaged.get(*place) != whole.get(*place));
         fs::write(&records, &damaged).expect("a file");
-        let said = said(folder.path());
+        let tables_read = tables_read(folder.path());
         let expected = ["a", "old", "b", "c"];
         assert!(
-            said.iter().all(|text| expected.contains(&&**text)),
-            "{said:?}"
+            tables_read.iter().all(|text| expected.contains(&&**text)),
+            "{tables_read:?}"
         );
         if damaged.len() == whole.len() {
             let is_begin = place.is_some_and(|place| place < 35);
             assert!(
-                said.len() == 3 || said.len() == 2 || is_begin,
-                "{place:?}: {said:?}"
+                tables_read.len() == 3 || tables_read.len() == 2 || is_begin,
+                "{place:?}: {tables_read:?}"
             );
         }
     }
     fs::write(&records, [0xff; 4096]).expect("a file");
-    assert!(said(folder.path()).is_empty());
+    assert!(tables_read(folder.path()).is_empty());
     open(folder.path().to_owned(), 3, PLENTY).finish();
     three(folder.path());
-    assert_eq!(said(folder.path()), ["a", "b", "c"], "it is written anew");
+    assert_eq!(
+        tables_read(folder.path()),
+        ["a", "b", "c"],
+        "it is written anew"
+    );
 }
 
 #[test]
-fn table_with_a_damaged_blob_is_not_there() {
+fn table_with_a_damaged_blob_counts_as_absent() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = written(folder.path());
     let large = blobs(folder.path()).pop_first().expect("a blob");
@@ -147,23 +151,31 @@ fn table_with_a_damaged_blob_is_not_there() {
 }
 
 #[test]
-fn frame_that_was_not_finished_is_cut_off_and_written_over() {
+fn unfinished_frame_is_cut_off_and_overwritten() {
     let folder = tempfile::tempdir().expect("a folder");
     let records = three(folder.path());
     let whole = fs::read(&records).expect("a file");
     for length in (whole.len() - 141..whole.len()).step_by(7) {
         fs::write(&records, &whole[..length]).expect("a file");
-        assert_eq!(said(folder.path()), ["old", "b", "c"], "cut at {length}");
+        assert_eq!(
+            tables_read(folder.path()),
+            ["old", "b", "c"],
+            "cut at {length}"
+        );
         let store = open(folder.path().to_owned(), 3, PLENTY);
         let row = (Bytes::from("key"), "new".to_owned().into());
         store.write_table("b".to_owned(), None, || vec![row]);
         drop(store);
-        assert_eq!(said(folder.path()), ["old", "new", "c"], "cut at {length}");
+        assert_eq!(
+            tables_read(folder.path()),
+            ["old", "new", "c"],
+            "cut at {length}"
+        );
     }
 }
 
 #[test]
-fn content_that_looks_like_a_table_is_none() {
+fn content_cannot_imitate_a_table() {
     let folder = tempfile::tempdir().expect("a folder");
     let records = three(folder.path());
     let forged = fs::read(&records).expect("a file");
@@ -176,14 +188,14 @@ fn content_that_looks_like_a_table_is_none() {
     let place = bytes
         .windows(3)
         .rposition(|bytes| bytes == b"\x01d\0")
-        .expect("a front");
+        .expect("the metadata of `d`");
     bytes[place] ^= 1;
     fs::write(&records, bytes).expect("a file");
-    assert_eq!(said(folder.path()), ["true"]);
+    assert_eq!(tables_read(folder.path()), ["true"]);
 }
 
 #[test]
-fn file_is_written_anew_once_most_of_it_is_superseded() {
+fn file_is_rewritten_once_most_of_it_is_superseded() {
     let folder = tempfile::tempdir().expect("a folder");
     let records = three(folder.path());
     let store = open(folder.path().to_owned(), 3, PLENTY);
@@ -197,11 +209,11 @@ fn file_is_written_anew_once_most_of_it_is_superseded() {
     assert!(largest > 1 << 20 && largest < 2 << 20, "{largest} bytes");
     let row = (Bytes::from("key"), vec![199; 60_000].into());
     assert_eq!(store.table("large"), Some(vec![row]));
-    assert_eq!(said(folder.path()), ["a", "b", "c"]);
+    assert_eq!(tables_read(folder.path()), ["a", "b", "c"]);
 }
 
 #[test]
-fn file_that_is_removed_or_replaced_is_written_anew() {
+fn removed_or_replaced_file_is_rewritten() {
     let folder = tempfile::tempdir().expect("a folder");
     let records = three(folder.path());
     let store = open(folder.path().to_owned(), 3, PLENTY);
@@ -214,12 +226,12 @@ fn file_that_is_removed_or_replaced_is_written_anew() {
         let row = (Bytes::from("key"), "new".to_owned().into());
         store.write_table("b".to_owned(), None, || vec![row]);
         store.finish();
-        assert_eq!(said(folder.path()), ["a", "new", "c"], "{damage}");
+        assert_eq!(tables_read(folder.path()), ["a", "new", "c"], "{damage}");
     }
 }
 
 #[test]
-fn process_that_may_write_later_knows_what_the_other_one_wrote() {
+fn process_that_claims_later_sees_earlier_writes() {
     let folder = tempfile::tempdir().expect("a folder");
     three(folder.path());
     let first = open(folder.path().to_owned(), 3, PLENTY);
@@ -244,8 +256,8 @@ fn tables_of_older_programs_are_read_and_moved() {
     fs::create_dir(&tables).expect("a folder");
     // The bytes of a table with the mark 7, 7, ... and one row.
     let rest = [&[1][..], b"\x03key", b"\0", b"\x04text"].concat();
-    let front = [&[0, 32][..], &[7; 32]].concat();
-    let older = [start(b"rowhouse-table-1\n", &front, &rest), rest].concat();
+    let metadata = [&[0, 32][..], &[7; 32]].concat();
+    let older = [encode_header(b"rowhouse-table-1\n", &metadata, &rest), rest].concat();
     fs::write(tables.join("older"), &older).expect("a file");
     fs::write(tables.join("damaged"), &older[..older.len() - 1]).expect("a file");
     let expected: Rows = vec![("key".into(), "text".into())];
@@ -271,7 +283,7 @@ fn tables_of_older_programs_are_read_and_moved() {
 }
 
 #[test]
-fn what_a_table_names_stays_and_is_shared_with_releases() {
+fn blobs_of_tables_stay_and_are_shared_with_releases() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = open(folder.path().to_owned(), 3, 0);
     let page = long("b");
@@ -295,23 +307,23 @@ fn what_a_table_names_stays_and_is_shared_with_releases() {
 }
 
 #[test]
-fn only_deployments_that_are_long_gone_are_forgotten() {
+fn only_long_unused_deployments_are_removed() {
     let directory = tempfile::tempdir().expect("a folder");
     let directory = directory.path();
-    let here = || Store::of_deployment(directory, "here", KEPT);
+    let here = || Store::of_deployment(directory, "here", LIMITS);
     let first = here();
     first.write_table("one".to_owned(), None, || rows("a"));
     drop(first);
-    let there = Store::of_deployment(directory, "there", KEPT);
+    let there = Store::of_deployment(directory, "there", LIMITS);
     assert_eq!(there.table("one"), None);
     assert!(here().table("one").is_some());
     let strange = directory.join("strange");
     fs::create_dir(&strange).expect("a folder");
     let folder = Store::place(directory, "here");
-    let used = fs::File::create(folder.join(USED)).expect("a file");
-    used.set_modified(SystemTime::now() - FORGOTTEN - Duration::from_secs(1))
+    let used = fs::File::create(folder.join(USED_FILE)).expect("a file");
+    used.set_modified(SystemTime::now() - DEPLOYMENT_RETENTION - Duration::from_secs(1))
         .expect("a time");
-    drop(Store::of_deployment(directory, "elsewhere", KEPT));
+    drop(Store::of_deployment(directory, "elsewhere", LIMITS));
     assert!(!folder.exists(), "a deployment that is gone");
     assert!(strange.exists(), "what others put there");
     assert!(Store::place(directory, "there").exists());

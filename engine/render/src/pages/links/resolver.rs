@@ -20,7 +20,7 @@ use crate::resources::asset::{ASSETS, Asset};
 use crate::resources::header_fields::Caching;
 use content::address::{Address, Origin};
 use content::formats::link::rooted;
-pub(crate) use content::formats::link::{Target, target};
+pub(crate) use content::formats::link::{LinkTarget, parse_link};
 use content::name::{TenantId, nfc};
 use content::tenant::assets::linked;
 use content::tenant::manifest::{Company, Hsts};
@@ -124,18 +124,18 @@ impl Resolver {
         if let Some((_, asset, tail)) = linked(&self.assets, link) {
             return self.asset(asset) + tail;
         }
-        let place = match target(link) {
-            Ok(Target::Own(path, _)) if path.is_empty() => String::new(),
-            Ok(Target::Own(path, _)) => self.own(&path),
-            Ok(Target::Neighbour(tenant, path, _)) if tenant == self.tenant.as_str() => {
+        let place = match parse_link(link) {
+            Ok(LinkTarget::SameTenant(path, _)) if path.is_empty() => String::new(),
+            Ok(LinkTarget::SameTenant(path, _)) => self.own(&path),
+            Ok(LinkTarget::OtherTenant(tenant, path, _)) if tenant == self.tenant.as_str() => {
                 self.own(&path)
             }
-            Ok(Target::Neighbour(tenant, path, _)) => {
+            Ok(LinkTarget::OtherTenant(tenant, path, _)) => {
                 self.on_the_domain(&self.neighbour_path(&tenant, &path))
             }
-            Ok(Target::Company(fact)) => return self.company_fact(&fact),
-            Ok(Target::Outside) => return link.to_owned(),
-            Ok(Target::Relative) | Err(_) => return SAME_PAGE.to_owned(),
+            Ok(LinkTarget::Company(fact)) => return self.company_fact(&fact),
+            Ok(LinkTarget::External) => return link.to_owned(),
+            Ok(LinkTarget::Relative) | Err(_) => return SAME_PAGE.to_owned(),
         };
         let tail = link.find(['?', '#']).unwrap_or(link.len());
         format!("{place}{}", composed(&link[tail..]))
@@ -157,8 +157,8 @@ impl Resolver {
     #[must_use]
     pub fn company_href(&self, link: &str) -> String {
         let link = rooted(link, MANIFEST);
-        match target(&link) {
-            Ok(Target::Own(path, _)) if !path.is_empty() => self.on_the_domain(&link),
+        match parse_link(&link) {
+            Ok(LinkTarget::SameTenant(path, _)) if !path.is_empty() => self.on_the_domain(&link),
             _ => self.href(&link),
         }
     }
@@ -299,7 +299,7 @@ mod tests {
                         let url = page.join(&written);
                         let scheme = url.as_ref().map(Url::scheme);
                         prop_assert!(matches!(scheme, Ok("http" | "https" | "mailto" | "tel" | "sms" | "geo")), "{link:?}: {written:?}");
-                        prop_assert!(target(link).is_ok() || written == SAME_PAGE || written.starts_with('/'), "{link:?}: {written:?}");
+                        prop_assert!(parse_link(link).is_ok() || written == SAME_PAGE || written.starts_with('/'), "{link:?}: {written:?}");
                     }
                     prop_assert!(resolver.location(link).bytes().all(|byte| byte.is_ascii_graphic()), "{link:?}");
                 }

@@ -33,7 +33,7 @@ use content::report::guard::guard;
 use greeting::{Greeting, Overview};
 use otlp::Spans;
 use release::snapshot::Snapshot;
-use release::store::Keep;
+use release::store::RetentionLimits;
 use server::access_log::spans::RequestSpans;
 use server::admin::status::StatusBoard;
 use server::admin::{self, Admin};
@@ -60,7 +60,7 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     let tls = https::tls(arguments, &visitors)?;
     let token = admin_token::token(&arguments.token)?;
     let operators = https::listen(arguments.admin, "--admin")?;
-    let keep = Keep {
+    let keep = RetentionLimits {
         releases: arguments.keep_releases,
         bytes: arguments.state_size,
     };

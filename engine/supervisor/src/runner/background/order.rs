@@ -26,7 +26,7 @@ impl TenantData {
         let compiled = self.compiled();
         let mut mounts = compiled.iter().flat_map(|compiled| &compiled.mounts);
         let traffic = mounts.find_map(|placed| placed.mount.traffic.get());
-        let requests = traffic.map_or(0, |traffic| traffic.look());
+        let requests = traffic.map_or(0, |traffic| traffic.rearm());
         if requests != self.demand.requests {
             self.demand.requests = requests;
             self.demand.since = Instant::now();

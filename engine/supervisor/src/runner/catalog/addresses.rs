@@ -101,13 +101,13 @@ impl Addresses {
                 self.deployment = in_force
                     .filter(|text| !text.is_empty())
                     .and_then(|text| DeploymentFile::read(&label, &text).0)
-                    .or_else(|| Some(DeploymentFile::nothing(&label)));
+                    .or_else(|| Some(DeploymentFile::empty(&label)));
             }
         }
         let is_error = |diagnostic: &&Diagnostic| diagnostic.severity == Severity::Error;
         let first = self.report.iter().find(is_error)?;
         let meanwhile = match &self.deployment {
-            Some(file) if file.is_good() => "the last valid file stays in force",
+            Some(file) if file.is_valid() => "the last valid file stays in force",
             Some(_) => {
                 "until the file is valid, tenants have the addresses of their names only, and the domain has no root tenant"
             }
@@ -198,7 +198,7 @@ impl Addresses {
         let unknown_tenants = self
             .deployment
             .iter()
-            .map(|file| file.strangers(known.clone()));
+            .map(|file| file.unknown_tenants(known.clone()));
         self.report
             .iter()
             .cloned()

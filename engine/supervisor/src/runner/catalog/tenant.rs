@@ -10,10 +10,10 @@ use content::address::Address;
 use content::name::TenantId;
 use content::report::guard::guard;
 use content::report::{Code, Diagnostic, Report, Severity};
-use content::source::{Folder, Hashes, LargeFile};
+use content::source::{Folder, Hashes, LargeSourceFile};
 use content::tenant::{MANIFEST, Site};
 use release::snapshot::ResourceTable;
-use release::store::Mark;
+use release::store::TableMark;
 use render::{Compiled, Inputs, PlacedMount};
 use server::admin::status::TenantStatus;
 
@@ -60,9 +60,9 @@ pub(crate) struct LastReading {
     /// The hash of each file, if releases are recorded.
     pub(crate) files: Option<Hashes>,
     /// The files that are too large for memory.
-    pub(crate) large: BTreeMap<String, LargeFile>,
+    pub(crate) large: BTreeMap<String, LargeSourceFile>,
     /// The key under which the content is still to be persisted, so that an unchanged folder is not read again.
-    pub(crate) mark: Option<Mark>,
+    pub(crate) mark: Option<TableMark>,
 }
 
 /// The last content without errors.

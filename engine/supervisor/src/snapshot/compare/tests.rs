@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use release::snapshot::fields::Fields;
 use release::snapshot::{Pages, Variant};
-use release::store::Entry;
+use release::store::ReleaseInfo;
 
 use super::*;
 
@@ -57,7 +57,7 @@ fn place(host: &str, resources: &[(&str, Arc<Resource>)]) -> PlacedPages {
 
 fn release(places: Vec<PlacedPages>) -> Release {
     Release {
-        entry: Entry {
+        entry: ReleaseInfo {
             number: 1,
             at: SystemTime::UNIX_EPOCH,
             cause: Vec::new(),

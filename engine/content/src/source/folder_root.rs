@@ -13,10 +13,10 @@ use rustix::fs::{Mode, OFlags, openat, readlinkat};
 use rustix::io::Errno;
 
 /// The largest number of links in one path, as on Linux (`path_resolution(7)`).
-const LINKS: usize = 40;
+const MAX_LINKS: usize = 40;
 
 /// Flags to open a file or folder for reading. `NONBLOCK` avoids waiting for the writer of a FIFO.
-const READ: OFlags = OFlags::RDONLY
+const READ_FLAGS: OFlags = OFlags::RDONLY
     .union(OFlags::NONBLOCK)
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC)
@@ -24,13 +24,13 @@ const READ: OFlags = OFlags::RDONLY
 
 /// Flags to open an intermediate folder. `PATH` needs no permission to list the folder, and triggers no watch on it.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-const PASS: OFlags = READ.union(OFlags::DIRECTORY).union(OFlags::PATH);
+const TRAVERSE_FLAGS: OFlags = READ_FLAGS.union(OFlags::DIRECTORY).union(OFlags::PATH);
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-const PASS: OFlags = READ.union(OFlags::DIRECTORY);
+const TRAVERSE_FLAGS: OFlags = READ_FLAGS.union(OFlags::DIRECTORY);
 
 /// An open folder, as the root for opening files.
 #[derive(Debug)]
-pub(super) struct Beneath {
+pub(super) struct FolderRoot {
     root: File,
     /// The folder's resolved path and the path that the caller gave. Absolute links may begin with either.
     names: [PathBuf; 2],
@@ -38,26 +38,26 @@ pub(super) struct Beneath {
 
 /// The reason why a path beneath a folder cannot be opened.
 #[derive(Debug)]
-pub(super) enum Refused {
+pub(super) enum OpenError {
     /// A link points out of the folder. Holds the link's target.
     Foreign(PathBuf),
     /// The system error.
     System(io::Error),
 }
 
-impl From<Errno> for Refused {
+impl From<Errno> for OpenError {
     fn from(error: Errno) -> Self {
         Self::System(error.into())
     }
 }
 
-impl Beneath {
+impl FolderRoot {
     /// Opens the folder itself. `resolved` is its path after following links, which may lead anywhere.
     pub(super) fn new(directory: &Path, resolved: PathBuf) -> io::Result<Self> {
         let root = openat(
             rustix::fs::CWD,
             &resolved,
-            READ.union(OFlags::DIRECTORY),
+            READ_FLAGS.union(OFlags::DIRECTORY),
             Mode::empty(),
         )?;
         Ok(Self {
@@ -72,20 +72,20 @@ impl Beneath {
     }
 
     /// Opens a file or folder for reading. The handle may also be that of a FIFO or a device.
-    pub(super) fn open(&self, path: &Path) -> Result<File, Refused> {
-        let mut rest = steps(path);
+    pub(super) fn open(&self, path: &Path) -> Result<File, OpenError> {
+        let mut rest = reversed_components(path);
         let mut passed: Vec<File> = Vec::new();
         let mut links = 0;
         let mut target = path.to_owned();
         while let Some(step) = rest.pop() {
             if step == ".." {
                 let left = passed.pop();
-                left.ok_or_else(|| Refused::Foreign(target.clone()))?;
+                left.ok_or_else(|| OpenError::Foreign(target.clone()))?;
                 continue;
             }
             let here = passed.last().unwrap_or(&self.root);
             let is_last = rest.is_empty();
-            let flags = if is_last { READ } else { PASS };
+            let flags = if is_last { READ_FLAGS } else { TRAVERSE_FLAGS };
             let error = match openat(here, &step, flags, Mode::empty()) {
                 Ok(opened) if is_last => return Ok(opened.into()),
                 Ok(opened) => {
@@ -99,30 +99,30 @@ impl Beneath {
                 return Err(error.into());
             };
             links += 1;
-            if links > LINKS {
+            if links > MAX_LINKS {
                 return Err(Errno::LOOP.into());
             }
             target = PathBuf::from(OsString::from_vec(text.into_bytes()));
             if target.is_absolute() {
                 let mut names = self.names.iter();
                 let within = names.find_map(|name| target.strip_prefix(name).ok());
-                rest.extend(steps(
-                    within.ok_or_else(|| Refused::Foreign(target.clone()))?,
+                rest.extend(reversed_components(
+                    within.ok_or_else(|| OpenError::Foreign(target.clone()))?,
                 ));
                 passed.clear();
             } else {
-                rest.extend(steps(&target));
+                rest.extend(reversed_components(&target));
             }
         }
         // The path is the folder itself, or ends in a link to a parent. The open handle may only be usable for traversal, so open it for reading.
         let here = passed.last().unwrap_or(&self.root);
-        let flags = READ.union(OFlags::DIRECTORY);
+        let flags = READ_FLAGS.union(OFlags::DIRECTORY);
         Ok(openat(here, ".", flags, Mode::empty())?.into())
     }
 }
 
 /// Returns the components of a path, the last one first.
-fn steps(path: &Path) -> Vec<OsString> {
+fn reversed_components(path: &Path) -> Vec<OsString> {
     path.components()
         .rev()
         .filter(|component| matches!(component, Component::Normal(_) | Component::ParentDir))
