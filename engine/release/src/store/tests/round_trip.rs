@@ -25,7 +25,7 @@ fn answer(resource: &Resource) -> String {
     };
     let etag = HeaderValue::from_static("\"x\"");
     let fields = &body.fields;
-    let whole = Coding::ALL.map(|coding| fields.whole(coding, &etag));
+    let whole = Coding::ALL.map(|coding| fields.for_body(coding, &etag));
     format!(
         "{:?} {whole:?} {:?} {} {:?} {:?}",
         body.status,
