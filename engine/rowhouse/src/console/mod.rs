@@ -13,6 +13,7 @@
 mod charts;
 mod home;
 mod list;
+mod manual;
 mod missing;
 mod parts;
 mod problems;
@@ -32,10 +33,10 @@ use server::admin::version;
 use tera::{Context, Tera};
 use tracing::error;
 
+use self::manual::ManualPages;
 use self::parts::Asked;
 pub use self::parts::ConsoleParts;
 use self::words::MomentView;
-use crate::cli::{MANUAL_LISTEN, manual_origin};
 
 /// Nothing but what this listener has itself, and no HTML that a script writes.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
@@ -72,6 +73,7 @@ const FIELDS: [(HeaderName, &str); 4] = [
 pub struct ConsolePages {
     parts: ConsoleParts,
     templates: Tera,
+    manual: ManualPages,
 }
 
 /// What every page has.
@@ -82,8 +84,6 @@ struct Frame {
     version: String,
     now: MomentView,
     has_token: bool,
-    /// The address of the manual while `rowhouse manual` runs without flags.
-    manual: String,
 }
 
 impl ConsolePages {
@@ -92,7 +92,8 @@ impl ConsolePages {
     pub fn new(parts: ConsoleParts) -> Result<Self, tera::Error> {
         let mut templates = Tera::new();
         templates.add_raw_templates(TEMPLATES)?;
-        Ok(Self { parts, templates })
+        let manual = ManualPages::default();
+        Ok(Self { parts, templates, manual })
     }
 
     fn rendered(
@@ -106,7 +107,6 @@ impl ConsolePages {
             version: version(&self.parts.operator.board, &self.parts.snapshots),
             now: MomentView::new(SystemTime::now(), SystemTime::now()),
             has_token: self.parts.has_token,
-            manual: manual_origin(MANUAL_LISTEN.port()),
         };
         let rendered = Context::from_serialize(view).and_then(|mut context| {
             context.insert("frame", &frame);
@@ -136,6 +136,14 @@ impl ConsolePages {
             tenant,
         };
         self.rendered("notice.html", &view, status)
+    }
+
+    fn manual_page(&self, path: &str) -> Option<Response<Bytes>> {
+        self.manual.response(path).unwrap_or_else(|problem| {
+            let text = format!("{problem}. `rowhouse manual --write DIR` writes the manual as files.");
+            let status = StatusCode::INTERNAL_SERVER_ERROR;
+            Some(self.notice(status, "The manual cannot be shown", &text, None))
+        })
     }
 
     fn no_page(&self) -> Response<Bytes> {
@@ -180,7 +188,7 @@ impl Console for ConsolePages {
                     Err((_, error)) => self.notice(status, "Nothing to compare", &error, Some(id)),
                 }
             }),
-            _ => None,
+            _ => self.manual_page(path),
         };
         view_of_site.unwrap_or_else(|| self.no_page())
     }
@@ -221,15 +229,4 @@ mod tests {
         assert_eq!(templates.get_template_names().count(), TEMPLATES.len());
     }
 
-    #[test]
-    fn links_to_the_manual_name_the_host_that_the_manual_answers_on() {
-        let manual = manual_origin(MANUAL_LISTEN.port());
-        let origin: content::address::Origin = manual.parse().unwrap();
-        assert_eq!(origin.to_string(), manual);
-        assert_eq!(origin.domain(), "localhost");
-        // Every address of another server comes from the code that knows the server.
-        for (name, template) in TEMPLATES {
-            assert!(!template.contains("http://"), "{name}");
-        }
-    }
 }

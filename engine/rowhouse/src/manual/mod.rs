@@ -19,6 +19,10 @@ mod markdown;
 mod page;
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use anyhow::Context as _;
 
 use self::key_pages::THEMES;
 pub use self::page::ManualError;
@@ -27,7 +31,7 @@ use content::tenant::MANIFEST;
 use content::theme;
 
 /// The tenant's id.
-const ID: &str = "manual";
+pub(crate) const ID: &str = "manual";
 
 /// Files by their paths.
 pub type Files = BTreeMap<String, Vec<u8>>;
@@ -69,6 +73,22 @@ pub fn deployment() -> Result<ManualDeployment, ManualError> {
     }
     add(&mut themes, ID, AuthoredFiles::below(THEME));
     Ok(ManualDeployment { tenants, themes })
+}
+
+/// Writes files below a folder, which is made if it does not exist.
+///
+/// # Errors
+/// If a folder or file cannot be written; the error names it.
+pub(crate) fn write(folder: &Path, files: &Files) -> anyhow::Result<()> {
+    for (path, bytes) in files {
+        let target = folder.join(path);
+        let parent = target.parent().unwrap_or(folder);
+        fs::create_dir_all(parent)
+            .with_context(|| format!("cannot make the folder `{}`", parent.display()))?;
+        fs::write(&target, bytes)
+            .with_context(|| format!("cannot write `{}`", target.display()))?;
+    }
+    Ok(())
 }
 
 fn add(files: &mut Files, folder: &str, more: impl IntoIterator<Item = (String, Vec<u8>)>) {

@@ -3,8 +3,6 @@
 //! It is served by the program as any other tenant is: from a folder, which is written for that and removed at the end. Its themes are those inside the program, and nothing that the environment says of another server holds for it.
 
 use std::ffi::OsString;
-use std::fs;
-use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
@@ -14,7 +12,7 @@ use super::export;
 use crate::cli::{ExportArguments, ManualArguments, ServeArguments, manual_origin};
 use crate::commands::output::say;
 use crate::commands::serve;
-use crate::manual::{self, Files};
+use crate::manual::{self, write};
 
 /// Serves or writes it.
 pub(crate) fn run(arguments: &ManualArguments) -> anyhow::Result<ExitCode> {
@@ -67,16 +65,4 @@ fn parsed<T: Args + FromArgMatches>(flags: Vec<OsString>) -> anyhow::Result<T> {
     let command = command.mut_args(|argument| argument.env(None::<&'static str>));
     let matches = command.try_get_matches_from(flags)?;
     Ok(T::from_arg_matches(&matches)?)
-}
-
-fn write(folder: &Path, files: &Files) -> anyhow::Result<()> {
-    for (path, bytes) in files {
-        let target = folder.join(path);
-        let parent = target.parent().unwrap_or(folder);
-        fs::create_dir_all(parent)
-            .with_context(|| format!("cannot make the folder `{}`", parent.display()))?;
-        fs::write(&target, bytes)
-            .with_context(|| format!("cannot write `{}`", target.display()))?;
-    }
-    Ok(())
 }
