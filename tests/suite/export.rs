@@ -420,8 +420,8 @@ fn export_is_same_with_little_memory() {
     let islands = Arc::new(Islands::new(bundle, true));
     let places = site.registry().places().clone();
     let mut small = Registry::new(places, islands)
-        .without_codings()
-        .impatient()
+        .without_compression()
+        .serving()
         .with_memory(1);
     let now = NOW.parse().expect("a moment");
     small.reload(now).expect("the folders");

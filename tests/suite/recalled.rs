@@ -147,7 +147,7 @@ impl Process {
         let islands = Arc::new(Islands::new(bundle, true));
         let mut registry = Registry::new(self.places.clone(), islands);
         if let Some(kept) = kept {
-            registry = registry.with_kept(kept);
+            registry = registry.with_persisted(kept);
         }
         let snapshot = registry.reload(self.now.parse().expect("a moment"));
         let snapshot = snapshot.expect("the folders");
@@ -155,7 +155,7 @@ impl Process {
             registry.draw();
         }
         registry.keep();
-        registry.finish_keeping();
+        registry.finish_persisting();
         let resources = everything(&snapshot).into_iter();
         let bodies = resources.map(|(name, resource)| (name, codings(resource)));
         (

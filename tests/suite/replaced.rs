@@ -65,7 +65,7 @@ fn replaced_file_is_served_for_a_day_over_changes_and_restarts() {
     let islands = Arc::new(Islands::new(bundle, true));
     let start = || {
         let kept = Persisted::open(&street.path("state"), &places, KEEP);
-        Registry::new(places.clone(), Arc::clone(&islands)).with_kept(kept)
+        Registry::new(places.clone(), Arc::clone(&islands)).with_persisted(kept)
     };
     let at = |registry: &mut Registry, hours: usize| {
         let (day, hour) = (hours / 24 + 1, hours % 24);
@@ -73,7 +73,7 @@ fn replaced_file_is_served_for_a_day_over_changes_and_restarts() {
         let now = now.parse().expect("a moment");
         let snapshot = registry.reload(now).expect("the folders");
         registry.keep();
-        registry.finish_keeping();
+        registry.finish_persisting();
         snapshot
     };
     let dot = street.path("themes/base/icons/dot.svg");
@@ -107,7 +107,7 @@ fn replaced_file_is_served_for_a_day_over_changes_and_restarts() {
     assert!(answers(&snapshot, &seen[2]) && answers(&snapshot, &seen[3]));
     drop(registry);
     // Another duration (`--keep-assets`).
-    let mut registry = start().with_assets_for(Duration::from_secs(22 * 60 * 60));
+    let mut registry = start().with_asset_retention(Duration::from_secs(22 * 60 * 60));
     let snapshot = at(&mut registry, 26);
     assert!(!answers(&snapshot, &seen[6]) && answers(&snapshot, &seen[8]));
     drop(registry);

@@ -53,6 +53,6 @@ pub(super) fn registry(
     }
     Ok(match persisted {
         None => registry,
-        Some(persisted) => registry.with_kept(persisted),
+        Some(persisted) => registry.with_persisted(persisted),
     })
 }

@@ -46,7 +46,10 @@ impl ManualPages {
         let below = path.strip_prefix(PREFIX);
         let below = below.filter(|below| below.is_empty() || below.starts_with('/'));
         let manual = match below {
-            Some(_) => Some(self.0.get_or_init(|| compile().map_err(|error| format!("{error:#}")))),
+            Some(_) => Some(
+                self.0
+                    .get_or_init(|| compile().map_err(|error| format!("{error:#}"))),
+            ),
             // The page that loads a shared file was compiled before.
             None => self.0.get().filter(|_| path.starts_with(ASSETS)),
         };
@@ -92,7 +95,13 @@ fn response(resource: &Resource) -> Response<Bytes> {
     let mut response = match bytes {
         Some(Ok(bytes)) => Response::new(bytes),
         // The manual has no file that is not in memory.
-        _ => return super::answer(StatusCode::INTERNAL_SERVER_ERROR, "text/plain", Bytes::new()),
+        _ => {
+            return super::answer(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "text/plain",
+                Bytes::new(),
+            );
+        }
     };
     *response.status_mut() = *status;
     response.headers_mut().clone_from(fields.given().0);
@@ -101,7 +110,9 @@ fn response(resource: &Resource) -> Response<Bytes> {
 
 /// Compiles the manual as a tenant of its own deployment.
 fn compile() -> anyhow::Result<CompiledManual> {
-    let folder = tempfile::Builder::new().prefix("rowhouse-manual-").tempdir();
+    let folder = tempfile::Builder::new()
+        .prefix("rowhouse-manual-")
+        .tempdir();
     let folder = folder.context("cannot make a temporary folder")?;
     let tenants = folder.path().join("tenants");
     manual::write(&tenants.join(manual::ID), &manual::files()?)?;
@@ -114,7 +125,7 @@ fn compile() -> anyhow::Result<CompiledManual> {
         caching: Caching::default(),
     };
     let islands = Islands::new(Bundle::embedded()?, false);
-    let mut registry = Registry::new(places, Arc::new(islands)).without_codings();
+    let mut registry = Registry::new(places, Arc::new(islands)).without_compression();
     let now = Timestamp::now();
     let snapshot = registry.reload(now)?;
     let finished = registry.finish(&StatusBoard::default(), now);
@@ -149,7 +160,9 @@ mod tests {
         assert_eq!(text(&pages, "/manual/none").0, StatusCode::NOT_FOUND);
         assert_eq!(text(&pages, "/manual/search.json").0, StatusCode::OK);
         // Every link and file of a page is below the prefix, or is a shared file.
-        let own = start.split(['"', '\'']).filter(|part| part.starts_with('/'));
+        let own = start
+            .split(['"', '\''])
+            .filter(|part| part.starts_with('/'));
         let own: Vec<&str> = own.map(|link| link.split('#').next().unwrap()).collect();
         assert!(own.len() > 10, "{own:?}");
         for link in own {

@@ -93,7 +93,11 @@ impl ConsolePages {
         let mut templates = Tera::new();
         templates.add_raw_templates(TEMPLATES)?;
         let manual = ManualPages::default();
-        Ok(Self { parts, templates, manual })
+        Ok(Self {
+            parts,
+            templates,
+            manual,
+        })
     }
 
     fn rendered(
@@ -140,7 +144,8 @@ impl ConsolePages {
 
     fn manual_page(&self, path: &str) -> Option<Response<Bytes>> {
         self.manual.response(path).unwrap_or_else(|problem| {
-            let text = format!("{problem}. `rowhouse manual --write DIR` writes the manual as files.");
+            let text =
+                format!("{problem}. `rowhouse manual --write DIR` writes the manual as files.");
             let status = StatusCode::INTERNAL_SERVER_ERROR;
             Some(self.notice(status, "The manual cannot be shown", &text, None))
         })
@@ -228,5 +233,4 @@ mod tests {
         templates.add_raw_templates(TEMPLATES).unwrap();
         assert_eq!(templates.get_template_names().count(), TEMPLATES.len());
     }
-
 }

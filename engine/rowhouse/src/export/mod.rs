@@ -133,7 +133,7 @@ pub fn export(
         .map(|(host, entry)| (&**host, HostFolder::new(host, entry, options)))
         .collect();
     let mut left_out = Vec::new();
-    registry.each_whole(options.compressed, |tenant| {
+    registry.for_each_complete_tenant(options.compressed, |tenant| {
         let mut refused: Vec<&PlacedMount> = Vec::new();
         for placed in &tenant.compiled.mounts {
             let Some(site) = sites.get_mut(placed.address.host.as_str()) else {

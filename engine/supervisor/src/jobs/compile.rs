@@ -24,7 +24,7 @@ use crate::model::tenant::BuildKey;
 use crate::runner::catalog::tenant::{BuildInputs, failure, hosts_of, render};
 use crate::runner::catalog::themes::LastValidThemes;
 use crate::runner::workers::{Job, JobCopy, JobKind, JobStep, JobWeight};
-use crate::state::tables::kept_site;
+use crate::state::tables::load_site;
 
 /// The time limit for rendering one page. Themes are trusted, and the slowest page takes a fraction of a second.
 const PAGE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -33,9 +33,9 @@ const PAGE_TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CompressPages {
     /// Right after rendering.
-    AtOnce,
+    Immediately,
     /// Right after rendering if a request waits for the pages, otherwise on the first request. Until then the mounts stay open, and the pages are set aside.
-    WhenAsked,
+    OnRequest,
     /// Never: the pages are read uncompressed.
     Never,
 }
@@ -65,7 +65,7 @@ impl BuildInputs {
         let store = store.cloned();
         let bytes = self.weight();
         let lease = Arc::new(ThreadLease::default());
-        let given_up = Arc::clone(&lease);
+        let abandoned = Arc::clone(&lease);
         Job {
             weight: Some(JobWeight {
                 bytes,
@@ -78,22 +78,22 @@ impl BuildInputs {
                     )
                 }),
             }),
-            again: None,
+            copy: None,
             id: id.clone(),
             kind: JobKind::Compile,
             is_background,
             watchdog: Some(Box::new(move || {
-                let done = endless(&watched)?;
-                RENDER_THREADS.release(&given_up);
+                let done = timed_out(&watched)?;
+                RENDER_THREADS.release(&abandoned);
                 Some(done)
             })),
             work: Box::new(move |is_wanted| {
                 let begin = Instant::now();
-                let is_for_later = compressed == CompressPages::WhenAsked && !is_wanted;
+                let is_for_later = compressed == CompressPages::OnRequest && !is_wanted;
                 self.inputs.compresses = !is_for_later && compressed != CompressPages::Never;
-                let recalled = store.and_then(|store| self.recalled(&store, !is_for_later));
-                let answers = recalled.as_ref().map(|recalled| recalled.answers);
-                let (mut compiled, report) = match recalled {
+                let restored = store.and_then(|store| self.restore(&store, !is_for_later));
+                let response_key = restored.as_ref().map(|restored| restored.response_key);
+                let (mut compiled, report) = match restored {
                     Some(RestoredBuild {
                         compiled, report, ..
                     }) => (Some(compiled), report),
@@ -118,14 +118,14 @@ impl BuildInputs {
                     compiled,
                     report,
                     took: begin.elapsed(),
-                    recalled: answers,
+                    restored_key: response_key,
                 })))
             }),
         }
     }
 
     /// Returns a function that copies the job, for requests that cannot wait for the background.
-    pub(crate) fn again(
+    pub(crate) fn copy_job(
         &self,
         id: &TenantId,
         store: Option<&Arc<Store>>,
@@ -139,7 +139,7 @@ impl BuildInputs {
     }
 
     /// Returns a job that compresses the pages that were set aside, and fills their mounts and those of `waiting`.
-    pub(crate) fn coding(
+    pub(crate) fn compression_job(
         self,
         id: &TenantId,
         uncoded: Arc<Compiled>,
@@ -150,7 +150,7 @@ impl BuildInputs {
             kind: JobKind::Compile,
             is_background: true,
             watchdog: None,
-            again: None,
+            copy: None,
             // The uncompressed pages are in memory already.
             weight: None,
             work: Box::new(move |_| {
@@ -158,7 +158,7 @@ impl BuildInputs {
                     waiting.clear();
                 }
                 let coded = uncoded.coded(&waiting);
-                JobStep::Done(JobOutcome::Coded(Box::new((self, coded))))
+                JobStep::Done(JobOutcome::Compressed(Box::new((self, coded))))
             }),
         }
     }
@@ -213,7 +213,7 @@ impl StandInBuild {
         let progress = Arc::<Progress>::default();
         let watched = Arc::clone(&progress);
         let lease = Arc::new(ThreadLease::default());
-        let given_up = Arc::clone(&lease);
+        let abandoned = Arc::clone(&lease);
         let weight = JobWeight {
             bytes: weight_of(
                 &site.written,
@@ -246,7 +246,7 @@ impl StandInBuild {
         let find = move || {
             let good_theme = || themes.get(&theme);
             let good_site = || {
-                let good = Arc::new(kept_site(&store, &id, &site.label)?);
+                let good = Arc::new(load_site(&store, &id, &site.label)?);
                 Some(good.at(now, drafts))
             };
             good_theme()
@@ -259,11 +259,11 @@ impl StandInBuild {
             id: name.clone(),
             kind: JobKind::Compile,
             is_background: false,
-            again: None,
+            copy: None,
             weight: Some(weight),
             watchdog: Some(Box::new(move || {
                 watched.give_up_after(PAGE_TIMEOUT)?;
-                RENDER_THREADS.release(&given_up);
+                RENDER_THREADS.release(&abandoned);
                 Some(JobOutcome::StandIn(None))
             })),
             work: Box::new(move |_| {
@@ -275,7 +275,7 @@ impl StandInBuild {
 }
 
 /// Returns a failed build if the rendering of a page has exceeded [`PAGE_TIMEOUT`].
-fn endless(made_from: &BuildInputs) -> Option<JobOutcome> {
+fn timed_out(made_from: &BuildInputs) -> Option<JobOutcome> {
     let (path, template) = made_from.inputs.progress.give_up_after(PAGE_TIMEOUT)?;
     let site = &made_from.site;
     let page = site.pages.get(&path);
@@ -304,7 +304,7 @@ fn failed(made_from: &BuildInputs, problem: Diagnostic, took: Duration) -> JobOu
         compiled: None,
         report: failure(problem),
         took,
-        recalled: None,
+        restored_key: None,
     }))
 }
 

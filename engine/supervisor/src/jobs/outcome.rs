@@ -21,7 +21,7 @@ use crate::jobs::persisted_reading::PersistedReading;
 use crate::runner::catalog::tenant::{BuildInputs, failure};
 use crate::runner::workers::{JobStep, JobWeight};
 use crate::snapshot::replaced::ReplacedFiles;
-use crate::state::tables::{PersistedCache, is_kept, kept_reading, kept_replaced, kept_site};
+use crate::state::tables::{PersistedCache, is_persisted, load_reading, load_replaced, load_site};
 
 /// The outcome of a job.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub(crate) enum JobOutcome {
     /// The compilation of a tenant has ended, with pages or without.
     Compiled(Box<BuildAttempt>),
     /// The pages that were set aside were compressed.
-    Coded(Box<(BuildInputs, Compiled)>),
+    Compressed(Box<(BuildInputs, Compiled)>),
     /// The reading with this number found no folder.
     Gone(u64),
     /// The reading with this number was abandoned, because the file system did not respond.
@@ -59,7 +59,7 @@ pub(crate) struct BuildAttempt {
     /// The duration of the build.
     pub(crate) took: Duration,
     /// A digest of all responses, if the tenant was restored from the store instead of rendered.
-    pub(crate) recalled: Option<[u8; 32]>,
+    pub(crate) restored_key: Option<[u8; 32]>,
 }
 
 /// The result of reading a changed folder.
@@ -78,11 +78,11 @@ pub(crate) struct FolderReading {
     pub(crate) written: Option<ThemedValues>,
     pub(crate) report: Report,
     /// The persisted valid content of a tenant that is new to this process, if its folder is unusable.
-    pub(crate) last_good: Option<Site>,
+    pub(crate) last_valid: Option<Site>,
     /// The persisted cache of a tenant that is new to this process.
     pub(crate) cache: Option<PersistedCache>,
     /// Whether the persisted valid copy equals this folder.
-    pub(crate) is_kept: bool,
+    pub(crate) is_persisted: bool,
     /// The mark of the folder (a digest of its label and file metadata), if the reading must still be persisted under that mark.
     pub(crate) mark: Option<TableMark>,
     /// The replaced files of a tenant that is new to this process.
@@ -212,7 +212,7 @@ impl ReadRequest {
     fn failed(&self, problem: Diagnostic, secure: bool) -> FolderReading {
         let read = FolderReading {
             report: failure(problem),
-            ..self.nothing(None)
+            ..self.without_content(None)
         };
         self.complete(read, secure)
     }
@@ -220,18 +220,18 @@ impl ReadRequest {
     /// Adds the persisted data of a tenant that is new to this process.
     fn complete(&self, mut read: FolderReading, secure: bool) -> FolderReading {
         let (id, label) = (&self.id, &self.label);
-        if let Some(store) = self.kept() {
-            read.replaced = Some(kept_replaced(store, id, read.is_kept, secure));
+        if let Some(store) = self.earlier_store() {
+            read.replaced = Some(load_replaced(store, id, read.is_persisted, secure));
             if read.site.is_none() || !read.report.is_servable() {
-                let good = guard("kept", id.as_str(), label, || kept_site(store, id, label));
-                read.last_good = good.ok().flatten();
+                let good = guard("kept", id.as_str(), label, || load_site(store, id, label));
+                read.last_valid = good.ok().flatten();
             }
         }
         read
     }
 
     /// Returns the store, if it may have data of the tenant from an earlier process.
-    fn kept(&self) -> Option<&Arc<Store>> {
+    fn earlier_store(&self) -> Option<&Arc<Store>> {
         self.store.as_ref().filter(|_| self.is_new)
     }
 
@@ -245,21 +245,21 @@ impl ReadRequest {
         if tree.is_gone {
             return FolderListing::Gone;
         }
-        let is_kept = self.packs && self.store.is_some();
-        let stamp = is_kept.then(|| tree.stamp(self.now)).flatten();
+        let is_persisted = self.packs && self.store.is_some();
+        let stamp = is_persisted.then(|| tree.stamp(self.now)).flatten();
         let mark = stamp.map(|stamp| reading_key(&self.label, &stamp));
         let read_before = || {
-            let rows = kept_reading(self.kept()?, &self.id, &mark?)?;
+            let rows = load_reading(self.earlier_store()?, &self.id, &mark?)?;
             PersistedReading::of_rows(&self.id, &self.label, rows)
         };
         match read_before() {
-            Some(reading) => FolderListing::Unchanged(Box::new(self.taken_up(reading))),
+            Some(reading) => FolderListing::Unchanged(Box::new(self.restored(reading))),
             None => FolderListing::Changed(Box::new(tree), mark),
         }
     }
 
     /// Converts a restored reading.
-    fn taken_up(&self, reading: PersistedReading) -> FolderReading {
+    fn restored(&self, reading: PersistedReading) -> FolderReading {
         let fingerprint = reading.files.fingerprint();
         FolderReading {
             content: FolderContent::Packed(reading.packed),
@@ -267,7 +267,7 @@ impl ReadRequest {
             files: reading.files,
             site: Some(Arc::unwrap_or_clone(reading.site)),
             report: reading.report,
-            ..self.nothing(Some(&fingerprint))
+            ..self.without_content(Some(&fingerprint))
         }
     }
 
@@ -316,14 +316,15 @@ impl ReadRequest {
             written,
             report,
             mark,
-            ..self.nothing(Some(&fingerprint))
+            ..self.without_content(Some(&fingerprint))
         })
     }
 
     /// Returns a reading without content, with the persisted cache of the tenant.
-    fn nothing(&self, fingerprint: Option<&[u8; 32]>) -> FolderReading {
-        let kept = self.kept();
-        let is_kept = |fingerprint| kept.is_some_and(|store| is_kept(store, &self.id, fingerprint));
+    fn without_content(&self, fingerprint: Option<&[u8; 32]>) -> FolderReading {
+        let kept = self.earlier_store();
+        let is_persisted =
+            |fingerprint| kept.is_some_and(|store| is_persisted(store, &self.id, fingerprint));
         FolderReading {
             content: FolderContent::Open(Folder {
                 label: self.label.clone(),
@@ -335,9 +336,9 @@ impl ReadRequest {
             site: None,
             written: None,
             report: Report::default(),
-            last_good: None,
+            last_valid: None,
             cache: kept.map(|store| PersistedCache::of_tenant(store, &self.id)),
-            is_kept: fingerprint.is_some_and(is_kept),
+            is_persisted: fingerprint.is_some_and(is_persisted),
             mark: None,
             replaced: None,
         }

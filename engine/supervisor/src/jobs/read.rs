@@ -68,7 +68,7 @@ pub(crate) fn read(id: TenantId, tenant: &TenantData, options: ReadOptions<'_>) 
         kind: JobKind::Read,
         is_background: false,
         watchdog: Some(Box::new(watchdog)),
-        again: None,
+        copy: None,
         weight: None,
         work: Box::new(move |_| {
             folder.read(secure, number, move |read| {
@@ -94,7 +94,7 @@ pub(crate) fn report_unresponsive(
         kind: JobKind::Report,
         is_background: false,
         watchdog: None,
-        again: None,
+        copy: None,
         weight: None,
         work: Box::new(work),
     }

@@ -20,7 +20,7 @@ pub(crate) struct RestoredBuild {
     pub(crate) compiled: Compiled,
     pub(crate) report: Report,
     /// A digest of all responses.
-    pub(crate) answers: [u8; 32],
+    pub(crate) response_key: [u8; 32],
 }
 
 impl BuildInputs {
@@ -32,12 +32,12 @@ impl BuildInputs {
     }
 
     /// Persists the digests and the outcome of a release that was built from these inputs.
-    pub(crate) fn keep(
+    pub(crate) fn persist_outcome(
         self,
         store: &Store,
         compiled: &Arc<Compiled>,
         report: &Report,
-        answers: [u8; 32],
+        response_key: [u8; 32],
     ) {
         // Pages with the live-reload script (`--dev`) are not persisted.
         if self.folder.is_none() || self.inputs.islands.dev.is_some() {
@@ -48,7 +48,7 @@ impl BuildInputs {
         let make = move || {
             Some(PersistedRelease {
                 key: self.key()?,
-                answers,
+                response_key,
                 outcome: outcome.parts()?,
             })
         };
@@ -56,7 +56,7 @@ impl BuildInputs {
     }
 
     /// Returns an earlier rendering from the same inputs: with its pages, or at open mounts unless `with_pages`.
-    pub(crate) fn recalled(&self, store: &Store, with_pages: bool) -> Option<RestoredBuild> {
+    pub(crate) fn restore(&self, store: &Store, with_pages: bool) -> Option<RestoredBuild> {
         if self.inputs.islands.dev.is_some() {
             return None;
         }
@@ -77,7 +77,7 @@ impl BuildInputs {
         };
         if release
             .as_ref()
-            .is_some_and(|release| release.entry.key != kept.answers)
+            .is_some_and(|release| release.entry.key != kept.response_key)
         {
             return None;
         }
@@ -92,7 +92,7 @@ impl BuildInputs {
         Some(RestoredBuild {
             compiled,
             report,
-            answers: kept.answers,
+            response_key: kept.response_key,
         })
     }
 }

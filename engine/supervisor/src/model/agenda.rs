@@ -80,7 +80,7 @@ pub(crate) struct Agenda {
     /// The scopes of the survey in flight.
     surveying: Option<BTreeSet<Scope>>,
     /// The time of the last call of [`Agenda::next`]. A scope that was due before that time and is still noted waits for the survey in flight.
-    looked: Option<Instant>,
+    last_call: Option<Instant>,
 }
 
 impl Agenda {
@@ -125,7 +125,7 @@ impl Agenda {
         is_known: impl Fn(&str) -> bool,
         can_survey: bool,
     ) -> Option<Reload> {
-        self.looked = Some(now);
+        self.last_call = Some(now);
         let changed = self.changes.iter();
         let changed = changed.filter(|(_, change)| change.due() <= now);
         let mut due: BTreeSet<Scope> = changed.map(|(scope, _)| scope.clone()).collect();
@@ -200,7 +200,7 @@ impl Agenda {
     /// Returns `None` if no scope is noted, or if all noted scopes wait for the survey in flight.
     pub(crate) fn until_due(&self, now: Instant) -> Option<Duration> {
         let changes = self.changes.values().map(|change| change.due());
-        let is_new = |due: &Instant| self.looked.is_none_or(|looked| *due >= looked);
+        let is_new = |due: &Instant| self.last_call.is_none_or(|last_call| *due >= last_call);
         let due = changes.chain(self.retry.due).filter(is_new).min()?;
         Some(due.saturating_duration_since(now))
     }
@@ -254,10 +254,10 @@ mod tests {
         let begin = Instant::now();
         let known = |_: &str| true;
         agenda.note(tenant("app"), begin);
-        let looked = begin + SETTLE_TIME - MS;
-        assert_eq!(agenda.next(looked, known, true), None);
-        assert_eq!(agenda.until_due(looked), Some(MS));
-        assert_eq!(agenda.until_due(looked + 2 * MS), Some(Duration::ZERO));
+        let last_call = begin + SETTLE_TIME - MS;
+        assert_eq!(agenda.next(last_call, known, true), None);
+        assert_eq!(agenda.until_due(last_call), Some(MS));
+        assert_eq!(agenda.until_due(last_call + 2 * MS), Some(Duration::ZERO));
     }
 
     #[test]

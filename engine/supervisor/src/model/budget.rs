@@ -33,7 +33,7 @@ pub(super) struct MemoryBudget {
     pub(super) used: usize,
     pub(super) limit: usize,
     /// The bytes evicted since the last snapshot. That snapshot still holds them.
-    pub(super) leaving: usize,
+    pub(super) evicted_bytes: usize,
     pages: BTreeMap<TenantId, TenantPages>,
     order: BTreeSet<EvictionKey>,
 }
@@ -43,7 +43,7 @@ impl Default for MemoryBudget {
         Self {
             used: 0,
             limit: usize::MAX,
-            leaving: 0,
+            evicted_bytes: 0,
             pages: BTreeMap::new(),
             order: BTreeSet::new(),
         }

@@ -235,7 +235,7 @@ pub(crate) enum Action {
     /// Drop all data of a tenant whose folder was removed.
     Forget(TenantId),
     /// Replace the content of a tenant by the result of its newest reading.
-    TakeContent(TenantId),
+    ReplaceContent(TenantId),
     /// Assign addresses, and derive the inputs of builds.
     Plan(ChangeSet),
     /// Build pages. `opens`: whether the tenant's addresses open now, where requests wait for the pages.
@@ -279,7 +279,7 @@ impl Action {
             Self::Read { tenant, .. }
             | Self::ReportUnresponsive { tenant, .. }
             | Self::Forget(tenant)
-            | Self::TakeContent(tenant)
+            | Self::ReplaceContent(tenant)
             | Self::Build { tenant, .. }
             | Self::ReportBuild(tenant)
             | Self::Serve { tenant, .. }

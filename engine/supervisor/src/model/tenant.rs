@@ -31,8 +31,8 @@ pub(crate) struct BuildKey {
 pub(crate) enum Source {
     /// The folder was never read.
     Unread,
-    /// `newest` is in flight; `taken` is the newest reading whose result was accepted.
-    Reading { newest: u64, taken: u64 },
+    /// `newest` is in flight; `accepted` is the newest reading whose result was accepted.
+    Reading { newest: u64, accepted: u64 },
     /// The newest reading found content without errors.
     Valid(u64),
     /// The newest reading found errors, or could not read the folder.
@@ -158,11 +158,11 @@ impl TenantState {
 
     /// Notes that a reading with this number has begun.
     pub(crate) const fn start_reading(&mut self, number: u64, now: Instant) {
-        let taken = self.taken();
+        let accepted = self.accepted();
         self.reading_since = Some(now);
         self.source = Source::Reading {
             newest: number,
-            taken,
+            accepted,
         };
     }
 
@@ -177,23 +177,25 @@ impl TenantState {
     }
 
     /// Returns the number of the newest reading whose result was accepted.
-    const fn taken(&self) -> u64 {
+    const fn accepted(&self) -> u64 {
         match self.source {
             Source::Unread => 0,
-            Source::Reading { taken, .. } => taken,
-            Source::Valid(taken) | Source::Invalid(taken) | Source::Gone(taken) => taken,
+            Source::Reading { accepted, .. } => accepted,
+            Source::Valid(accepted) | Source::Invalid(accepted) | Source::Gone(accepted) => {
+                accepted
+            }
         }
     }
 
     /// Accepts the result of a reading, unless a newer one was accepted. Returns whether it was accepted.
     pub(crate) fn accept_reading(&mut self, number: u64, source: fn(u64) -> Source) -> bool {
-        if number <= self.taken() {
+        if number <= self.accepted() {
             return false;
         }
         self.source = match self.source {
             Source::Reading { newest, .. } if number < newest => Source::Reading {
                 newest,
-                taken: number,
+                accepted: number,
             },
             _ => source(number),
         };

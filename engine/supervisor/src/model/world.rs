@@ -184,7 +184,7 @@ impl World {
             Event::ClockTurned => self.plan.note_everything(now.instant),
             Event::Published { took } => self.finish_publication(now, took),
             Event::Recovered => self.recover(now, &mut actions),
-            Event::Turn(facts) => self.turn(facts, now, &mut actions),
+            Event::Turn(facts) => self.start_due_work(facts, now, &mut actions),
         }
         actions
     }
@@ -365,7 +365,7 @@ impl World {
             ReadingOutcome::Changed { .. } => {
                 self.plan.note(id, now.instant);
                 self.publication.urgent.note(id, now.instant);
-                actions.push(Action::TakeContent(id.clone()));
+                actions.push(Action::ReplaceContent(id.clone()));
             }
             _ => {}
         }
@@ -691,7 +691,7 @@ impl World {
                 continue;
             }
             if let Some(key) = tenant.evict() {
-                self.budget.leaving += self.budget.remove(&id);
+                self.budget.evicted_bytes += self.budget.remove(&id);
                 self.publication.changes_in_background(&id);
                 actions.push(Action::Evict { tenant: id, key });
             }
@@ -723,7 +723,7 @@ impl World {
             }
         }
         self.publication.has_background = false;
-        self.budget.leaving = 0;
+        self.budget.evicted_bytes = 0;
         actions.push(Action::Publish(changes));
     }
 
@@ -761,7 +761,7 @@ impl World {
     }
 
     /// Starts the work that is due, once all queued events are handled.
-    fn turn(&mut self, facts: OutsideFacts, now: ClockTime, actions: &mut Vec<Action>) {
+    fn start_due_work(&mut self, facts: OutsideFacts, now: ClockTime, actions: &mut Vec<Action>) {
         self.store = facts.store;
         let is_over = |begun: &Instant| *begun + MAX_HOLD_TIME <= now.instant;
         let held = self.held.iter().filter(|(_, begun)| is_over(begun));
@@ -799,7 +799,7 @@ impl World {
             .publication
             .background_due()
             .is_some_and(|due| due <= now.instant);
-        let is_leaving = self.budget.leaving > self.budget.limit / UNREQUESTED_SHARE;
+        let is_leaving = self.budget.evicted_bytes > self.budget.limit / UNREQUESTED_SHARE;
         self.mode == Mode::Serve
             && self.publication.is_started
             && self.publication.has_background

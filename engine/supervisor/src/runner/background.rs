@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use tracing::{debug, warn};
 
-use crate::runner::workers::{processors, step_back};
+use crate::runner::workers::{lower_priority, processors};
 use content::report::guard::guard;
 use render::Undrawn;
 use render::Unimproved;
@@ -168,7 +168,7 @@ impl Dispatcher {
                     self.begun.retain(|begun| begun.id != id);
                     is_new = true;
                 }
-                Err(RecvTimeoutError::Timeout) => self.look(),
+                Err(RecvTimeoutError::Timeout) => self.mark_late_jobs(),
                 Ok(BackgroundMessage::End) | Err(RecvTimeoutError::Disconnected) => return,
             }
             self.begin();
@@ -195,7 +195,7 @@ impl Dispatcher {
     }
 
     /// Marks and logs the jobs that have become late.
-    fn look(&mut self) {
+    fn mark_late_jobs(&mut self) {
         for begun in &mut self.begun {
             if !begun.is_late && begun.since.elapsed() >= self.late {
                 begun.is_late = true;
@@ -219,7 +219,7 @@ impl Dispatcher {
             let done = Done(self.done.clone(), id);
             let thread = thread::Builder::new().spawn(move || {
                 let _done = done;
-                step_back();
+                lower_priority();
                 work();
             });
             match thread {

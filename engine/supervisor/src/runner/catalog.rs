@@ -124,7 +124,7 @@ impl Catalog {
     }
 
     /// Replaces the content of a tenant with the result of a reading. A folder with errors replaces only the diagnostics.
-    pub(crate) fn take_content(
+    pub(crate) fn replace_content(
         &mut self,
         id: &TenantId,
         mut read: FolderReading,
@@ -146,7 +146,7 @@ impl Catalog {
         if read.report.is_servable()
             && let Some(site) = read.site
         {
-            tenant.remember_files(settings.is_secure());
+            tenant.retain_files(settings.is_secure());
             if is_persisting {
                 if let Some(before) = &tenant.reading.files {
                     let changed = read.files.changed_since(before).cloned();
@@ -161,11 +161,11 @@ impl Catalog {
             tenant.take(site, now, drafts);
             tenant.content.folder = read.fingerprint;
             tenant.reading.mark = read.mark;
-            tenant.persisted.is_good = read.is_kept;
-            let is_pending = is_persisting && !read.is_kept;
+            tenant.persisted.is_good = read.is_persisted;
+            let is_pending = is_persisting && !read.is_persisted;
             tenant.content.pending = is_pending.then_some(read.content);
         } else if tenant.content.site.is_none()
-            && let Some(site) = read.last_good.take()
+            && let Some(site) = read.last_valid.take()
         {
             tenant.take(site, now, drafts);
         }
@@ -274,7 +274,7 @@ impl Catalog {
             }),
             None => {
                 let report = unknown_theme(&site, self.themes.names());
-                tenant.conclude(report, Duration::ZERO);
+                tenant.record_build(report, Duration::ZERO);
                 None
             }
         };
@@ -329,7 +329,7 @@ impl Catalog {
         settings: &Settings,
         now: Timestamp,
     ) -> Arc<Deployment> {
-        self.open_shown(root.as_ref(), settings, now);
+        self.unpack_shown(root.as_ref(), settings, now);
         let site = root
             .as_ref()
             .and_then(|root| self.tenants.get(root)?.content.site.as_deref());
@@ -365,7 +365,7 @@ impl Catalog {
     }
 
     /// Unpacks the content of tenants whose data the pages of all tenants may show.
-    fn open_shown(&mut self, root: Option<&TenantId>, settings: &Settings, now: Timestamp) {
+    fn unpack_shown(&mut self, root: Option<&TenantId>, settings: &Settings, now: Timestamp) {
         let drafts = settings.is_dev();
         let company = || {
             let site = self.tenants.get(root?)?.content.site.as_ref()?;

@@ -142,7 +142,7 @@ impl Registry {
             self.alarm = None;
             let folders = self.catalog.name(folders, &self.settings);
             if let Some(persisted) = &mut self.persisted {
-                persisted.keep_only(&folders);
+                persisted.remove_absent(&folders);
             }
             let tenants = folders.into_keys().collect();
             self.handle(Event::Listed { tenants, only }, now);
@@ -165,12 +165,12 @@ impl Registry {
     ) -> Option<Snapshot> {
         loop {
             while let Some((id, done)) = self.workers.poll() {
-                self.take_result(&id, done, now);
+                self.handle_result(&id, done, now);
             }
             let facts = self.facts(environment);
             // A job may have ended after the pool was polled, so that the facts are outdated.
             if let Some((id, done)) = self.workers.poll() {
-                self.take_result(&id, done, now);
+                self.handle_result(&id, done, now);
                 continue;
             }
             let actions = self.world.step(Event::Turn(facts), clock());
@@ -203,7 +203,7 @@ impl Registry {
                 return snapshot;
             }
             if let Some((id, done)) = self.workers.wait(POLL_INTERVAL) {
-                self.take_result(&id, done, now);
+                self.handle_result(&id, done, now);
             }
         }
     }
@@ -229,7 +229,7 @@ impl Registry {
             has_readings: self.workers.has_readings(expected),
             has_builds: self.workers.has_work(expected),
             has_background: self.workers.has_background(),
-            is_awaited: self.workers.wait_in_vain(is_there),
+            is_awaited: self.workers.forget_built(is_there),
             can_survey: environment.can_survey(),
             store: self.store_state(),
         }
@@ -271,7 +271,7 @@ impl Registry {
     }
 
     /// Renders tenants for at most `time`, and returns a snapshot of the rendered tenants. Returns `None` if no addresses are assigned yet.
-    pub fn finish_soon(&mut self, time: Duration, now: Timestamp) -> Option<Snapshot> {
+    pub fn finish_within(&mut self, time: Duration, now: Timestamp) -> Option<Snapshot> {
         let until = Instant::now() + time;
         while self.workers.has_background() && Instant::now() < until {
             if self.advance(&mut NoEnvironment, now).is_some() {
@@ -324,7 +324,7 @@ impl Registry {
     }
 
     /// Waits until the store has written its queue to disk.
-    pub fn finish_keeping(&self) {
+    pub fn finish_persisting(&self) {
         if let Some(store) = self.store() {
             store.finish();
         }
@@ -352,7 +352,7 @@ impl Registry {
     ///
     /// # Errors
     /// Returns the first error of `take`.
-    pub fn each_whole<E>(
+    pub fn for_each_complete_tenant<E>(
         &self,
         compressed: bool,
         take: impl FnMut(&CompleteTenant) -> Result<(), E>,
@@ -361,7 +361,7 @@ impl Registry {
     }
 
     /// Handles the result of a job.
-    pub(crate) fn take_result(&mut self, id: &TenantId, done: JobOutcome, now: Timestamp) {
+    pub(crate) fn handle_result(&mut self, id: &TenantId, done: JobOutcome, now: Timestamp) {
         let tenant = id.clone();
         let mut event_data = EventData::Nothing;
         let event = match done {
@@ -401,16 +401,16 @@ impl Registry {
                     compiled,
                     report,
                     took,
-                    recalled,
+                    restored_key,
                 } = *attempt;
-                let result = self.result(id, compiled.as_ref(), &report, recalled, is_urgent);
+                let result = self.result(id, compiled.as_ref(), &report, restored_key, is_urgent);
                 let key = made_from.key;
                 event_data = EventData::Built(Box::new(FinishedBuild {
                     made_from,
                     compiled: compiled.map(Arc::new),
                     waiting,
                     outcome: Some((report, took)),
-                    restored: recalled,
+                    restored: restored_key,
                     is_encoding: false,
                 }));
                 Event::Built {
@@ -419,7 +419,7 @@ impl Registry {
                     result,
                 }
             }
-            JobOutcome::Coded(coded) => {
+            JobOutcome::Compressed(coded) => {
                 let (made_from, compiled) = *coded;
                 let (key, bytes) = (made_from.key, bytes_of(&compiled));
                 event_data = EventData::Built(Box::new(FinishedBuild {
@@ -517,13 +517,13 @@ impl Registry {
                     self.catalog.forget(&tenant);
                     self.workers.forget(&tenant);
                 }
-                Action::TakeContent(tenant) => {
+                Action::ReplaceContent(tenant) => {
                     if let EventData::Read(read) = std::mem::replace(event_data, EventData::Nothing)
                     {
                         let is_persisting = self.persisted.is_some();
                         self.catalog.now = now;
                         self.catalog
-                            .take_content(&tenant, *read, &self.settings, is_persisting);
+                            .replace_content(&tenant, *read, &self.settings, is_persisting);
                     }
                 }
                 Action::Plan(changes) => self.plan(&changes, now),
@@ -618,11 +618,11 @@ impl Registry {
         let is_background = !waiting.is_empty();
         let compressed = self
             .settings
-            .compression(!is_background && tenant.is_asked());
+            .compression(!is_background && tenant.is_requested());
         let store = store.as_ref();
-        let again = is_background.then(|| made_from.again(id, store, &waiting, compressed));
+        let copy = is_background.then(|| made_from.copy_job(id, store, &waiting, compressed));
         let job = made_from.job(id, store, waiting, is_background, compressed);
-        Some(Job { again, ..job })
+        Some(Job { copy, ..job })
     }
 
     /// Records the diagnostics and the duration of a build.
@@ -631,7 +631,7 @@ impl Registry {
             && let Some((report, took)) = built.outcome.take()
             && let Some(tenant) = self.catalog.tenants.get_mut(id)
         {
-            tenant.conclude(report, took);
+            tenant.record_build(report, took);
             if built.restored.is_none() && built.compiled.is_some() {
                 self.settings.renders.observe(took);
             }
@@ -655,9 +655,11 @@ impl Registry {
         let pictures = before.map(|before| hosts.replaced_pictures(before, compiled, secure));
         tenant.replace_files(compiled, pictures.unwrap_or_default(), now);
         match built.restored {
-            Some(answers) => {
+            Some(response_key) => {
                 self.demands.restored += 1;
-                tenant.recorded.set_last(&built.made_from.inputs, answers);
+                tenant
+                    .recorded
+                    .set_last(&built.made_from.inputs, response_key);
             }
             None => tenant.recorded.is_due |= is_persisting && !built.is_encoding,
         }
@@ -693,10 +695,10 @@ impl Registry {
         let event_data = std::mem::replace(event_data, EventData::Nothing);
         let release = match event_data {
             EventData::Release(release) => Some(*release),
-            _ => recorded.staged.take(),
+            _ => recorded.prepared_rollback.take(),
         };
         recorded.pinned = release.filter(|_| is_pinned);
-        recorded.staged = None;
+        recorded.prepared_rollback = None;
         let states = self.world.tenant(id.as_str());
         let is_unreadable = states.is_some_and(|states| matches!(states.pin, Pin::Unreadable(_)));
         match &recorded.pinned {
@@ -730,15 +732,15 @@ impl Registry {
             compiled,
         } = served;
         let job = match compiled.is_uncoded() {
-            true => made_from.coding(id, compiled, waiting),
+            true => made_from.compression_job(id, compiled, waiting),
             false => {
                 let mut made_from = made_from;
                 made_from.inputs.progress = Arc::default();
                 let waiting = [vec![compiled], waiting].concat();
-                made_from.job(id, store.as_ref(), waiting, true, CompressPages::WhenAsked)
+                made_from.job(id, store.as_ref(), waiting, true, CompressPages::OnRequest)
             }
         };
-        self.workers.sleep(job);
+        self.workers.hold(job);
     }
 
     /// Evicts the pages of a tenant, and parks a job that restores the pages when a request arrives.
@@ -758,8 +760,8 @@ impl Registry {
         self.demands.evictions += 1;
         self.publisher.hosts.forget(&evicted.pictures);
         let waiting = [vec![evicted], waiting].concat();
-        let job = made_from.job(id, store.as_ref(), waiting, true, CompressPages::WhenAsked);
-        self.workers.sleep(job);
+        let job = made_from.job(id, store.as_ref(), waiting, true, CompressPages::OnRequest);
+        self.workers.hold(job);
     }
 
     /// Returns a job that builds pages from the persisted content of a tenant, if data is persisted.
@@ -854,7 +856,7 @@ fn store_job(id: TenantId, work: JobWork<JobOutcome>) -> Job<JobOutcome> {
         weight: None,
         work,
         watchdog: None,
-        again: None,
+        copy: None,
     }
 }
 
@@ -911,7 +913,7 @@ mod tests {
         };
         let islands = Islands::new(Bundle::embedded().unwrap(), true);
         let registry = Registry::new(places, Arc::new(islands));
-        let mut registry = registry.impatient().without_codings();
+        let mut registry = registry.serving().without_compression();
         let (board, now) = (StatusBoard::default(), Timestamp::now());
         registry.reload(now).unwrap();
         registry.finish(&board, now).unwrap();

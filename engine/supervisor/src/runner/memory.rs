@@ -37,8 +37,8 @@ const BACKGROUND_BATCH: usize = 64;
 /// Measures memory every second, or sooner if pages exceed the limit by far.
 pub(crate) fn measure_when_due(registry: &mut Registry, now: Timestamp) {
     let measured = registry.demands.measured;
-    let is_urgent = registry.world.is_over_budget() && measured.is_before(URGENT_INTERVAL);
-    if measured.is_over() || is_urgent {
+    let is_urgent = registry.world.is_over_budget() && measured.began_before(URGENT_INTERVAL);
+    if measured.is_due() || is_urgent {
         measure(registry, now);
     }
 }
@@ -53,30 +53,30 @@ pub(crate) fn measure(registry: &mut Registry, now: Timestamp) {
     });
     let demands = &mut registry.demands;
     let mut ids = std::mem::take(&mut demands.changed);
-    let requested = demands.requested.take();
+    let requested = demands.requested.drain();
     ids.extend(requested.iter().filter_map(|id| TenantId::new(id).ok()));
     let mut pages = Vec::new();
     for id in ids {
         let Some(tenant) = catalog.tenants.get_mut(&id) else {
             continue;
         };
-        tenant.look();
+        tenant.update_demand();
         let bytes = tenant.bytes();
-        let is_requested = tenant.is_asked();
+        let is_requested = tenant.is_requested();
         let images = match tenant.rendered() {
             Some(compiled) if is_requested && bytes > 0 => {
                 registry.publisher.hosts.bytes_of(&compiled.pictures)
             }
             _ => 0,
         };
-        if tenant.unfinished().is_some() {
+        if tenant.incomplete_release().is_some() {
             demands.incomplete.insert(id.clone());
         }
         pages.push(MeasuredPages {
             tenant: id,
             bytes: bytes + images,
             is_requested,
-            last_request: tenant.used_at(),
+            last_request: tenant.last_request(),
         });
     }
     demands.measured = FullPass::since(begun);
@@ -93,7 +93,7 @@ pub(crate) fn measure(registry: &mut Registry, now: Timestamp) {
 /// Allows the background to render more tenants, unless the disk falls behind: releases that wait to be recorded are in memory.
 pub(crate) fn admit_background(registry: &Registry) {
     if registry.store().map_or(0, |store| store.queued()) < MAX_QUEUED_RELEASES {
-        registry.workers.allow(BACKGROUND_BATCH);
+        registry.workers.allow_background(BACKGROUND_BATCH);
     }
 }
 

@@ -60,7 +60,7 @@ pub struct Registry {
     /// The reason that the last reload failed.
     pub(crate) alarm: Option<String>,
     /// Whether changes are noticed by polling, although notifications were requested.
-    pub(crate) is_polled: bool,
+    pub(crate) is_polling: bool,
 }
 
 impl Registry {
@@ -77,13 +77,13 @@ impl Registry {
             demands: DemandQueues::default(),
             commands: Commands::default(),
             alarm: None,
-            is_polled: false,
+            is_polling: false,
         }
     }
 
     /// Restores the persisted data, and persists new data from now on.
     #[must_use]
-    pub fn with_kept(mut self, persisted: Persisted) -> Self {
+    pub fn with_persisted(mut self, persisted: Persisted) -> Self {
         let pins = persisted.store().pins().into_iter();
         let pins = pins.filter_map(|(tenant, number)| Some((TenantId::new(&tenant).ok()?, number)));
         self.world = World::new(self.settings.mode, pins.collect());
@@ -97,7 +97,7 @@ impl Registry {
 
     /// Selects the mode of a server: slow tenants do not delay a snapshot, and follow in a later one.
     #[must_use]
-    pub fn impatient(mut self) -> Self {
+    pub fn serving(mut self) -> Self {
         self.settings.mode = Mode::Serve;
         self.world.set_mode(Mode::Serve);
         self
@@ -105,9 +105,9 @@ impl Registry {
 
     /// Sets the time for which replaced files are served. The default is 24 hours.
     #[must_use]
-    pub fn with_assets_for(mut self, time: Duration) -> Self {
+    pub fn with_asset_retention(mut self, time: Duration) -> Self {
         let time = time.try_into();
-        self.settings.keep_assets = time.unwrap_or(jiff::SignedDuration::MAX);
+        self.settings.asset_retention = time.unwrap_or(jiff::SignedDuration::MAX);
         self
     }
 
@@ -134,7 +134,7 @@ impl Registry {
 
     /// Disables the compression of pages.
     #[must_use]
-    pub const fn without_codings(mut self) -> Self {
+    pub const fn without_compression(mut self) -> Self {
         self.settings.compresses = false;
         self
     }
@@ -187,8 +187,8 @@ impl Registry {
     }
 
     /// Returns a callback that prioritises the pages or the image that a request waits for.
-    pub fn hurry(&self) -> impl Fn(RequestNotice<'_>) + Send + Sync + 'static {
-        let (prioritise, wake) = (self.workers.hurry(), self.workers.wake());
+    pub fn prioritise(&self) -> impl Fn(RequestNotice<'_>) + Send + Sync + 'static {
+        let (prioritise, wake) = (self.workers.prioritise(), self.workers.waker());
         let pictures = self.demands.pictures.clone();
         let requested = self.demands.requested.clone();
         move |notice| match notice {
@@ -269,7 +269,7 @@ impl Registry {
         Status {
             complete: self.world.is_started(),
             alarm: self.alarm().map(ToOwned::to_owned),
-            polling: self.is_polled,
+            polling: self.is_polling,
             tenants,
         }
     }

@@ -100,14 +100,14 @@ impl ReloadLoop {
     pub fn start(mut self, watch: Watch) -> NoticeSender {
         let sender = watch.sender();
         self.registry.workers.notify(watch.sender());
-        self.snapshots.on_notice(self.registry.hurry());
+        self.snapshots.on_notice(self.registry.prioritise());
         let mut state = LoopState {
             watch,
             surveyor: Surveyor::default(),
             survey: None,
             reloads: Vec::new(),
             places: self.registry.places().clone(),
-            wake: Arc::new(self.registry.workers.wake()),
+            wake: Arc::new(self.registry.workers.waker()),
             looked: Timestamp::now(),
         };
         if !self.registry.world.is_started() {
@@ -140,12 +140,12 @@ impl ReloadLoop {
             self.board.set_store(self.registry.store_status());
             self.complete(&background);
             self.report_watching(state);
-            self.turn(state);
+            self.run_once(state);
         }
     }
 
     /// Waits for events once, and handles them.
-    fn turn(&mut self, state: &mut LoopState) {
+    fn run_once(&mut self, state: &mut LoopState) {
         inject("loop", "wait");
         let next_change = self.registry.next_change();
         if let Some(changes) = state.watch.next(self.wait(next_change)) {
@@ -159,10 +159,10 @@ impl ReloadLoop {
             self.registry.handle(Event::ClockTurned, now);
         }
         state.looked = now;
-        self.take_survey(state, now);
+        self.apply_finished_survey(state, now);
         self.run_commands(now);
         memory::measure_when_due(&mut self.registry, now);
-        if self.registry.workers.is_held() {
+        if self.registry.workers.is_background_held() {
             memory::admit_background(&self.registry);
         }
         inject("loop", "take");
@@ -180,7 +180,7 @@ impl ReloadLoop {
     /// Returns the limit on the next wait for events.
     fn wait(&self, next_change: Option<Timestamp>) -> Duration {
         let registry = &self.registry;
-        let is_behind = registry.workers.is_held()
+        let is_behind = registry.workers.is_background_held()
             || registry.commands.awaits_flush()
             || registry.world.has_persistable();
         let max_wait = match is_behind {
@@ -208,7 +208,7 @@ impl ReloadLoop {
     fn complete(&mut self, background: &BackgroundWorker) {
         inject("loop", "pictures");
         if background.has_finished() {
-            let grown = std::mem::take(&mut self.registry.demands.unfinished);
+            let grown = std::mem::take(&mut self.registry.demands.ordered_tenants);
             let demands = &mut self.registry.demands;
             demands.changed.extend(grown.iter().cloned());
             self.registry.handle(Event::Grown(grown), Timestamp::now());
@@ -217,7 +217,7 @@ impl ReloadLoop {
     }
 
     /// Applies the survey that has ended, if any.
-    fn take_survey(&mut self, state: &mut LoopState, now: Timestamp) {
+    fn apply_finished_survey(&mut self, state: &mut LoopState, now: Timestamp) {
         let Some(surveyed) = state.surveyor.poll() else {
             return;
         };
@@ -292,7 +292,7 @@ impl ReloadLoop {
         let number = release.entry.number;
         let data = self.registry.catalog.tenants.get_mut(tenant);
         let data = data.ok_or_else(|| ControlError::UnknownTenant(tenant.to_owned()))?;
-        if data.recorded.staged.is_some() {
+        if data.recorded.prepared_rollback.is_some() {
             return Err(ControlError::Failed(
                 "nothing was changed: another rollback of the tenant is in flight; try again"
                     .to_owned(),
@@ -303,7 +303,7 @@ impl ReloadLoop {
                 "release {number} of `{tenant}` has none of the addresses that the tenant has now"
             ))
         })?;
-        data.recorded.staged = Some(placed);
+        data.recorded.prepared_rollback = Some(placed);
         Ok(())
     }
 
@@ -402,8 +402,8 @@ impl ReloadLoop {
 
     /// Reports when detection changes between notifications and polling.
     fn report_watching(&mut self, state: &LoopState) {
-        if self.registry.is_polled != state.watch.is_polling() {
-            self.registry.is_polled = state.watch.is_polling();
+        if self.registry.is_polling != state.watch.is_polling() {
+            self.registry.is_polling = state.watch.is_polling();
             report(&self.registry, &self.board, &ChangeSet::default());
         }
     }

@@ -26,7 +26,7 @@ pub(crate) struct Settings {
     /// The limit on the memory of tenants, in bytes.
     pub(crate) memory: Option<usize>,
     /// The time for which replaced files are served.
-    pub(crate) keep_assets: SignedDuration,
+    pub(crate) asset_retention: SignedDuration,
     /// See [`content::source::FolderLimits::upload_pause`].
     pub(crate) upload_pause: Duration,
     /// Whether pages are compressed.
@@ -44,7 +44,7 @@ impl Settings {
             islands,
             mode: Mode::Batch,
             memory: None,
-            keep_assets: replaced::RETENTION_TIME,
+            asset_retention: replaced::RETENTION_TIME,
             upload_pause: Duration::ZERO,
             compresses: true,
             shows_kinds: false,
@@ -73,9 +73,9 @@ impl Settings {
             () if !self.compresses => CompressPages::Never,
             // Authors open the pages that they save.
             () if self.mode == Mode::Batch || self.is_dev() || is_requested => {
-                CompressPages::AtOnce
+                CompressPages::Immediately
             }
-            () => CompressPages::WhenAsked,
+            () => CompressPages::OnRequest,
         }
     }
 
@@ -83,7 +83,7 @@ impl Settings {
     pub(crate) fn retention(&self, store: Option<&Arc<Store>>) -> Retention {
         let limit = store.map(|store| store.max_bytes() / 2);
         Retention {
-            kept_for: self.keep_assets,
+            kept_for: self.asset_retention,
             large_bytes: limit.unwrap_or(u64::MAX),
         }
     }

@@ -6,7 +6,7 @@
 //! - **Watchdog.** A job may have a [`Watchdog`](queue::Watchdog), which abandons the job and supplies a result in its place. The thread is lost if the work never ends, and a late result is dropped.
 //! - **Order.** Jobs of the smallest batch start first: a saved page does not wait for a new theme of a thousand tenants.
 //! - **Memory.** All work in progress shares one memory limit. Work that does not fit is queued without a thread, and light work overtakes it. Work that can never fit is refused.
-//! - **Background.** Background jobs have their own threads, which have a low priority if the queue is long. A request for a tenant moves its background job to the front ([`Workers::hurry`]).
+//! - **Background.** Background jobs have their own threads, which have a low priority if the queue is long. A request for a tenant moves its background job to the front ([`Workers::prioritise`]).
 
 mod queue;
 #[cfg(test)]
@@ -49,7 +49,7 @@ struct PoolState<T> {
     queue: Mutex<JobQueue<T>>,
     changed: Condvar,
     /// The number of results that were not received yet.
-    untaken: AtomicUsize,
+    unreceived: AtomicUsize,
 }
 
 impl<T: Send + 'static> Workers<T> {
@@ -60,7 +60,7 @@ impl<T: Send + 'static> Workers<T> {
         let shared = Arc::new(PoolState {
             queue: Mutex::new(JobQueue::new(finish)),
             changed: Condvar::new(),
-            untaken: AtomicUsize::new(0),
+            unreceived: AtomicUsize::new(0),
         });
         Self { shared, done }
     }
@@ -91,7 +91,7 @@ impl<T: Send + 'static> Workers<T> {
     }
 
     /// Holds a job back until its tenant is requested, or queues the job if a request waits already. Returns whether the job is held back.
-    pub(crate) fn sleep(&self, job: Job<T>) -> bool {
+    pub(crate) fn hold(&self, job: Job<T>) -> bool {
         let mut queue = self.shared.lock();
         let is_wanted = queue.wanted.remove(job.id.as_str());
         if is_wanted {
@@ -99,7 +99,7 @@ impl<T: Send + 'static> Workers<T> {
             self.shared.staff(&mut queue);
             self.shared.changed.notify_all();
         } else {
-            queue.asleep.insert(job.id.clone(), job);
+            queue.held.insert(job.id.clone(), job);
         }
         !is_wanted
     }
@@ -112,24 +112,24 @@ impl<T: Send + 'static> Workers<T> {
     /// Drops the job that is held back for a tenant, and forgets requests for the tenant.
     pub(crate) fn forget(&self, id: &TenantId) {
         let mut queue = self.shared.lock();
-        queue.asleep.remove(id);
+        queue.held.remove(id);
         queue.wanted.remove(id.as_str());
     }
 
     /// Returns a function that moves the jobs of a tenant to the front of the queue: background jobs, and the job that is held back. Its argument is the tenant's id.
-    pub(crate) fn hurry(&self) -> impl Fn(&str) + Send + Sync + 'static {
+    pub(crate) fn prioritise(&self) -> impl Fn(&str) + Send + Sync + 'static {
         let shared = Arc::clone(&self.shared);
         move |id| {
             let mut queue = shared.lock();
-            let asleep = queue.asleep.remove(id);
-            let known = queue.turns.get_key_value(id).map(|(id, _)| id.clone());
-            let Some(id) = known.or_else(|| Some(asleep.as_ref()?.id.clone())) else {
+            let held = queue.held.remove(id);
+            let known = queue.positions.get_key_value(id).map(|(id, _)| id.clone());
+            let Some(id) = known.or_else(|| Some(held.as_ref()?.id.clone())) else {
                 queue.wanted.insert(id.to_owned());
-                if let Some(job) = queue.again(id) {
+                if let Some(job) = queue.copy_slow(id) {
                     queue.insert(REQUESTED, job);
                     shared.staff(&mut queue);
                     shared.changed.notify_all();
-                } else if !queue.is_under_way(id)
+                } else if !queue.is_in_flight(id)
                     && let Some(owner) = &queue.owner
                 {
                     // No job is left: the pages are built, and the request waits for the next snapshot.
@@ -137,8 +137,8 @@ impl<T: Send + 'static> Workers<T> {
                 }
                 return;
             };
-            let waiting = queue.unhurried(&id);
-            for job in asleep.into_iter().chain(waiting) {
+            let waiting = queue.remove_unprioritised(&id);
+            for job in held.into_iter().chain(waiting) {
                 queue.insert(REQUESTED, job);
             }
             shared.staff(&mut queue);
@@ -147,7 +147,7 @@ impl<T: Send + 'static> Workers<T> {
     }
 
     /// Forgets the requests for tenants that `is_there` selects, because their pages are built. Returns whether there were any: these requests wait for the next snapshot.
-    pub(crate) fn wait_in_vain(&self, is_there: impl Fn(&str) -> bool) -> bool {
+    pub(crate) fn forget_built(&self, is_there: impl Fn(&str) -> bool) -> bool {
         let mut queue = self.shared.lock();
         let waiting = queue.wanted.len();
         queue.wanted.retain(|id| !is_there(id));
@@ -155,19 +155,20 @@ impl<T: Send + 'static> Workers<T> {
     }
 
     /// Sets the number of background jobs that may start until the next call. There is no limit before the first call.
-    pub(crate) fn allow(&self, jobs: usize) {
-        self.shared.lock().allowed = jobs;
+    pub(crate) fn allow_background(&self, jobs: usize) {
+        self.shared.lock().background_allowance = jobs;
         self.shared.changed.notify_all();
     }
 
     /// Returns whether background jobs are queued and none of them may start.
-    pub(crate) fn is_held(&self) -> bool {
+    pub(crate) fn is_background_held(&self) -> bool {
         let queue = self.shared.lock();
-        queue.allowed == 0 && queue.waiting.range(Lane::Back.turns()).next().is_some()
+        queue.background_allowance == 0
+            && queue.waiting.range(Lane::Back.positions()).next().is_some()
     }
 
     /// Returns a function that notifies the owner, so that the owner checks for work.
-    pub(crate) fn wake(&self) -> impl Fn() + Send + Sync + 'static {
+    pub(crate) fn waker(&self) -> impl Fn() + Send + Sync + 'static {
         let shared = Arc::clone(&self.shared);
         move || {
             if let Some(owner) = &shared.lock().owner {
@@ -183,7 +184,7 @@ impl<T: Send + 'static> Workers<T> {
         let mut running = queue.running.values();
         let last = queue.waiting.last_key_value();
         last.is_some_and(|((first, _), _)| *first == BACKGROUND)
-            || running.any(|running| running.is_background && !running.is_given_up)
+            || running.any(|running| running.is_background && !running.is_abandoned)
     }
 
     /// Returns the tenants that requests wait for and that have no job at the front.
@@ -201,41 +202,41 @@ impl<T: Send + 'static> Workers<T> {
     /// Returns whether readings are queued or in flight that are likely to end within `expected` of their start. `None` sets no limit.
     pub(crate) fn has_readings(&self, expected: Option<Duration>) -> bool {
         let is_reading = |kind: JobKind| matches!(kind, JobKind::Read | JobKind::Report);
-        self.shared.lock().has_younger(expected, is_reading)
+        self.shared.lock().can_end_within(expected, is_reading)
     }
 
     /// Returns whether jobs of any kind are queued or in flight that are likely to end within `expected` of their start. `None` sets no limit.
     pub(crate) fn has_work(&self, expected: Option<Duration>) -> bool {
-        self.shared.lock().has_younger(expected, |_| true)
+        self.shared.lock().can_end_within(expected, |_| true)
     }
 
     /// Returns whether a job is queued or in flight, or has a result that was not received yet.
     pub(crate) fn is_busy(&self) -> bool {
         let queue = self.shared.lock();
         !queue.waiting.is_empty()
-            || queue.not_given_up().next().is_some()
-            || self.shared.untaken.load(Relaxed) > 0
+            || queue.active().next().is_some()
+            || self.shared.unreceived.load(Relaxed) > 0
     }
 
     /// Returns the next result, if there is one.
     pub(crate) fn poll(&self) -> Option<(TenantId, T)> {
         if let Ok(done) = self.done.try_recv() {
-            self.shared.untaken.fetch_sub(1, Relaxed);
+            self.shared.unreceived.fetch_sub(1, Relaxed);
             return Some(done);
         }
         let mut queue = self.shared.lock();
-        let given_up = queue.give_up();
+        let abandoned = queue.abandon_stalled();
         self.shared.staff(&mut queue);
-        let (id, given_up) = given_up?;
+        let (id, abandoned) = abandoned?;
         error!(tenant = %id, "job does not end; abandoned with its thread");
-        Some((id, given_up))
+        Some((id, abandoned))
     }
 
     /// Waits for the next result, for at most `time`.
     pub(crate) fn wait(&self, time: Duration) -> Option<(TenantId, T)> {
         self.poll().or_else(|| {
             let done = self.done.recv_timeout(time).ok()?;
-            self.shared.untaken.fetch_sub(1, Relaxed);
+            self.shared.unreceived.fetch_sub(1, Relaxed);
             Some(done)
         })
     }
@@ -243,7 +244,7 @@ impl<T: Send + 'static> Workers<T> {
 
 impl<T> Drop for Workers<T> {
     fn drop(&mut self) {
-        self.shared.lock().is_over = true;
+        self.shared.lock().is_closed = true;
         self.shared.changed.notify_all();
     }
 }
@@ -259,12 +260,12 @@ impl<T: Send + 'static> PoolState<T> {
     fn staff(self: &Arc<Self>, queue: &mut JobQueue<T>) {
         for lane in Lane::BOTH {
             loop {
-                let limit = queue.most(lane);
-                let (threads, old) = (queue.threads[lane as usize], queue.old(lane));
-                let waiting = queue.waiting.range(lane.turns()).take(limit).count();
+                let limit = queue.thread_limit(lane);
+                let (threads, old) = (queue.threads[lane as usize], queue.overdue(lane));
+                let waiting = queue.waiting.range(lane.positions()).take(limit).count();
                 let wanted = limit.min(waiting + queue.in_lane(lane).count() - old);
                 if threads - old >= wanted
-                    || threads >= limit + MAX_EXTRA_THREADS + queue.stalled_or_given_up(lane)
+                    || threads >= limit + MAX_EXTRA_THREADS + queue.stalled_or_abandoned(lane)
                 {
                     break;
                 }
@@ -274,7 +275,7 @@ impl<T: Send + 'static> PoolState<T> {
                     .name("tenants".to_owned())
                     .spawn(move || {
                         if is_low_priority {
-                            step_back();
+                            lower_priority();
                         }
                         shared.work(lane);
                     });
@@ -291,12 +292,13 @@ impl<T: Send + 'static> PoolState<T> {
     fn work(&self, lane: Lane) {
         let mut queue = self.lock();
         loop {
-            let is_spare = queue.threads[lane as usize] > queue.most(lane) + queue.old(lane);
-            if queue.is_over || is_spare {
+            let is_spare =
+                queue.threads[lane as usize] > queue.thread_limit(lane) + queue.overdue(lane);
+            if queue.is_closed || is_spare {
                 queue.threads[lane as usize] -= 1;
                 return;
             }
-            let Some((turn, mut job)) = queue.take(lane) else {
+            let Some((position, mut job)) = queue.pop(lane) else {
                 queue = self
                     .changed
                     .wait(queue)
@@ -311,8 +313,8 @@ impl<T: Send + 'static> PoolState<T> {
                 is_background: job.is_background,
                 begin: Instant::now(),
                 watchdog: job.watchdog,
-                again: job.again,
-                is_given_up: false,
+                copy: job.copy,
+                is_abandoned: false,
                 weight,
             };
             queue.running.insert(number, running);
@@ -322,25 +324,27 @@ impl<T: Send + 'static> PoolState<T> {
             drop(queue);
             let mut step = match job.weight.take() {
                 Some(weight) if weight.bytes > memory => JobStep::Done((weight.refuse)(memory)),
-                _ => (job.work)(turn.0 == REQUESTED),
+                _ => (job.work)(position.0 == REQUESTED),
             };
             queue = self.lock();
             let done = loop {
                 match step {
                     JobStep::Done(done) => break Some(done),
-                    JobStep::Weighed(weight, work) if queue.may_go_on(turn, weight.bytes) => {
+                    JobStep::Weighed(weight, work)
+                        if queue.may_continue(position, weight.bytes) =>
+                    {
                         if let Some(running) = queue.running.get_mut(&number) {
                             running.weight = weight.bytes;
                         }
                         drop(queue);
                         step = match weight.bytes > memory {
                             true => JobStep::Done((weight.refuse)(memory)),
-                            false => work(turn.0 == REQUESTED),
+                            false => work(position.0 == REQUESTED),
                         };
                         queue = self.lock();
                     }
                     JobStep::Weighed(weight, work) => {
-                        queue.postpone(turn, number, (job.id.clone(), job.kind), weight, work);
+                        queue.postpone(position, number, (job.id.clone(), job.kind), weight, work);
                         break None;
                     }
                 }
@@ -349,15 +353,15 @@ impl<T: Send + 'static> PoolState<T> {
                 continue;
             };
             let running = queue.running.remove(&number);
-            if running.is_some_and(|running| !running.is_given_up) {
-                self.untaken.fetch_add(1, Relaxed);
+            if running.is_some_and(|running| !running.is_abandoned) {
+                self.unreceived.fetch_add(1, Relaxed);
                 // The receiver is gone during shutdown.
                 let _ = finish.send((job.id, done));
             }
             self.changed.notify_all();
             // Background results need one notice only: once the queue is empty or no further background job may start.
             let is_wanted = queue.wanted.contains(name.as_str());
-            let is_over = queue.waiting.is_empty() || queue.allowed == 0;
+            let is_over = queue.waiting.is_empty() || queue.background_allowance == 0;
             let is_awaited = lane == Lane::Front || is_wanted || is_over;
             // Read now, not when the job began: the owner registers after its first jobs are in flight.
             if let Some(owner) = queue.owner.as_ref().filter(|_| is_awaited) {
@@ -368,7 +372,7 @@ impl<T: Send + 'static> PoolState<T> {
 }
 
 /// Lowers the priority of this thread, if the system supports that (`setpriority(2)`: on Linux each thread has its own priority).
-pub(crate) fn step_back() {
+pub(crate) fn lower_priority() {
     #[cfg(target_os = "linux")]
     // An error is ignored, because the priority does not affect the result.
     let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), 10);

@@ -236,7 +236,7 @@ impl SimulatedServer {
                 self.waiting.remove(&tenant);
                 self.snapshot.remove(&tenant);
             }
-            Action::TakeContent(tenant) => {
+            Action::ReplaceContent(tenant) => {
                 let data = self.data.entry(tenant).or_default();
                 if let Some(folder) = data.arrived.take() {
                     data.read = Some(folder);

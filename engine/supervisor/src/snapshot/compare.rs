@@ -25,7 +25,7 @@ use server::admin::control::{Change, PageChange};
 /// The limit on lines in the difference of a page. Further lines are counted.
 const MAX_LINES: usize = 200;
 /// The limit on the length of a line, in characters. The rest is cut off.
-const MAX_LINE_BYTES: usize = 400;
+const MAX_LINE_CHARACTERS: usize = 400;
 /// The limit on the differences of all pages together, in bytes. Beyond the limit, pages are listed without a difference.
 const MAX_DIFF_BYTES: usize = 2 * 1024 * 1024;
 /// The limit on a text that is compared line by line, in bytes. For larger texts, the sizes are shown.
@@ -290,9 +290,9 @@ impl DiffText {
     }
 }
 
-/// Adds a line, cut off after [`MAX_LINE_BYTES`] characters.
+/// Adds a line, cut off after [`MAX_LINE_CHARACTERS`] characters.
 fn push_line(text: &mut String, line: &str) {
-    match line.char_indices().nth(MAX_LINE_BYTES) {
+    match line.char_indices().nth(MAX_LINE_CHARACTERS) {
         None => text.push_str(line),
         Some((end, _)) => {
             text.push_str(&line[..end]);

@@ -86,7 +86,7 @@ impl Hosts {
         let is_new = known.is_none_or(|known| !Arc::ptr_eq(known, deployment));
         self.deployment = Some(Arc::clone(deployment));
         self.report = Report::default();
-        let mut tenants = self.concerned(&changes);
+        let mut tenants = self.affected_tenants(&changes);
         let mut listed: BTreeSet<String> = std::mem::take(&mut self.failed);
         if is_new {
             self.table.clear();
@@ -96,7 +96,7 @@ impl Hosts {
             self.remove_routes(tenant);
         }
         for (tenant, part) in changes {
-            self.exchange(tenant, part, &mut listed);
+            self.replace_tenant(tenant, part, &mut listed);
         }
         let domain = deployment.origin.domain();
         self.host(domain);
@@ -144,7 +144,10 @@ impl Hosts {
     }
 
     /// Returns the changed tenants, and the tenants that have a mount at an address of a changed tenant.
-    fn concerned(&self, changes: &BTreeMap<Arc<str>, Option<HostedTenant>>) -> BTreeSet<Arc<str>> {
+    fn affected_tenants(
+        &self,
+        changes: &BTreeMap<Arc<str>, Option<HostedTenant>>,
+    ) -> BTreeSet<Arc<str>> {
         let mut tenants: BTreeSet<Arc<str>> = changes.keys().cloned().collect();
         for (tenant, part) in changes {
             let parts = self.parts.get(tenant).into_iter().chain(part);
@@ -180,7 +183,7 @@ impl Hosts {
     }
 
     /// Replaces the data of a tenant. Adds the hosts whose files may have changed to `listed`.
-    fn exchange(
+    fn replace_tenant(
         &mut self,
         tenant: Arc<str>,
         part: Option<HostedTenant>,

@@ -63,7 +63,7 @@ impl ReplacedFiles {
     }
 
     /// Adds the files that only `before` has, and removes the files that `now` has again. Without `before`, the files set by [`ReplacedFiles::follow`] are used.
-    pub(crate) fn turn(
+    pub(crate) fn replace(
         &mut self,
         before: Option<&ResourceTable>,
         now: &ResourceTable,
@@ -314,7 +314,7 @@ mod tests {
         let mut before = table(&[("/assets/0.css", 10), ("/page", 10)]);
         for number in 1..=30 {
             let now = table(&[(&format!("/assets/{number}.css"), 10)]);
-            replaced.turn(Some(&before), &now, hour(number));
+            replaced.replace(Some(&before), &now, hour(number));
             replaced.prune(hour(number), FOR_A_DAY);
             before = now;
         }
@@ -335,9 +335,9 @@ mod tests {
             table(&[("/assets/1.css", 9)]),
             table(&[("/assets/2.css", 9)]),
         );
-        replaced.turn(Some(&one), &two, hour(0));
+        replaced.replace(Some(&one), &two, hour(0));
         assert_eq!(paths(&replaced), ["/assets/1.css"]);
-        replaced.turn(Some(&two), &one, hour(1));
+        replaced.replace(Some(&two), &one, hour(1));
         assert_eq!(paths(&replaced), ["/assets/2.css"]);
     }
 
@@ -349,7 +349,7 @@ mod tests {
             for number in 0..5 {
                 let at = hour(number * 2 + i64::from(tenant == 0));
                 let before = table(&[(&format!("/assets/{number}.bin"), LARGE)]);
-                replaced.turn(Some(&before), &ResourceTable::new(), at);
+                replaced.replace(Some(&before), &ResourceTable::new(), at);
             }
         }
         many[1].prune(hour(10), FOR_A_DAY);
@@ -381,7 +381,7 @@ mod tests {
                 (0..2 * MAX_FILES_PER_TENANT).map(|file| format!("/assets/{round}-{file}.txt"));
             let names: Vec<String> = names.collect();
             let files: Vec<(&str, usize)> = names.iter().map(|name| (name.as_str(), 6)).collect();
-            replaced.turn(Some(&table(&files)), &ResourceTable::new(), hour(round));
+            replaced.replace(Some(&table(&files)), &ResourceTable::new(), hour(round));
             replaced.prune(hour(round), FOR_A_DAY);
             let paths = paths(&replaced);
             assert_eq!(paths.len() as u64, MAX_FILES_PER_TENANT);
@@ -400,11 +400,11 @@ mod tests {
             table(&[("/assets/1.css", 9)]),
             table(&[("/assets/2.css", 9)]),
         );
-        replaced.turn(Some(&one), &two, hour(0));
+        replaced.replace(Some(&one), &two, hour(0));
         let rows = replaced.rows(&two);
         let mut back = ReplacedFiles::of_rows(rows, Whose::Shared, true);
         assert_eq!(paths(&back), ["/assets/1.css"]);
-        back.turn(None, &table(&[("/assets/3.css", 9)]), hour(2));
+        back.replace(None, &table(&[("/assets/3.css", 9)]), hour(2));
         assert_eq!(paths(&back), ["/assets/1.css", "/assets/2.css"]);
         back.prune(hour(24), FOR_A_DAY);
         assert_eq!(paths(&back), ["/assets/2.css"]);

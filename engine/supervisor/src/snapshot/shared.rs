@@ -64,7 +64,7 @@ impl SharedFiles {
             match guard("shared files", "all", "themes", make) {
                 Ok(files) => {
                     let before = (!self.files.is_empty()).then_some(&*self.files);
-                    self.replaced.turn(before, &files, now);
+                    self.replaced.replace(before, &files, now);
                     self.files = Arc::new(files);
                     self.themes = themes;
                 }

@@ -18,7 +18,7 @@ use crate::places::Places;
 use crate::runner::catalog::themes::Themes;
 use crate::snapshot::replaced::ReplacedFiles;
 use crate::source::theme_folders::ThemeFolders;
-use crate::state::tables::{PersistedCache, kept_replaced, kept_site};
+use crate::state::tables::{PersistedCache, load_replaced, load_site};
 
 /// The limit on the size of `deployment.yaml`, in bytes.
 const MAX_DEPLOYMENT_BYTES: u64 = 1 << 20;
@@ -114,9 +114,9 @@ impl RestoreRequest {
         let restored = self.tenants.iter().filter_map(|name| {
             let id = TenantId::new(name).ok()?;
             let label = folder.join(name).display().to_string();
-            let find = || kept_site(&self.store, &id, &label);
+            let find = || load_site(&self.store, &id, &label);
             let site = guard("kept", name, &label, find).ok().flatten()?;
-            let replaced = kept_replaced(&self.store, &id, false, self.secure);
+            let replaced = load_replaced(&self.store, &id, false, self.secure);
             let cache = PersistedCache::of_tenant(&self.store, &id);
             let restored = RestoredTenant {
                 site,

@@ -77,7 +77,7 @@ pub struct Watch {
     /// The directories of tenants or themes that are polled because the system's limit of watches was reached.
     beyond_limit: BTreeSet<PathBuf>,
     /// Whether polling replaces all notifications, because they are not available.
-    fell_back: bool,
+    has_fallen_back: bool,
     mailbox: Mailbox,
     /// The time of the last check of the roots.
     looked: Instant,
@@ -99,7 +99,7 @@ impl Watch {
             folders: WatchedFolders::default(),
             polled: Arc::default(),
             beyond_limit: BTreeSet::new(),
-            fell_back: false,
+            has_fallen_back: false,
             mailbox: Mailbox::default(),
             looked: Instant::now(),
             probe: PathProbe::default(),
@@ -143,13 +143,13 @@ impl Watch {
     /// Returns whether the changes of all or some tenants are noticed by polling, although notifications were requested.
     #[must_use]
     pub fn is_polling(&self) -> bool {
-        self.fell_back || !self.beyond_limit.is_empty()
+        self.has_fallen_back || !self.beyond_limit.is_empty()
     }
 
     /// Returns whether a root has changed: the path has another folder now (mounted, moved or linked), or a file was written.
     ///
     /// In that case all folders are watched again, because notifications still come from the former folder.
-    fn looks_elsewhere(&mut self) -> bool {
+    fn update_identities(&mut self) -> bool {
         let roots = self.roots.iter().cloned();
         let mut probed = self.probe.each(roots, RESPONSE_TIME, identity);
         let known = self.roots.iter().zip(&self.identities);
@@ -169,12 +169,12 @@ impl Watch {
 
     /// Polls all folders from now on, because notifications are not available.
     fn fall_back(&mut self, reason: &dyn std::fmt::Display) {
-        if self.fell_back {
+        if self.has_fallen_back {
             return;
         }
         warn!(%reason, "no notifications from the system; polling instead, which notices changes up to a second later");
         self.watcher = None;
-        self.fell_back = true;
+        self.has_fallen_back = true;
         self.folders = WatchedFolders::default();
         self.beyond_limit.clear();
         self.lock_polled().clear();
@@ -196,10 +196,10 @@ impl Watch {
             // Copying a folder changes many files. Other work does not wait for that.
             self.mailbox.wait_for_ready(COALESCE_TIME);
         }
-        self.mailbox.take_ready();
+        self.mailbox.clear_ready();
         if self.looked.elapsed() >= ROOTS_INTERVAL {
             self.looked = Instant::now();
-            if self.looks_elsewhere() {
+            if self.update_identities() {
                 // `FolderChanges::all` includes the pending changes.
                 let pending = self.mailbox.take();
                 self.changes(pending);
@@ -316,7 +316,7 @@ impl Watch {
                     return;
                 };
                 if let Err(error) = watcher.watch(&place.at, RecursiveMode::NonRecursive) {
-                    self.unwatchable(&place, &error);
+                    self.poll_unwatchable(&place, &error);
                 }
             }
         }
@@ -345,7 +345,7 @@ impl Watch {
     }
 
     /// Polls the tenant or theme of a folder that cannot be watched.
-    fn unwatchable(&mut self, place: &WatchedPath, error: &notify::Error) {
+    fn poll_unwatchable(&mut self, place: &WatchedPath, error: &notify::Error) {
         // The folder was removed after the listing, which the watch of its parent reports.
         if matches!(error.kind, ErrorKind::PathNotFound) {
             return;

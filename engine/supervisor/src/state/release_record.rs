@@ -23,7 +23,7 @@ pub(crate) struct ReleaseRecord {
     /// The pinned release, which is served in place of the folder's pages.
     pub(crate) pinned: Option<PinnedRelease>,
     /// The release that is served once its pin is written to disk.
-    pub(crate) staged: Option<PinnedRelease>,
+    pub(crate) prepared_rollback: Option<PinnedRelease>,
 }
 
 /// The current release of a tenant, as far as it is known without the disk.
@@ -68,9 +68,9 @@ impl ReleaseRecord {
     }
 
     /// Sets the inputs and the key of the release that was recorded last.
-    pub(crate) fn set_last(&mut self, inputs: &Inputs, answers: [u8; 32]) {
+    pub(crate) fn set_last(&mut self, inputs: &Inputs, response_key: [u8; 32]) {
         let parts = (&inputs.templates, &inputs.deployment);
-        self.last = Some((Arc::clone(parts.0), Arc::clone(parts.1), answers));
+        self.last = Some((Arc::clone(parts.0), Arc::clone(parts.1), response_key));
     }
 }
 

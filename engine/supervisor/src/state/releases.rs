@@ -52,7 +52,7 @@ pub(crate) fn record(data: &mut TenantData, id: &TenantId, store: &Store, shared
         };
         store.record(id.as_str(), release);
     }
-    made_from.keep(store, &compiled, &data.reports.result, key);
+    made_from.persist_outcome(store, &compiled, &data.reports.result, key);
 }
 
 /// Returns the causes of a new release: changed files, or a change of the theme, the deployment or the addresses.

@@ -106,14 +106,14 @@ impl PersistedCache {
     }
 
     /// Drops unused results while the store is not writable. The first write after that writes all results.
-    pub(crate) fn put_off(&mut self) {
+    pub(crate) fn trim(&mut self) {
         self.cache.used();
         self.is_on_disk = false;
         self.written = None;
     }
 
     /// Writes the results that were used, if they differ from the table. `has_grown`: whether results were added.
-    fn keep(&mut self, store: &Store, name: &str, has_grown: bool) {
+    fn write_if_changed(&mut self, store: &Store, name: &str, has_grown: bool) {
         let is_same = self.is_on_disk && !has_grown && self.cache.is_used_up();
         let used = self.cache.used();
         let now = digest(used.iter().map(|(key, _)| key.as_slice()));
@@ -192,7 +192,7 @@ impl Persisted {
     }
 
     /// Removes the tables of tenants whose folders were removed, so that these tenants are not restored.
-    pub(crate) fn keep_only(&mut self, present: &BTreeMap<TenantId, PathBuf>) {
+    pub(crate) fn remove_absent(&mut self, present: &BTreeMap<TenantId, PathBuf>) {
         let store = &self.store;
         store.set_tenants(present.keys().map(ToString::to_string));
         self.tenants.retain(|name| {
@@ -227,7 +227,7 @@ impl Persisted {
     }
 
     /// Persists the owner of each address, and the text of `deployment.yaml`.
-    pub(crate) fn keep_addresses(
+    pub(crate) fn persist_addresses(
         &mut self,
         assignment: &Arc<Assignment>,
         deployment: Option<&str>,
@@ -260,7 +260,7 @@ impl Persisted {
     }
 
     /// Persists the cache of a tenant and, if `good` is given, its valid folder with the fingerprint of the folder.
-    pub(crate) fn keep_tenant(
+    pub(crate) fn persist_tenant(
         &mut self,
         id: &TenantId,
         cache: &mut PersistedCache,
@@ -272,13 +272,13 @@ impl Persisted {
         {
             cache.is_good = true;
             self.tenants.insert(id.to_string());
-            self.keep_folder(format!("{VALID_TENANT}{id}"), content, fingerprint);
+            self.persist_folder(format!("{VALID_TENANT}{id}"), content, fingerprint);
         }
-        cache.keep(&self.store, &format!("{TENANT_CACHE}{id}"), has_grown);
+        cache.write_if_changed(&self.store, &format!("{TENANT_CACHE}{id}"), has_grown);
     }
 
     /// Persists the reading of a folder whose tenant has a persisted valid folder. Returns whether the tenant has such a folder.
-    pub(crate) fn keep_reading(
+    pub(crate) fn persist_reading(
         &self,
         id: &TenantId,
         mark: TableMark,
@@ -292,14 +292,14 @@ impl Persisted {
     }
 
     /// Persists a theme's folder with which every page could be rendered.
-    pub(crate) fn keep_theme(&mut self, theme: &ValidThemeFolder<'_>) {
+    pub(crate) fn persist_theme(&mut self, theme: &ValidThemeFolder<'_>) {
         if !self.has_theme(theme) {
             let name = theme.name.to_owned();
             let table = format!("{VALID_THEME}{name}");
             self.themes.insert(name, theme.fingerprint);
             let fingerprint = theme.folder.fingerprint();
             let content = FolderContent::Open(theme.folder.clone());
-            self.keep_folder(table, content, Some(fingerprint));
+            self.persist_folder(table, content, Some(fingerprint));
         }
     }
 
@@ -309,20 +309,20 @@ impl Persisted {
     }
 
     /// Persists the replaced files of a tenant.
-    pub(crate) fn keep_replaced(&self, id: &TenantId, replaced: &ReplacedFiles) {
+    pub(crate) fn persist_replaced(&self, id: &TenantId, replaced: &ReplacedFiles) {
         let rows = replaced.rows(&ResourceTable::default());
         self.store
             .write_table(format!("{REPLACED_TENANT}{id}"), None, move || rows);
     }
 
     /// Persists the cache of shared files and, if `new` is given, the replaced and the current shared files.
-    pub(crate) fn keep_shared(
+    pub(crate) fn persist_shared(
         &self,
         cache: &mut PersistedCache,
         new: Option<(&ReplacedFiles, &ResourceTable)>,
     ) {
         let has_grown = cache.cache.has_grown();
-        cache.keep(&self.store, SHARED_CACHE, has_grown);
+        cache.write_if_changed(&self.store, SHARED_CACHE, has_grown);
         if let Some((replaced, files)) = new {
             let rows = replaced.rows(files);
             self.store
@@ -331,7 +331,7 @@ impl Persisted {
     }
 
     /// Persists a folder, marked with its fingerprint if that is known.
-    fn keep_folder(&self, name: String, content: FolderContent, fingerprint: Option<[u8; 32]>) {
+    fn persist_folder(&self, name: String, content: FolderContent, fingerprint: Option<[u8; 32]>) {
         self.store.write_table(name, fingerprint, move || {
             let folder = content.folder().unwrap_or_default();
             rows_of(&folder)
@@ -345,7 +345,7 @@ fn in_memory(store: &Store, name: &str) -> Option<Vec<(Bytes, Bytes)>> {
 }
 
 /// Returns whether the persisted valid folder of a tenant has this fingerprint.
-pub(crate) fn is_kept(store: &Store, id: &TenantId, fingerprint: &[u8; 32]) -> bool {
+pub(crate) fn is_persisted(store: &Store, id: &TenantId, fingerprint: &[u8; 32]) -> bool {
     store.mark(&format!("{VALID_TENANT}{id}")).as_ref() == Some(fingerprint)
 }
 
@@ -361,13 +361,13 @@ pub(crate) fn write_reading(
 }
 
 /// Returns the rows of the persisted reading of a tenant's folder, if it has this mark.
-pub(crate) fn kept_reading(store: &Store, id: &TenantId, mark: &TableMark) -> Option<Rows> {
+pub(crate) fn load_reading(store: &Store, id: &TenantId, mark: &TableMark) -> Option<Rows> {
     store.marked_table(&format!("{READ_TENANT}{id}"), mark)
 }
 
 /// Returns the last valid content of a tenant, if it was persisted.
-pub(crate) fn kept_site(store: &Store, id: &TenantId, label: &str) -> Option<Site> {
-    let folder = kept_folder(store, &format!("{VALID_TENANT}{id}"), label)?;
+pub(crate) fn load_site(store: &Store, id: &TenantId, label: &str) -> Option<Site> {
+    let folder = load_folder(store, &format!("{VALID_TENANT}{id}"), label)?;
     tenant::read(id, &folder).0
 }
 
@@ -377,7 +377,7 @@ pub(crate) struct PersistedRelease {
     /// A digest of the inputs of the release.
     pub(crate) key: Key,
     /// A digest of all responses, which is the key of the release in the store.
-    pub(crate) answers: Key,
+    pub(crate) response_key: Key,
     /// The serialised [`render::Outcome`].
     pub(crate) outcome: [Bytes; 2],
 }
@@ -390,7 +390,7 @@ impl PersistedRelease {
         make: impl FnOnce() -> Option<Self> + Send + 'static,
     ) {
         let rows = |kept: Self| {
-            let digests = [kept.key, kept.answers].map(|digest| digest.to_vec().into());
+            let digests = [kept.key, kept.response_key].map(|digest| digest.to_vec().into());
             let values = digests.into_iter().chain(kept.outcome.map(Payload::from));
             KEYS.into_iter().map(Bytes::from).zip(values).collect()
         };
@@ -402,10 +402,10 @@ impl PersistedRelease {
     pub(crate) fn read(store: &Store, id: &TenantId) -> Option<Self> {
         let rows = in_memory(store, &format!("{RENDERED_TENANT}{id}"))?;
         let rows: [(Bytes, Bytes); 4] = rows.try_into().ok()?;
-        let [key, answers, known, materials] = rows.map(|(_, value)| value);
+        let [key, response_key, known, materials] = rows.map(|(_, value)| value);
         Some(Self {
             key: key.as_ref().try_into().ok()?,
-            answers: answers.as_ref().try_into().ok()?,
+            response_key: response_key.as_ref().try_into().ok()?,
             outcome: [known, materials],
         })
     }
@@ -417,7 +417,7 @@ const KEYS: [&str; 4] = ["key", "answers", "known", "materials"];
 /// Returns the replaced files of a tenant, which older pages may still request.
 ///
 /// Unless `is_same` (the folder equals its persisted copy), the files of that copy are among them, because they were served until now.
-pub(crate) fn kept_replaced(
+pub(crate) fn load_replaced(
     store: &Store,
     id: &TenantId,
     is_same: bool,
@@ -425,7 +425,7 @@ pub(crate) fn kept_replaced(
 ) -> ReplacedFiles {
     let rows = store.table(&format!("{REPLACED_TENANT}{id}"));
     let mut replaced = ReplacedFiles::of_rows(rows.unwrap_or_default(), Whose::Tenant, secure);
-    if !is_same && let Some(good) = kept_folder(store, &format!("{VALID_TENANT}{id}"), id.as_str())
+    if !is_same && let Some(good) = load_folder(store, &format!("{VALID_TENANT}{id}"), id.as_str())
     {
         replaced.follow(render::replaced_files(&good, secure));
     }
@@ -433,18 +433,18 @@ pub(crate) fn kept_replaced(
 }
 
 /// Returns the persisted valid folders of themes, by name.
-pub(crate) fn kept_themes(store: &Store, directory: &Path) -> BTreeMap<String, Folder> {
+pub(crate) fn load_themes(store: &Store, directory: &Path) -> BTreeMap<String, Folder> {
     let names = store.tables(VALID_THEME).into_iter();
     names
         .filter_map(|name| {
             let label = directory.join(&name).display().to_string();
-            let folder = kept_folder(store, &format!("{VALID_THEME}{name}"), &label)?;
+            let folder = load_folder(store, &format!("{VALID_THEME}{name}"), &label)?;
             Some((name, folder))
         })
         .collect()
 }
 
 /// Returns the folder in the table `name`.
-fn kept_folder(store: &Store, name: &str, label: &str) -> Option<Folder> {
+fn load_folder(store: &Store, name: &str, label: &str) -> Option<Folder> {
     folder_of(label, store.table(name)?)
 }

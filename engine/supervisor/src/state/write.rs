@@ -21,7 +21,7 @@ pub(crate) fn persist_tenant(registry: &mut Registry, id: &TenantId) {
         return;
     };
     if persisted.store().claim().is_err() {
-        tenant.persisted.put_off();
+        tenant.persisted.trim();
         return;
     }
     persist(tenant, id, persisted, states);
@@ -53,21 +53,21 @@ pub(crate) fn persist_shared(registry: &mut Registry) {
     };
     for theme in catalog.themes.good_folders() {
         if !unproven.contains(theme.name) {
-            persisted.keep_theme(&theme);
+            persisted.persist_theme(&theme);
         }
     }
     let shared = &mut registry.publisher.shared;
     let new = std::mem::take(&mut shared.is_new);
     let new = new.then_some((&shared.replaced, &*shared.files));
-    persisted.keep_shared(&mut shared.cache, new);
+    persisted.persist_shared(&mut shared.cache, new);
     let (assignment, deployment) = catalog.addresses.to_keep();
-    persisted.keep_addresses(assignment, deployment);
+    persisted.persist_addresses(assignment, deployment);
 }
 
 /// Persists the new data of a tenant. A tenant without pages in memory persists its replaced files only.
 fn persist(data: &mut TenantData, id: &TenantId, persisted: &mut Persisted, states: &States) {
     if data.replaced.is_new() {
-        persisted.keep_replaced(id, &data.replaced);
+        persisted.persist_replaced(id, &data.replaced);
     }
     let is_there = data
         .rendered()
@@ -79,9 +79,9 @@ fn persist(data: &mut TenantData, id: &TenantId, persisted: &mut Persisted, stat
     let is_good = !states.errors.are_of_content();
     let good = data.content.pending.take_if(|_| is_good);
     let good = good.map(|content| (content, data.content.folder));
-    persisted.keep_tenant(id, &mut data.persisted, has_grown, good);
+    persisted.persist_tenant(id, &mut data.persisted, has_grown, good);
     if let (Some(mark), Some(reading)) = (data.reading.mark, data.packed_reading())
-        && persisted.keep_reading(id, mark, reading)
+        && persisted.persist_reading(id, mark, reading)
     {
         data.reading.mark = None;
     }

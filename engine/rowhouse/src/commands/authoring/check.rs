@@ -23,7 +23,7 @@ pub(crate) fn run(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
         return Ok(explain(code));
     }
     let registry = registry(&arguments.content, Caching::default(), None, false)?;
-    let mut registry = registry.without_codings();
+    let mut registry = registry.without_compression();
     registry.reload(Timestamp::now())?;
     let known: Vec<String> = registry
         .status()

@@ -33,8 +33,8 @@ pub(crate) fn run(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
     let registry = registry(&arguments.content, arguments.caching.into(), None, false)?;
     let memory = arguments.memory.unwrap_or_else(memory::half);
     let mut registry = registry
-        .without_codings()
-        .impatient()
+        .without_compression()
+        .serving()
         .with_memory(memory)
         .with_work_memory(memory::for_work(memory));
     let now = Timestamp::now();

@@ -32,7 +32,7 @@ struct RouteLine {
 /// Prints every page and text at every address of every tenant.
 pub(crate) fn run(arguments: &RoutesArguments) -> anyhow::Result<ExitCode> {
     let registry = registry(&arguments.content, Caching::default(), None, false)?;
-    let mut registry = registry.without_codings();
+    let mut registry = registry.without_compression();
     let snapshot = registry.reload(Timestamp::now())?;
     let routes = routes(&registry, &snapshot);
     match arguments.format {

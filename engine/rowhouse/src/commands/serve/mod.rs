@@ -71,11 +71,11 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
         arguments.state.as_deref().map(|state| (state, keep)),
         arguments.dev,
     )?
-    .impatient()
+    .serving()
     .awaiting_uploads()
     .with_memory(memory)
     .with_work_memory(memory::for_work(memory))
-    .with_assets_for(Duration::from_secs(arguments.keep_assets.into()));
+    .with_asset_retention(Duration::from_secs(arguments.keep_assets.into()));
     let store = registry.store().cloned();
     let board = Arc::new(StatusBoard::default());
     registry = registry.with_render_times(board.renders.clone());
@@ -89,7 +89,7 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     let is_terminal = std::io::stderr().is_terminal();
     if is_terminal {
         // So that the greeting can say what is wrong.
-        let finish = || registry.finish_soon(GREETING, Timestamp::now());
+        let finish = || registry.finish_within(GREETING, Timestamp::now());
         let finished = guard("start", "all", "tenants", finish);
         snapshot = finished.ok().flatten().unwrap_or(snapshot);
     }

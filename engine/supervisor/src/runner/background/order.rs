@@ -22,7 +22,7 @@ const BATCH_SIZE: usize = 64;
 
 impl TenantData {
     /// Updates the number of requests, and the time at which a check last found new requests.
-    pub(crate) fn look(&mut self) {
+    pub(crate) fn update_demand(&mut self) {
         let compiled = self.compiled();
         let mut mounts = compiled.iter().flat_map(|compiled| &compiled.mounts);
         let traffic = mounts.find_map(|placed| placed.mount.traffic.get());
@@ -36,17 +36,17 @@ impl TenantData {
     /// Returns whether the tenant was requested since its last eviction, or a request waits for one of its images.
     ///
     /// The counters are compared for inequality, because those of a tenant that was removed and added again start at zero.
-    pub(crate) const fn is_asked(&self) -> bool {
-        self.demand.is_wanted || self.demand.requests != self.demand.asleep_at
+    pub(crate) const fn is_requested(&self) -> bool {
+        self.demand.is_wanted || self.demand.requests != self.demand.requests_at_eviction
     }
 
-    /// Returns the bytes of its pages that are in memory. Call [`Self::look`] first.
+    /// Returns the bytes of its pages that are in memory. Call [`Self::update_demand`] first.
     pub(crate) fn bytes(&mut self) -> usize {
-        let (is_asked, (known, bytes)) = (self.is_asked(), &self.demand.pages);
+        let (is_requested, (known, bytes)) = (self.is_requested(), &self.demand.pages);
         let Some(compiled) = self.rendered() else {
             return 0;
         };
-        if !is_asked && std::ptr::eq(known.as_ptr(), Arc::as_ptr(compiled)) {
+        if !is_requested && std::ptr::eq(known.as_ptr(), Arc::as_ptr(compiled)) {
             return *bytes;
         }
         let bytes = bytes_of(compiled);
@@ -55,13 +55,13 @@ impl TenantData {
     }
 
     /// Returns the time at which a check last found new requests.
-    pub(crate) const fn used_at(&self) -> Instant {
+    pub(crate) const fn last_request(&self) -> Instant {
         self.demand.since
     }
 
     /// Returns the current release if it was requested and some of its images or encodings are not made yet.
-    pub(crate) fn unfinished(&self) -> Option<&Arc<Compiled>> {
-        let compiled = self.compiled().filter(|_| self.is_asked())?;
+    pub(crate) fn incomplete_release(&self) -> Option<&Arc<Compiled>> {
+        let compiled = self.compiled().filter(|_| self.is_requested())?;
         let is_finished = std::ptr::eq(self.demand.finished.as_ptr(), Arc::as_ptr(compiled));
         (!is_finished && !compiled.is_open()).then_some(compiled)
     }
@@ -70,12 +70,12 @@ impl TenantData {
 /// Returns jobs that make images and encodings of requested tenants. Checks every second, and at once if a request waits.
 pub(crate) fn order(registry: &mut Registry) -> Vec<BackgroundJob> {
     let is_wanted = note_wanted(registry);
-    let is_due = is_wanted || registry.demands.ordered.is_over();
+    let is_due = is_wanted || registry.demands.ordered.is_due();
     if !is_due || registry.demands.incomplete.is_empty() {
         return Vec::new();
     }
     let begun = Instant::now();
-    let jobs = unfinished(registry);
+    let jobs = next_jobs(registry);
     registry.demands.ordered = FullPass::since(begun);
     jobs
 }
@@ -105,7 +105,7 @@ fn note_wanted(registry: &mut Registry) -> bool {
 }
 
 /// Returns the next jobs: first the images that a request waits for. Once all tenants are rendered, other images follow, then encodings.
-fn unfinished(registry: &mut Registry) -> Vec<BackgroundJob> {
+fn next_jobs(registry: &mut Registry) -> Vec<BackgroundJob> {
     let hosts = &registry.publisher.hosts;
     let secure = registry.settings.places.origin.is_secure();
     let (mut pictures, mut codings) = (Vec::new(), Vec::new());
@@ -114,7 +114,8 @@ fn unfinished(registry: &mut Registry) -> Vec<BackgroundJob> {
     let mut complete = Vec::new();
     for id in &registry.demands.incomplete {
         let tenant = registry.catalog.tenants.get_mut(id);
-        let found = tenant.and_then(|tenant| Some((Arc::clone(tenant.unfinished()?), tenant)));
+        let found =
+            tenant.and_then(|tenant| Some((Arc::clone(tenant.incomplete_release()?), tenant)));
         let Some((compiled, tenant)) = found else {
             complete.push(id.clone());
             continue;
@@ -132,7 +133,7 @@ fn unfinished(registry: &mut Registry) -> Vec<BackgroundJob> {
             complete.push(id.clone());
             continue;
         }
-        registry.demands.unfinished.push(id.clone());
+        registry.demands.ordered_tenants.push(id.clone());
         if !is_busy {
             codings.extend(unimproved.take(BATCH_SIZE.saturating_sub(codings.len())));
         }

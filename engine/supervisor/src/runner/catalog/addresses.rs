@@ -52,7 +52,7 @@ impl Addresses {
         text: Result<Option<String>, Diagnostic>,
         persisted: Option<&Persisted>,
     ) {
-        self.alarm = self.take_file(places, text, persisted);
+        self.alarm = self.apply_file(places, text, persisted);
     }
 
     /// Returns the alarm for operators, if the file has errors.
@@ -66,7 +66,7 @@ impl Addresses {
         report.any(|diagnostic| diagnostic.code == Code::Unreadable)
     }
 
-    fn take_file(
+    fn apply_file(
         &mut self,
         places: &Places,
         text: Result<Option<String>, Diagnostic>,
@@ -177,7 +177,7 @@ impl Addresses {
                     Arc::ptr_eq(before, now)
                         || (Some(id) != root
                             && tenant.reports.conflicts.is_empty()
-                            && want_the_same(before, now))
+                            && claim_same_addresses(before, now))
                 }
                 _ => false,
             }
@@ -219,7 +219,7 @@ impl Addresses {
 }
 
 /// Returns whether two versions of a manifest claim the same addresses.
-fn want_the_same(before: &Site, now: &Site) -> bool {
+fn claim_same_addresses(before: &Site, now: &Site) -> bool {
     let (before, now) = (&before.manifest, &now.manifest);
     before.root == now.root
         && before.hosts == now.hosts

@@ -260,12 +260,12 @@ impl TenantData {
         made_from.inputs.progress = Arc::default();
         served.compiled = Arc::new(served.compiled.evicted(&self.persisted.cache));
         let evicted = (served.made_from.clone(), Arc::clone(&served.compiled));
-        self.demand.sleep();
+        self.demand.note_eviction();
         Some(evicted)
     }
 
     /// Records the files of the current content as served files, if the tenant is evicted. Must be called before the content is replaced.
-    pub(crate) fn remember_files(&mut self, secure: bool) {
+    pub(crate) fn retain_files(&mut self, secure: bool) {
         let is_asleep = self.rendered().is_some_and(|compiled| {
             compiled.is_rendered && compiled.is_open() && !compiled.is_uncoded()
         });
@@ -284,7 +284,7 @@ impl TenantData {
     }
 
     /// Records the diagnostics and the duration of a build.
-    pub(crate) fn conclude(&mut self, report: Report, took: Duration) {
+    pub(crate) fn record_build(&mut self, report: Report, took: Duration) {
         self.reports.result = report;
         self.compiled_in = took;
     }
@@ -304,7 +304,7 @@ impl TenantData {
             let old = self.rendered().and_then(|old| files(old));
             let old = old.as_ref().and_then(PlacedMount::pages);
             let old = old.map(|pages| &**pages.resources.files());
-            self.replaced.turn(old, new.resources.files(), now);
+            self.replaced.replace(old, new.resources.files(), now);
             self.replaced.add(pictures, now);
         }
     }

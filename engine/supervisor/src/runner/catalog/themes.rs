@@ -13,7 +13,7 @@ use render::Templates;
 
 use crate::runner::catalog::tenant::{failure, is_unread};
 use crate::source::theme_folders::ThemeFolders;
-use crate::state::tables::{ValidThemeFolder, kept_themes};
+use crate::state::tables::{ValidThemeFolder, load_themes};
 
 /// All themes, by the names of their folders.
 #[derive(Debug, Clone, Default)]
@@ -61,7 +61,7 @@ impl LastValidThemes {
                 return None;
             }
             let mut folders = self.folders.clone();
-            folders.extend(kept_themes(store, &self.directory));
+            folders.extend(load_themes(store, &self.directory));
             let load = || {
                 let (theme, report) = theme::load(name, &folders);
                 ready(theme.as_ref(), report, None, None).templates
@@ -93,7 +93,7 @@ impl Themes {
                     Ok(folders) => folders,
                     Err(problem) => {
                         let store = store.filter(|_| self.loaded.is_empty());
-                        let folders = store.map(|store| kept_themes(store, directory));
+                        let folders = store.map(|store| load_themes(store, directory));
                         let folders = folders.filter(|folders| !folders.is_empty());
                         self.notes.push(gone(directory, &problem));
                         folders.ok_or(problem)?

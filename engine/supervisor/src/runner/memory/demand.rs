@@ -23,7 +23,7 @@ impl TenantNames {
     }
 
     /// Removes and returns all names.
-    pub(crate) fn take(&self) -> BTreeSet<String> {
+    pub(crate) fn drain(&self) -> BTreeSet<String> {
         std::mem::take(&mut *self.locked())
     }
 
@@ -40,7 +40,7 @@ pub(crate) struct TenantDemand {
     /// The time at which a check last found new requests.
     pub(crate) since: Instant,
     /// The number of requests at the last eviction.
-    pub(crate) asleep_at: u64,
+    pub(crate) requests_at_eviction: u64,
     /// Whether a request waits for one of its images.
     pub(crate) is_wanted: bool,
     /// The pages for which all images and best encodings are made.
@@ -54,7 +54,7 @@ impl Default for TenantDemand {
         Self {
             requests: 0,
             since: Instant::now(),
-            asleep_at: 0,
+            requests_at_eviction: 0,
             is_wanted: false,
             finished: Weak::new(),
             pages: (Weak::new(), 0),
@@ -64,8 +64,8 @@ impl Default for TenantDemand {
 
 impl TenantDemand {
     /// Notes the eviction of the tenant, so that earlier requests no longer count.
-    pub(crate) fn sleep(&mut self) {
-        self.asleep_at = self.requests;
+    pub(crate) fn note_eviction(&mut self) {
+        self.requests_at_eviction = self.requests;
         self.is_wanted = false;
     }
 }
@@ -80,7 +80,7 @@ pub(crate) struct DemandQueues {
     /// The last measurement of memory.
     pub(crate) measured: FullPass,
     /// The tenants whose images or encodings are ordered from the background.
-    pub(crate) unfinished: Vec<TenantId>,
+    pub(crate) ordered_tenants: Vec<TenantId>,
     /// The tenants that were requested since the last measurement.
     pub(crate) requested: TenantNames,
     /// The tenants whose pages have changed since the last measurement.
@@ -99,7 +99,7 @@ impl Default for DemandQueues {
             pictures: TenantNames::default(),
             ordered: FullPass::new(),
             measured: FullPass::new(),
-            unfinished: Vec::new(),
+            ordered_tenants: Vec::new(),
             requested: TenantNames::default(),
             changed: BTreeSet::new(),
             incomplete: BTreeSet::new(),

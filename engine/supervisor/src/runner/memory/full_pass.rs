@@ -33,12 +33,12 @@ impl FullPass {
     }
 
     /// Returns whether the pass began at least `time` ago.
-    pub(crate) fn is_before(self, time: Duration) -> bool {
+    pub(crate) fn began_before(self, time: Duration) -> bool {
         self.begun.elapsed() >= time
     }
 
     /// Returns whether the next pass is due.
-    pub(crate) fn is_over(self) -> bool {
+    pub(crate) fn is_due(self) -> bool {
         self.begun.elapsed() >= MIN_INTERVAL.max(self.took * MIN_INTERVAL_RATIO)
     }
 }

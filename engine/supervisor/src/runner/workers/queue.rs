@@ -73,7 +73,7 @@ pub(crate) struct Job<T> {
     pub(crate) work: JobWork<T>,
     pub(crate) watchdog: Option<Watchdog<T>>,
     /// Makes a second copy of a background job that a request now waits for. The first copy to finish wins.
-    pub(crate) again: Option<JobCopy<T>>,
+    pub(crate) copy: Option<JobCopy<T>>,
 }
 
 impl<T> Job<T> {
@@ -94,15 +94,15 @@ pub(super) struct JobQueue<T> {
     /// The queued jobs, by position.
     pub(super) waiting: BTreeMap<QueuePosition, Job<T>>,
     /// Jobs held back until their tenant is requested.
-    pub(super) asleep: BTreeMap<TenantId, Job<T>>,
+    pub(super) held: BTreeMap<TenantId, Job<T>>,
     /// The tenants that were requested while they had no job to move to the front.
     pub(super) wanted: BTreeSet<String>,
     /// The positions of the queued jobs of each tenant.
-    pub(super) turns: BTreeMap<TenantId, Vec<(JobKind, QueuePosition)>>,
+    pub(super) positions: BTreeMap<TenantId, Vec<(JobKind, QueuePosition)>>,
     /// The jobs in flight, by number.
     pub(super) running: BTreeMap<u64, RunningJob<T>>,
     /// The number of background jobs that may still start.
-    pub(super) allowed: usize,
+    pub(super) background_allowance: usize,
     /// The limit on the memory of all work in progress, in bytes.
     pub(super) memory: u64,
     /// The number of threads in each [`Lane`].
@@ -113,7 +113,7 @@ pub(super) struct JobQueue<T> {
     /// The receiver of a notice for each new result.
     pub(super) owner: Option<NoticeSender>,
     /// Whether the pool was dropped, so that its threads end.
-    pub(super) is_over: bool,
+    pub(super) is_closed: bool,
 }
 
 /// The position of a job in the queue: the size of its batch, [`REQUESTED`] or [`BACKGROUND`], then its number. The lowest position starts first.
@@ -138,7 +138,7 @@ impl Lane {
     pub(super) const BOTH: [Self; 2] = [Self::Front, Self::Back];
 
     /// Returns the range of positions of its jobs.
-    pub(super) const fn turns(self) -> (Bound<QueuePosition>, Bound<QueuePosition>) {
+    pub(super) const fn positions(self) -> (Bound<QueuePosition>, Bound<QueuePosition>) {
         let first = (BACKGROUND, 0);
         match self {
             Self::Front => (Bound::Unbounded, Bound::Excluded(first)),
@@ -160,9 +160,9 @@ pub(super) struct RunningJob<T> {
     pub(super) is_background: bool,
     pub(super) begin: Instant,
     pub(super) watchdog: Option<Watchdog<T>>,
-    pub(super) again: Option<JobCopy<T>>,
+    pub(super) copy: Option<JobCopy<T>>,
     /// Whether the job was abandoned.
-    pub(super) is_given_up: bool,
+    pub(super) is_abandoned: bool,
     /// The memory that is reserved for the job, in bytes.
     pub(super) weight: u64,
 }
@@ -181,17 +181,17 @@ impl<T> JobQueue<T> {
     pub(super) fn new(finish: Sender<(TenantId, T)>) -> Self {
         Self {
             waiting: BTreeMap::new(),
-            asleep: BTreeMap::new(),
+            held: BTreeMap::new(),
             wanted: BTreeSet::new(),
-            turns: BTreeMap::new(),
+            positions: BTreeMap::new(),
             running: BTreeMap::new(),
-            allowed: usize::MAX,
+            background_allowance: usize::MAX,
             memory: u64::MAX,
             threads: [0; 2],
             next: 0,
             finish,
             owner: None,
-            is_over: false,
+            is_closed: false,
         }
     }
 
@@ -202,7 +202,7 @@ impl<T> JobQueue<T> {
     }
 
     /// Returns the number of threads of a lane that may work at the same time.
-    pub(super) fn most(&self, lane: Lane) -> usize {
+    pub(super) fn thread_limit(&self, lane: Lane) -> usize {
         let next = self.waiting.first_key_value();
         let is_reading = next.is_some_and(|(_, job)| job.kind == JobKind::Read);
         match lane == Lane::Front && is_reading && self.waiting.len() > LONG_QUEUE {
@@ -218,7 +218,7 @@ impl<T> JobQueue<T> {
     }
 
     /// Returns the number of jobs of a lane that have been in flight for longer than [`EXPECTED_TIME`].
-    pub(super) fn old(&self, lane: Lane) -> usize {
+    pub(super) fn overdue(&self, lane: Lane) -> usize {
         let running = self.in_lane(lane);
         running
             .filter(|running| running.begin.elapsed() > EXPECTED_TIME)
@@ -227,10 +227,10 @@ impl<T> JobQueue<T> {
 
     /// Adds a job behind the queued jobs with the same batch size.
     pub(super) fn insert(&mut self, first: usize, job: Job<T>) {
-        let turn = (first, self.number());
-        let turns = self.turns.entry(job.id.clone()).or_default();
-        turns.push((job.kind, turn));
-        self.waiting.insert(turn, job);
+        let position = (first, self.number());
+        let positions = self.positions.entry(job.id.clone()).or_default();
+        positions.push((job.kind, position));
+        self.waiting.insert(position, job);
     }
 
     /// Removes the queued jobs of a tenant that `is_meant` selects.
@@ -239,53 +239,55 @@ impl<T> JobQueue<T> {
         id: &TenantId,
         is_meant: impl Fn((JobKind, QueuePosition)) -> bool,
     ) -> Vec<Job<T>> {
-        let Some(turns) = self.turns.get_mut(id) else {
+        let Some(positions) = self.positions.get_mut(id) else {
             return Vec::new();
         };
-        let removed: Vec<_> = turns.extract_if(.., |turn| is_meant(*turn)).collect();
-        if turns.is_empty() {
-            self.turns.remove(id);
+        let removed: Vec<_> = positions
+            .extract_if(.., |position| is_meant(*position))
+            .collect();
+        if positions.is_empty() {
+            self.positions.remove(id);
         }
         let jobs = removed
             .iter()
-            .filter_map(|(_, turn)| self.waiting.remove(turn));
+            .filter_map(|(_, position)| self.waiting.remove(position));
         jobs.collect()
     }
 
     /// Removes the queued jobs of a tenant that are not at the front. Jobs at the front keep their positions when the tenant is requested again.
-    pub(super) fn unhurried(&mut self, id: &TenantId) -> Vec<Job<T>> {
+    pub(super) fn remove_unprioritised(&mut self, id: &TenantId) -> Vec<Job<T>> {
         self.remove(id, |(_, (first, _))| first != REQUESTED)
     }
 
     /// Returns a copy of a slow background job of a tenant, for a waiting request.
-    pub(super) fn again(&mut self, id: &str) -> Option<Job<T>> {
+    pub(super) fn copy_slow(&mut self, id: &str) -> Option<Job<T>> {
         let running = self.running.values_mut();
         let mut slow = running.filter(|running| {
             let is_slow = running.lane == Lane::Back && running.begin.elapsed() >= SLOW_TIME;
-            is_slow && !running.is_given_up && running.id.as_str() == id
+            is_slow && !running.is_abandoned && running.id.as_str() == id
         });
-        let again = slow.find_map(|running| running.again.take())?;
-        Some(again())
+        let copy = slow.find_map(|running| running.copy.take())?;
+        Some(copy())
     }
 
     /// Returns whether a job is in flight for a tenant.
-    pub(super) fn is_under_way(&self, id: &str) -> bool {
-        let mut running = self.not_given_up();
+    pub(super) fn is_in_flight(&self, id: &str) -> bool {
+        let mut running = self.active();
         running.any(|running| running.id.as_str() == id)
     }
 
     /// Returns the jobs in flight that were not abandoned.
-    pub(super) fn not_given_up(&self) -> impl Iterator<Item = &RunningJob<T>> {
+    pub(super) fn active(&self) -> impl Iterator<Item = &RunningJob<T>> {
         let running = self.running.values();
-        running.filter(|running| !running.is_given_up)
+        running.filter(|running| !running.is_abandoned)
     }
 
     /// Returns the number of threads that are lost or wait for a file system. These threads use little memory and no processor.
-    pub(super) fn stalled_or_given_up(&self, lane: Lane) -> usize {
+    pub(super) fn stalled_or_abandoned(&self, lane: Lane) -> usize {
         let running = self.in_lane(lane);
         let (lost, reading) = running
-            .filter(|running| running.is_given_up || running.begin.elapsed() > EXPECTED_TIME)
-            .partition::<Vec<_>, _>(|running| running.is_given_up);
+            .filter(|running| running.is_abandoned || running.begin.elapsed() > EXPECTED_TIME)
+            .partition::<Vec<_>, _>(|running| running.is_abandoned);
         let reading = reading
             .iter()
             .filter(|running| running.kind == JobKind::Read);
@@ -293,12 +295,12 @@ impl<T> JobQueue<T> {
     }
 
     /// Abandons one job whose watchdog returns a result.
-    pub(super) fn give_up(&mut self) -> Option<(TenantId, T)> {
+    pub(super) fn abandon_stalled(&mut self) -> Option<(TenantId, T)> {
         let mut running = self.running.values_mut();
         running.find_map(|running| {
             let done = running.watchdog.as_mut()?()?;
             running.watchdog = None;
-            running.is_given_up = true;
+            running.is_abandoned = true;
             Some((running.id.clone(), done))
         })
     }
@@ -306,21 +308,21 @@ impl<T> JobQueue<T> {
     /// Returns whether a job outside the background is in flight that began within `expected`, or is queued and can start. `is_meant` selects its kind.
     ///
     /// `None` sets no limit: every queued job outside the background counts, and every job in flight.
-    pub(super) fn has_younger(
+    pub(super) fn can_end_within(
         &self,
         expected: Option<Duration>,
         is_meant: impl Fn(JobKind) -> bool,
     ) -> bool {
-        let mut waiting = self.waiting.range(Lane::Front.turns());
+        let mut waiting = self.waiting.range(Lane::Front.positions());
         let Some(expected) = expected else {
-            let mut running = self.not_given_up();
+            let mut running = self.active();
             return running.any(|running| is_meant(running.kind))
                 || waiting.any(|(_, job)| is_meant(job.kind));
         };
         let can_begin =
             waiting.any(|(_, job)| !job.is_background && is_meant(job.kind) && self.may_begin(job));
         let front = self.in_lane(Lane::Front).count();
-        let mut running = self.not_given_up();
+        let mut running = self.active();
         running.any(|running| {
             let is_young = running.begin.elapsed() <= expected;
             !running.is_background && is_meant(running.kind) && is_young
@@ -334,26 +336,26 @@ impl<T> JobQueue<T> {
             running.filter(|running| running.id == job.id)
         };
         let is_stalled =
-            |running: &&RunningJob<T>| running.is_given_up && running.kind == JobKind::Read;
+            |running: &&RunningJob<T>| running.is_abandoned && running.kind == JobKind::Read;
         let has_thread =
             job.kind != JobKind::Read || own().filter(is_stalled).count() < MAX_STALLED_READINGS;
         let is_short = job.kind == JobKind::Release;
         is_short
             || has_thread
-                && own().filter(|running| !running.is_given_up).count() < MAX_JOBS_PER_TENANT
+                && own().filter(|running| !running.is_abandoned).count() < MAX_JOBS_PER_TENANT
     }
 
     /// Returns whether work that needs `bytes` may reserve them now. Work that can never fit may start, because it is then refused.
     ///
     /// A job reserves memory once. Work in progress never waits for memory, so that jobs cannot block each other for ever.
     fn has_memory(&self, bytes: u64) -> bool {
-        let held: u64 = self.not_given_up().map(|running| running.weight).sum();
+        let held: u64 = self.active().map(|running| running.weight).sum();
         bytes <= MAX_LIGHT_BYTES || held == 0 || bytes > self.memory || held + bytes <= self.memory
     }
 
     /// Returns whether work may continue once its memory use is known. Heavy work with an earlier position goes first, so that no heavy work starves.
-    pub(super) fn may_go_on(&self, turn: QueuePosition, bytes: u64) -> bool {
-        let mut earlier = self.waiting.range(..turn);
+    pub(super) fn may_continue(&self, position: QueuePosition, bytes: u64) -> bool {
+        let mut earlier = self.waiting.range(..position);
         bytes <= MAX_LIGHT_BYTES
             || (self.has_memory(bytes) && !earlier.any(|(_, job)| job.bytes() > MAX_LIGHT_BYTES))
     }
@@ -361,7 +363,7 @@ impl<T> JobQueue<T> {
     /// Returns work to its position in the queue until enough memory is free.
     pub(super) fn postpone(
         &mut self,
-        turn: QueuePosition,
+        position: QueuePosition,
         number: u64,
         (id, kind): (TenantId, JobKind),
         weight: JobWeight<T>,
@@ -371,11 +373,11 @@ impl<T> JobQueue<T> {
             return;
         };
         // A newer job of the same kind was queued in the meantime.
-        let turns = self.turns.entry(id.clone()).or_default();
-        if running.is_given_up || turns.iter().any(|(other, _)| *other == kind) {
+        let positions = self.positions.entry(id.clone()).or_default();
+        if running.is_abandoned || positions.iter().any(|(other, _)| *other == kind) {
             return;
         }
-        turns.push((kind, turn));
+        positions.push((kind, position));
         let job = Job {
             id,
             kind,
@@ -383,36 +385,36 @@ impl<T> JobQueue<T> {
             weight: Some(weight),
             work,
             watchdog: running.watchdog,
-            again: running.again,
+            copy: running.copy,
         };
-        self.waiting.insert(turn, job);
+        self.waiting.insert(position, job);
     }
 
     /// Removes and returns the first job of a lane that may start now.
-    pub(super) fn take(&mut self, lane: Lane) -> Option<(QueuePosition, Job<T>)> {
-        if lane == Lane::Back && self.allowed == 0 {
+    pub(super) fn pop(&mut self, lane: Lane) -> Option<(QueuePosition, Job<T>)> {
+        if lane == Lane::Back && self.background_allowance == 0 {
             return None;
         }
         // Only the first of the heavy jobs may start.
         let mut is_first_heavy = true;
-        let mut waiting = self.waiting.range(lane.turns());
-        let turn = waiting.find_map(|(turn, job)| {
+        let mut waiting = self.waiting.range(lane.positions());
+        let position = waiting.find_map(|(position, job)| {
             let is_heavy = job.bytes() > MAX_LIGHT_BYTES;
             let has_memory = !is_heavy || (is_first_heavy && self.has_memory(job.bytes()));
             is_first_heavy &= !is_heavy;
-            (has_memory && self.may_begin(job)).then_some(*turn)
+            (has_memory && self.may_begin(job)).then_some(*position)
         })?;
-        let job = self.waiting.remove(&turn)?;
+        let job = self.waiting.remove(&position)?;
         if lane == Lane::Back {
-            self.allowed -= 1;
+            self.background_allowance -= 1;
         }
-        if let Some(turns) = self.turns.get_mut(&job.id) {
-            turns.retain(|(_, own)| *own != turn);
-            if turns.is_empty() {
-                self.turns.remove(&job.id);
+        if let Some(positions) = self.positions.get_mut(&job.id) {
+            positions.retain(|(_, own)| *own != position);
+            if positions.is_empty() {
+                self.positions.remove(&job.id);
             }
         }
-        Some((turn, job))
+        Some((position, job))
     }
 }
 

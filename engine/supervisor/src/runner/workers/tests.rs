@@ -11,7 +11,7 @@ fn job(name: &str, work: impl FnOnce() -> usize + Send + 'static) -> Job<usize> 
         weight: None,
         work: Box::new(|_| JobStep::Done(work())),
         watchdog: None,
-        again: None,
+        copy: None,
     }
 }
 
@@ -129,7 +129,7 @@ fn background_jobs_are_not_waited_for_and_a_request_moves_its_job_to_the_front()
         "background jobs are not waited for"
     );
     assert!(workers.has_background());
-    let prioritise = workers.hurry();
+    let prioritise = workers.prioritise();
     prioritise(&format!("t{last}"));
     prioritise("unknown");
     // All other jobs that began wait at the gate.
@@ -172,7 +172,7 @@ fn newest_queued_job_of_a_tenant_replaces_older_queued_jobs() {
 #[test]
 fn background_starts_no_more_jobs_than_allowed() {
     let workers = Workers::new();
-    workers.allow(3);
+    workers.allow_background(3);
     let background = (0..10).map(|number| Job {
         is_background: true,
         ..job(&format!("t{number}"), move || number)
@@ -189,7 +189,7 @@ fn background_starts_no_more_jobs_than_allowed() {
     done.sort_unstable();
     assert_eq!(done, [0, 1, 2, 10]);
     assert!(workers.has_background());
-    workers.allow(usize::MAX);
+    workers.allow_background(usize::MAX);
     let rest: Vec<usize> = (3..10).collect();
     assert_eq!(all(&workers, Wait::All), rest);
 }
@@ -200,17 +200,14 @@ const TEST_TIMEOUT: Duration = Duration::from_secs(30);
 #[test]
 fn held_back_job_starts_at_once_if_its_tenant_was_requested() {
     let workers = Workers::new();
-    let prioritise = workers.hurry();
+    let prioritise = workers.prioritise();
     let id = TenantId::new("later").expect("an id");
     prioritise("later");
-    assert!(!workers.sleep(job("later", || 1)), "a request waits");
+    assert!(!workers.hold(job("later", || 1)), "a request waits");
     assert_eq!(all(&workers, Wait::All), [1]);
     prioritise("later");
     workers.forget(&id);
-    assert!(
-        workers.sleep(job("later", || 2)),
-        "the request is forgotten"
-    );
+    assert!(workers.hold(job("later", || 2)), "the request is forgotten");
     assert!(all(&workers, Wait::All).is_empty());
     prioritise("later");
     assert_eq!(all(&workers, Wait::All), [2]);
@@ -223,22 +220,22 @@ fn job_learns_whether_a_request_waits_for_it() {
         work: Box::new(|is_wanted| JobStep::Done(usize::from(is_wanted))),
         ..job(name, || 0)
     };
-    workers.allow(0);
+    workers.allow_background(0);
     let background = |name| Job {
         is_background: true,
         ..reporting(name)
     };
     workers.hand_over(vec![background("wanted"), background("other")]);
-    assert!(workers.is_held());
-    workers.hurry()("wanted");
+    assert!(workers.is_background_held());
+    workers.prioritise()("wanted");
     let begun = Instant::now();
     let first = std::iter::repeat_with(|| next(&workers, Wait::Each(EXPECTED_TIME)))
         .take_while(|_| begun.elapsed() < EXPECTED_TIME * 100)
         .find_map(|done| done);
     assert_eq!(first.map(|(_, done)| done), Some(1));
-    workers.allow(1);
+    workers.allow_background(1);
     assert_eq!(all(&workers, Wait::All), [0]);
-    assert!(!workers.is_held());
+    assert!(!workers.is_background_held());
 }
 
 #[test]
@@ -247,7 +244,7 @@ fn slow_background_job_is_copied_once_for_a_waiting_request() {
     let ((end, over), (begin, begun)) = (channel::<()>(), channel::<()>());
     let slow = Job {
         is_background: true,
-        again: Some(Box::new(|| job("one", || 2))),
+        copy: Some(Box::new(|| job("one", || 2))),
         ..job("one", move || {
             begin.send(()).expect("the test");
             let _ = over.recv();
@@ -256,7 +253,7 @@ fn slow_background_job_is_copied_once_for_a_waiting_request() {
     };
     workers.hand_over(vec![slow]);
     begun.recv_timeout(TEST_TIMEOUT).expect("a thread");
-    let prioritise = workers.hurry();
+    let prioritise = workers.prioritise();
     let begun = Instant::now();
     let first = std::iter::repeat_with(|| {
         // A waiting request repeats the call.
@@ -300,11 +297,11 @@ fn repeated_requests_do_not_change_the_position_at_the_front() {
     queue.insert(REQUESTED, job("second", || 2));
     for id in ["first", "last", "last", "first"] {
         let id = TenantId::new(id).expect("an id");
-        for job in queue.unhurried(&id) {
+        for job in queue.remove_unprioritised(&id) {
             queue.insert(REQUESTED, job);
         }
     }
-    let next = || queue.take(Lane::Front).map(|(_, job)| job.id.to_string());
+    let next = || queue.pop(Lane::Front).map(|(_, job)| job.id.to_string());
     let order: Vec<String> = std::iter::from_fn(next).collect();
     assert_eq!(order, ["first", "second", "last"]);
 }
@@ -316,14 +313,14 @@ fn request_for_built_pages_is_reported_once() {
     workers.notify(owner.sender());
     assert!(owner.is_woken(TEST_TIMEOUT), "at registration");
     for id in ["built", "not-built"] {
-        workers.hurry()(id);
+        workers.prioritise()(id);
         assert!(
             owner.is_woken(TEST_TIMEOUT),
             "the owner is notified of {id}"
         );
     }
-    assert!(workers.wait_in_vain(|id| id == "built"));
-    assert!(!workers.wait_in_vain(|id| id == "built"));
+    assert!(workers.forget_built(|id| id == "built"));
+    assert!(!workers.forget_built(|id| id == "built"));
 }
 
 /// Returns a job that needs `bytes` of memory, which become known only when the job runs.

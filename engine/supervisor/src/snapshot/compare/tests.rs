@@ -218,7 +218,7 @@ fn long_differences_and_long_lines_are_cut() {
     assert_eq!(text.lines().count(), MAX_LINES + 1);
     assert!(text.ends_with("\nand 100 more lines\n"), "{text}");
 
-    let long = |last: &str| html(&format!("<p>{}{last}</p>", "é".repeat(MAX_LINE_BYTES)));
+    let long = |last: &str| html(&format!("<p>{}{last}</p>", "é".repeat(MAX_LINE_CHARACTERS)));
     let text = changed(long("a"), long("b"));
     let line = text.lines().next().unwrap();
     assert!(line.ends_with("é... (8 more characters)"), "{line}");

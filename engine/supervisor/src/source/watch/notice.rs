@@ -159,7 +159,7 @@ impl Mailbox {
     }
 
     /// Removes [`Notice::Ready`], and returns whether it was there. Changes stay in the mailbox.
-    pub(super) fn take_ready(&self) -> bool {
+    pub(super) fn clear_ready(&self) -> bool {
         std::mem::take(&mut self.0.lock().is_ready)
     }
 
@@ -172,7 +172,7 @@ impl Mailbox {
     #[cfg(test)]
     pub(crate) fn is_woken(&self, timeout: Duration) -> bool {
         self.wait(timeout);
-        self.take_ready()
+        self.clear_ready()
     }
 }
 

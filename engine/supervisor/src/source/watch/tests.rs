@@ -102,7 +102,7 @@ fn only_tenants_beyond_limit_of_watches_are_polled() {
         shown: at,
     };
     let error = notify::Error::new(ErrorKind::MaxFilesWatch);
-    watch.unwatchable(&place, &error);
+    watch.poll_unwatchable(&place, &error);
     assert!(watch.is_polling() && watch.watcher.is_some());
     write(&tenants, "within/pages/index.md", "second");
     noticed(&mut watch, &tenants, &["within"]);
@@ -157,7 +157,7 @@ fn folder_that_cannot_be_watched_affects_only_its_tenant() {
         at: at.clone(),
         shown: at,
     };
-    watch.unwatchable(&place, &notify::Error::io(error));
+    watch.poll_unwatchable(&place, &notify::Error::io(error));
     assert!(!watch.is_polling());
     write(&tenants, "good/pages/index.md", "second");
     noticed(&mut watch, &tenants, &["good"]);
