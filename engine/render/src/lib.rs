@@ -26,7 +26,7 @@
 //! - Opens no file and no socket: callers pass in the content, and the results are in memory.
 //! - Knows no other tenant's content: only the names, addresses and settings that other tenants' pages may show.
 //! - Knows no time of day: the same folders in the same year give the same bytes on any machine. Only the watchdog ([`Progress`]) reads a clock, and it never changes a byte.
-//! - Knows no request: every header field and the fast content encodings exist before the first request. The supervisor decides when the best encodings are made ([`Unimproved`]).
+//! - Knows no request: every header field and the fast content encodings exist before the first request. The supervisor decides when the best encodings are made ([`CompressTask`]).
 mod compile;
 mod images;
 mod island;
@@ -47,17 +47,17 @@ pub use compile::outcome::{Outcome, reading_key, release_key};
 pub use compile::prepare::card;
 pub use compile::progress::Progress;
 pub use compile::site_card::Card;
-pub use images::{PendingPictures, Picture, Undrawn};
+pub use images::{DrawTask, PendingPictures, Picture};
 pub use island::Islands;
 pub use lints::links::NeighbourLink;
 pub use lints::pages::Orphan;
 pub use pages::dev;
 pub use pages::links::resolver::{Deployment, below};
 pub use resources::asset::{ASSETS, policy_hash};
-pub use resources::encodings::best_encodings::Unimproved;
+pub use resources::encodings::best_encodings::CompressTask;
 pub use resources::encodings::page_encodings::Encoder;
 pub use resources::header_fields::Caching;
-pub use resources::replaced_files::{Whose, replaced_file, replaced_files};
+pub use resources::replaced_files::{FileOwner, replaced_file, replaced_files};
 pub use resources::shared_files::{default_image, moved_to, shared, unknown_host};
 pub use site_files::{HostFacts, Listing, host_files};
 pub use theme::Templates;

@@ -50,13 +50,13 @@ pub struct PlacedMount {
     /// The mount.
     pub mount: Arc<Mount>,
     /// The rendered pages before compression. Present only while no request needs them and the mount is open.
-    pub uncoded: Option<Arc<Pages>>,
+    pub uncompressed: Option<Arc<Pages>>,
 }
 
 impl PlacedMount {
     /// Returns the pages if they are in memory, compressed or not.
     #[must_use]
     pub fn pages(&self) -> Option<&Pages> {
-        self.mount.pages.get().or(self.uncoded.as_deref())
+        self.mount.pages.get().or(self.uncompressed.as_deref())
     }
 }

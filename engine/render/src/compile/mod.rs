@@ -77,7 +77,7 @@ pub fn compile(site: &Site, addresses: &[Address], inputs: &Inputs) -> (Option<C
         .map(|address| PlacedMount {
             address: address.clone(),
             mount: Arc::new(mount(&renderer, &rendered, &styles, &files, address)),
-            uncoded: None,
+            uncompressed: None,
         })
         .collect();
     drop(rendered);

@@ -51,7 +51,7 @@ impl Compiled {
         let mounts = self.mounts.iter();
         let open = |placed: &PlacedMount| match placed.is_open() {
             true => PlacedMount {
-                uncoded: None,
+                uncompressed: None,
                 ..placed.clone()
             },
             false => PlacedMount::open(Arc::clone(&placed.mount.tenant), &placed.address),
@@ -71,28 +71,30 @@ impl Compiled {
 
     /// Whether its pages are rendered but not compressed yet.
     #[must_use]
-    pub fn is_uncoded(&self) -> bool {
-        self.mounts.iter().any(|placed| placed.uncoded.is_some())
+    pub fn is_uncompressed(&self) -> bool {
+        self.mounts
+            .iter()
+            .any(|placed| placed.uncompressed.is_some())
     }
 
-    /// Opens its mounts and stores their uncompressed pages beside them. Requests wait until [`Compiled::coded`] compresses the pages.
+    /// Opens its mounts and stores their uncompressed pages beside them. Requests wait until [`Compiled::compress`] compresses the pages.
     pub fn set_aside(&mut self) {
         for placed in &mut self.mounts {
             let open = PlacedMount::open(Arc::clone(&placed.mount.tenant), &placed.address);
             let made = std::mem::replace(placed, open);
             // The mount was just created, so no other reference exists.
             let pages = Arc::into_inner(made.mount).and_then(|mount| mount.pages.into_inner());
-            placed.uncoded = pages.map(Arc::new);
+            placed.uncompressed = pages.map(Arc::new);
         }
     }
 
     /// Compresses the pages that were set aside. Fills its own mounts, and the open mounts of `waiting` at the same addresses.
     #[must_use]
-    pub fn coded(&self, waiting: &[Arc<Self>]) -> Self {
+    pub fn compress(&self, waiting: &[Arc<Self>]) -> Self {
         let mut mounts = self.mounts.clone();
         let mut encoder = Encoder::new(&self.cache);
         for placed in &mut mounts {
-            if let Some(pages) = placed.uncoded.take() {
+            if let Some(pages) = placed.uncompressed.take() {
                 let coded = encoder.encode(&pages);
                 for open in placed.open_in(waiting) {
                     open.pages.fill(Some(coded.clone()));
@@ -141,7 +143,7 @@ impl PlacedMount {
         Self {
             address: address.clone(),
             mount: Arc::new(mount),
-            uncoded: None,
+            uncompressed: None,
         }
     }
 

@@ -48,7 +48,7 @@ use svg::fonts::Fonts;
 use svg::weight::WeightError;
 use svg::{cost, weight};
 
-pub use picture_slots::{PendingPictures, Undrawn};
+pub use picture_slots::{DrawTask, PendingPictures};
 pub(super) use picture_slots::{is_drawn, reuse_cached};
 
 /// A generated image and its URL.

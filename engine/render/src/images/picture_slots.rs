@@ -66,17 +66,17 @@ impl PendingPictures {
         slots.map(drawn).sum()
     }
 
-    /// Returns the images of a tenant that are not drawn yet.
+    /// Returns a task for each image of a tenant that is not drawn yet.
     #[must_use]
-    pub fn undrawn(&self, tenant: &Compiled, secure: bool) -> Vec<Undrawn> {
-        let (mut undrawn, mut named) = (Vec::new(), HashSet::new());
+    pub fn draw_tasks(&self, tenant: &Compiled, secure: bool) -> Vec<DrawTask> {
+        let (mut tasks, mut named) = (Vec::new(), HashSet::new());
         for picture in &tenant.pictures {
             let digest = &picture.drawing.digest;
             if let Some(slot) = self.slots.get(digest)
                 && slot.upgrade().is_some_and(|slot| slot.is_open())
                 && named.insert(digest)
             {
-                undrawn.push(Undrawn {
+                tasks.push(DrawTask {
                     picture: picture.clone(),
                     slot: Weak::clone(slot),
                     cache: Arc::clone(&tenant.cache),
@@ -84,7 +84,7 @@ impl PendingPictures {
                 });
             }
         }
-        undrawn
+        tasks
     }
 }
 
@@ -115,16 +115,16 @@ impl Picture {
     }
 }
 
-/// An image that is not drawn yet.
+/// A task that draws an image into its slot.
 #[derive(Debug)]
-pub struct Undrawn {
+pub struct DrawTask {
     picture: Picture,
     slot: Weak<Slot<Resource>>,
     cache: Arc<Cache>,
     secure: bool,
 }
 
-impl Undrawn {
+impl DrawTask {
     /// Returns the digest of the drawing, which identifies it.
     #[must_use]
     pub fn digest(&self) -> [u8; 32] {

@@ -60,7 +60,7 @@ pub(crate) fn element(islands: &Islands, tenant: &str, html: &str, draft: bool) 
 
 /// Makes the mount of a tenant that never had a valid state. Every path returns a page with the tenant's errors.
 #[must_use]
-pub fn nothing_yet(
+pub fn unavailable(
     tenant: &TenantId,
     address: Address,
     errors: &[Diagnostic],
@@ -83,7 +83,7 @@ pub fn nothing_yet(
         ),
         cache_tag: header_fields::cache_tag(tenant, None),
         variants: compress::variants(
-            Bytes::from(nothing_yet_page(tenant, errors, islands)),
+            Bytes::from(unavailable_page(tenant, errors, islands)),
             true,
             Level::Page,
         ),
@@ -101,11 +101,11 @@ pub fn nothing_yet(
     PlacedMount {
         address,
         mount: Arc::new(mount),
-        uncoded: None,
+        uncompressed: None,
     }
 }
 
-fn nothing_yet_page(tenant: &TenantId, errors: &[Diagnostic], islands: &Islands) -> String {
+fn unavailable_page(tenant: &TenantId, errors: &[Diagnostic], islands: &Islands) -> String {
     let terminal = Terminal::plain();
     let mut said = String::new();
     for error in errors {

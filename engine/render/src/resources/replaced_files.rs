@@ -16,7 +16,7 @@ use release::snapshot::{Body, Resource, ResourceTable};
 
 /// The owner of a file, which decides the file's permissions in a browser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Whose {
+pub enum FileOwner {
     /// A tenant.
     Tenant,
     /// A theme or the islands.
@@ -27,11 +27,11 @@ pub enum Whose {
 ///
 /// The file is not compressed again, because it is rarely requested.
 #[must_use]
-pub fn replaced_file(path: &str, bytes: Payload, whose: Whose, secure: bool) -> Resource {
+pub fn replaced_file(path: &str, bytes: Payload, owner: FileOwner, secure: bool) -> Resource {
     let name = path.strip_prefix(ASSETS).unwrap_or(path);
-    let (kind, media_type) = match whose {
-        Whose::Tenant => BodyKind::of_tenant(name),
-        Whose::Shared => (BodyKind::Immutable, media_type(name)),
+    let (kind, media_type) = match owner {
+        FileOwner::Tenant => BodyKind::of_tenant(name),
+        FileOwner::Shared => (BodyKind::Immutable, media_type(name)),
     };
     Resource::Body(Body {
         status: StatusCode::OK,
@@ -59,7 +59,7 @@ pub fn replaced_files(folder: &Folder, secure: bool) -> ResourceTable {
         .chain(large)
         .flat_map(|asset| {
             let path = format!("{ASSETS}{}", asset.hashed_name);
-            let resource = replaced_file(&path, asset.payload(), Whose::Tenant, secure);
+            let resource = replaced_file(&path, asset.payload(), FileOwner::Tenant, secure);
             let file = (path.into_boxed_str(), Arc::new(resource));
             fallback_resources(&asset).chain([file]).collect::<Vec<_>>()
         })

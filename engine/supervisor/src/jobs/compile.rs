@@ -142,7 +142,7 @@ impl BuildInputs {
     pub(crate) fn compression_job(
         self,
         id: &TenantId,
-        uncoded: Arc<Compiled>,
+        uncompressed: Arc<Compiled>,
         mut waiting: Vec<Arc<Compiled>>,
     ) -> Job<JobOutcome> {
         Job {
@@ -157,7 +157,7 @@ impl BuildInputs {
                 if !self.inputs.templates.is_served() {
                     waiting.clear();
                 }
-                let coded = uncoded.coded(&waiting);
+                let coded = uncompressed.compress(&waiting);
                 JobStep::Done(JobOutcome::Compressed(Box::new((self, coded))))
             }),
         }

@@ -13,8 +13,8 @@ use tracing::{debug, warn};
 
 use crate::runner::workers::{lower_priority, processors};
 use content::report::guard::guard;
-use render::Undrawn;
-use render::Unimproved;
+use render::CompressTask;
+use render::DrawTask;
 
 /// The time after which a job is late, so that other jobs no longer wait for it. An image within its limits takes a second or two.
 const LATE_TIME: Duration = Duration::from_secs(5);
@@ -55,8 +55,8 @@ enum BackgroundJobId {
     Coding(usize),
 }
 
-impl From<Undrawn> for BackgroundJob {
-    fn from(picture: Undrawn) -> Self {
+impl From<DrawTask> for BackgroundJob {
+    fn from(picture: DrawTask) -> Self {
         Self {
             id: BackgroundJobId::Picture(picture.digest()),
             name: picture.name(),
@@ -73,8 +73,8 @@ impl From<Undrawn> for BackgroundJob {
     }
 }
 
-impl From<Unimproved> for BackgroundJob {
-    fn from(body: Unimproved) -> Self {
+impl From<CompressTask> for BackgroundJob {
+    fn from(body: CompressTask) -> Self {
         Self {
             id: BackgroundJobId::Coding(body.place()),
             name: body.name().to_owned(),

@@ -472,7 +472,7 @@ impl Registry {
         let tenant = self.catalog.tenants.get(id);
         let has_unkept = tenant.is_some_and(|tenant| tenant.reading.mark.is_some());
         BuildResult::Pages {
-            form: match (compiled.is_open(), compiled.is_uncoded()) {
+            form: match (compiled.is_open(), compiled.is_uncompressed()) {
                 (false, _) => ServedForm::Complete,
                 (true, true) => ServedForm::Unencoded,
                 (true, false) => ServedForm::Evicted,
@@ -731,7 +731,7 @@ impl Registry {
             made_from,
             compiled,
         } = served;
-        let job = match compiled.is_uncoded() {
+        let job = match compiled.is_uncompressed() {
             true => made_from.compression_job(id, compiled, waiting),
             false => {
                 let mut made_from = made_from;

@@ -72,7 +72,7 @@ pub(crate) fn absent(catalog: &Catalog, settings: &Settings) -> Vec<PlacedMount>
                 canonical: false,
             };
             let (islands, secure) = (&settings.islands, origin.is_secure());
-            mounts.push(dev::nothing_yet(id, address, &errors, islands, secure));
+            mounts.push(dev::unavailable(id, address, &errors, islands, secure));
         }
     }
     mounts

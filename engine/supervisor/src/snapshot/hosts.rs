@@ -17,9 +17,9 @@ use content::report::guard::guard;
 use release::snapshot::{HostEntry, HostRoutes, ResourceTable, TrafficTable, VersionedTable};
 use render::ASSETS;
 use render::Deployment;
-use render::{Compiled, PlacedMount, Whose};
+use render::{Compiled, FileOwner, PlacedMount};
+use render::{DrawTask, PendingPictures, Picture};
 use render::{HostFacts, Listing, host_files};
-use render::{PendingPictures, Picture, Undrawn};
 
 /// The routes and files of every host, with their inputs.
 #[derive(Debug, Default)]
@@ -343,7 +343,7 @@ impl Hosts {
             let (_, name) = picture.path.rsplit_once(ASSETS)?;
             let path = format!("{ASSETS}{name}");
             let bytes = self.pending.file_of(picture)?;
-            let file = render::replaced_file(&path, bytes.into(), Whose::Tenant, secure);
+            let file = render::replaced_file(&path, bytes.into(), FileOwner::Tenant, secure);
             Some((path.into(), Arc::new(file)))
         })
         .collect()
@@ -357,8 +357,8 @@ impl Hosts {
     }
 
     /// Returns the images of a tenant that are not rendered yet.
-    pub(crate) fn undrawn(&self, tenant: &Compiled, secure: bool) -> Vec<Undrawn> {
-        self.pending.undrawn(tenant, secure)
+    pub(crate) fn undrawn(&self, tenant: &Compiled, secure: bool) -> Vec<DrawTask> {
+        self.pending.draw_tasks(tenant, secure)
     }
 }
 

@@ -13,7 +13,7 @@ use release::payload::Payload;
 use release::snapshot::{Resource, ResourceTable};
 use release::store::Rows;
 use render::ASSETS;
-use render::Whose;
+use render::FileOwner;
 
 /// The default time for which a replaced file is served: a page that references the file may be open or cached for that long.
 pub(crate) const RETENTION_TIME: SignedDuration = SignedDuration::from_hours(24);
@@ -141,7 +141,7 @@ impl ReplacedFiles {
     }
 
     /// Restores the files from the rows of [`ReplacedFiles::rows`].
-    pub(crate) fn of_rows(rows: Rows, whose: Whose, secure: bool) -> Self {
+    pub(crate) fn of_rows(rows: Rows, whose: FileOwner, secure: bool) -> Self {
         let mut replaced = Self::default();
         for (key, bytes) in rows {
             let Some((at, path)) = key.split_first_chunk::<8>() else {
@@ -292,7 +292,7 @@ mod tests {
         files
             .map(|(path, length)| {
                 let resource =
-                    render::replaced_file(path, vec![7; *length].into(), Whose::Shared, true);
+                    render::replaced_file(path, vec![7; *length].into(), FileOwner::Shared, true);
                 ((*path).into(), Arc::new(resource))
             })
             .collect()
@@ -402,13 +402,13 @@ mod tests {
         );
         replaced.replace(Some(&one), &two, hour(0));
         let rows = replaced.rows(&two);
-        let mut back = ReplacedFiles::of_rows(rows, Whose::Shared, true);
+        let mut back = ReplacedFiles::of_rows(rows, FileOwner::Shared, true);
         assert_eq!(paths(&back), ["/assets/1.css"]);
         back.replace(None, &table(&[("/assets/3.css", 9)]), hour(2));
         assert_eq!(paths(&back), ["/assets/1.css", "/assets/2.css"]);
         back.prune(hour(24), FOR_A_DAY);
         assert_eq!(paths(&back), ["/assets/2.css"]);
         let foreign = vec![(Bytes::from("short"), Payload::default())];
-        assert!(paths(&ReplacedFiles::of_rows(foreign, Whose::Shared, true)).is_empty());
+        assert!(paths(&ReplacedFiles::of_rows(foreign, FileOwner::Shared, true)).is_empty());
     }
 }

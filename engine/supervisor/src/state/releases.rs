@@ -100,7 +100,7 @@ pub(crate) fn place(data: &TenantData, release: Release) -> Option<PinnedRelease
                 traffic: std::sync::OnceLock::new(),
             }),
             address,
-            uncoded: None,
+            uncompressed: None,
         }));
     }
     if mounts.is_empty() {

@@ -33,7 +33,7 @@ use content::tenant::{self, Site};
 use release::payload::Payload;
 use release::snapshot::ResourceTable;
 use release::store::{RetentionLimits, Rows, Store, TableMark, rows_in_memory};
-use render::Whose;
+use render::FileOwner;
 use render::{Cache, Key};
 
 const VALID_TENANT: &str = "good.tenant.";
@@ -183,7 +183,7 @@ impl Persisted {
     /// Returns the replaced shared files, which older pages may still request.
     pub(crate) fn shared_replaced(&self, secure: bool) -> ReplacedFiles {
         let rows = self.store.table(REPLACED_SHARED).unwrap_or_default();
-        ReplacedFiles::of_rows(rows, Whose::Shared, secure)
+        ReplacedFiles::of_rows(rows, FileOwner::Shared, secure)
     }
 
     /// Returns the tenants with a persisted valid folder.
@@ -424,7 +424,7 @@ pub(crate) fn load_replaced(
     secure: bool,
 ) -> ReplacedFiles {
     let rows = store.table(&format!("{REPLACED_TENANT}{id}"));
-    let mut replaced = ReplacedFiles::of_rows(rows.unwrap_or_default(), Whose::Tenant, secure);
+    let mut replaced = ReplacedFiles::of_rows(rows.unwrap_or_default(), FileOwner::Tenant, secure);
     if !is_same && let Some(good) = load_folder(store, &format!("{VALID_TENANT}{id}"), id.as_str())
     {
         replaced.follow(render::replaced_files(&good, secure));

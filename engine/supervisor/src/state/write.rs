@@ -71,7 +71,7 @@ fn persist(data: &mut TenantData, id: &TenantId, persisted: &mut Persisted, stat
     }
     let is_there = data
         .rendered()
-        .is_some_and(|compiled| !compiled.is_open() || compiled.is_uncoded());
+        .is_some_and(|compiled| !compiled.is_open() || compiled.is_uncompressed());
     if !is_there {
         return;
     }

@@ -11,15 +11,15 @@ use crate::resources::encodings::page_encodings::Encoder;
 use release::snapshot::resources::ResourceWalk;
 use release::snapshot::{Body, Resource};
 
-/// A body whose best content encoding is not made yet.
+/// A task that makes the best content encoding of a body.
 #[derive(Debug)]
-pub struct Unimproved {
+pub struct CompressTask {
     resource: Arc<Resource>,
     cache: Arc<Cache>,
     name: String,
 }
 
-impl Unimproved {
+impl CompressTask {
     /// Returns a number that identifies the body as long as this value exists.
     #[must_use]
     pub fn place(&self) -> usize {
@@ -43,7 +43,7 @@ impl Unimproved {
 impl Compiled {
     /// Returns the tenant with its pages in every content encoding, including the best ones.
     #[must_use]
-    pub fn in_all_codings(&self) -> Self {
+    pub fn with_all_encodings(&self) -> Self {
         let mut encoder = Encoder::new(&self.cache);
         let with = |placed: &PlacedMount| match placed.pages() {
             Some(pages) => placed.with_pages(encoder.encode(pages)),
@@ -53,13 +53,13 @@ impl Compiled {
             mounts: self.mounts.iter().map(with).collect(),
             ..self.clone()
         };
-        let unimproved: Vec<Unimproved> = coded.unimproved().collect();
-        unimproved.into_par_iter().for_each(|body| body.improve());
+        let tasks: Vec<CompressTask> = coded.compress_tasks().collect();
+        tasks.into_par_iter().for_each(|body| body.improve());
         coded
     }
 
-    /// Returns the bodies whose best content encoding is not made yet.
-    pub fn unimproved(&self) -> impl Iterator<Item = Unimproved> {
+    /// Returns a task for each body whose best content encoding is not made yet.
+    pub fn compress_tasks(&self) -> impl Iterator<Item = CompressTask> {
         let mounts = self.mounts.iter();
         let mut walk = ResourceWalk::default();
         mounts.flat_map(move |placed| {
@@ -69,7 +69,7 @@ impl Compiled {
             let resources = resources.into_iter().flatten();
             resources.filter_map(move |(path, resource)| match &**resource {
                 Resource::Body(Body { variants, .. }) if variants.can_improve() => {
-                    Some(Unimproved {
+                    Some(CompressTask {
                         resource: Arc::clone(resource),
                         cache: Arc::clone(&self.cache),
                         name: format!("{}: {prefix}{path}", placed.mount.tenant),

@@ -9,7 +9,7 @@ use std::time::Instant;
 use rayon::prelude::*;
 use tracing::warn;
 
-use render::{Compiled, Unimproved};
+use render::{Compiled, CompressTask};
 
 use crate::runner::background::BackgroundJob;
 use crate::runner::catalog::tenant::TenantData;
@@ -126,7 +126,7 @@ fn next_jobs(registry: &mut Registry) -> Vec<BackgroundJob> {
         let mut undrawn = hosts.undrawn(&compiled, secure);
         // Tenants with equal images share one.
         undrawn.retain(|picture| named.insert(picture.digest()));
-        let mut unimproved = compiled.unimproved().peekable();
+        let mut unimproved = compiled.compress_tasks().peekable();
         if undrawn.is_empty() && unimproved.peek().is_none() {
             tenant.demand.finished = Arc::downgrade(&compiled);
             tenant.demand.is_wanted = false;
@@ -176,9 +176,9 @@ pub(crate) fn draw(registry: &Registry) {
 /// Makes the best encodings of all pages of the last snapshot.
 pub(crate) fn improve(registry: &Registry) {
     let tenants = registry.catalog.tenants.values();
-    let bodies: Vec<Unimproved> = tenants
+    let bodies: Vec<CompressTask> = tenants
         .filter_map(|tenant| tenant.compiled())
-        .flat_map(|compiled| compiled.unimproved())
+        .flat_map(|compiled| compiled.compress_tasks())
         .collect();
     bodies.into_par_iter().for_each(|body| body.improve());
 }

@@ -51,12 +51,12 @@ pub(crate) fn each<E>(
 
 fn whole(data: &TenantData, compressed: bool, secure: bool) -> Option<CompleteTenant> {
     let known = data.compiled()?;
-    let mut compiled = match known.is_open() && !known.is_uncoded() {
+    let mut compiled = match known.is_open() && !known.is_uncompressed() {
         true => rendered_again(data)?,
         false => Compiled::clone(known),
     };
     if compressed {
-        compiled = compiled.in_all_codings();
+        compiled = compiled.with_all_encodings();
     }
     let mut named = HashSet::new();
     let pictures = compiled.pictures.iter();

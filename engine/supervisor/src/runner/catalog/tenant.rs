@@ -267,7 +267,7 @@ impl TenantData {
     /// Records the files of the current content as served files, if the tenant is evicted. Must be called before the content is replaced.
     pub(crate) fn retain_files(&mut self, secure: bool) {
         let is_asleep = self.rendered().is_some_and(|compiled| {
-            compiled.is_rendered && compiled.is_open() && !compiled.is_uncoded()
+            compiled.is_rendered && compiled.is_open() && !compiled.is_uncompressed()
         });
         if !is_asleep {
             return;
