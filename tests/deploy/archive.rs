@@ -14,6 +14,9 @@ use crate::support::run;
 /// A fixed time for files with a build time (`SOURCE_DATE_EPOCH`).
 const EPOCH: &str = "1700000000";
 
+/// The commit of the build, since the copied folders have no repository.
+const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
+
 /// The lowest optimisation: the same build steps in a tenth of the time.
 const QUICK_PROFILE: [(&str, &str); 3] = [
     ("CARGO_PROFILE_DIST_LTO", "off"),
@@ -51,6 +54,7 @@ fn copy(folder: &Path) {
 fn build(folder: &Path) -> PathBuf {
     let (made, said) = run(Command::new(folder.join(".ci/dist"))
         .env("SOURCE_DATE_EPOCH", EPOCH)
+        .env("ROWHOUSE_COMMIT", COMMIT)
         .env_remove("RUSTFLAGS")
         .envs(QUICK_PROFILE));
     assert!(made, "{said}");
@@ -122,6 +126,8 @@ fn needs_no_later_system_than_it_says(folder: &Path, program: &str) {
 
 fn is_complete(folder: &Path) {
     let read = |file: &str| fs::read_to_string(folder.join(file)).expect(file);
+    let (_, version) = run(Command::new(folder.join("rowhouse")).arg("--version"));
+    assert!(version.contains("(0123456789ab)"), "{version}");
     let (_, help) = run(Command::new(folder.join("rowhouse")).arg("--help"));
     let commands = help.split("Commands:\n").nth(1).expect("commands");
     let commands: BTreeSet<String> = commands

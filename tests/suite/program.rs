@@ -146,6 +146,14 @@ fn environment_variable_replaces_flag() {
 }
 
 #[test]
+fn version_is_that_of_the_package_with_a_commit_if_it_is_known() {
+    let version = stdout(&run(&workspace(), &["--version"]));
+    let package = concat!("rowhouse ", env!("CARGO_PKG_VERSION"));
+    let commit = version.strip_prefix(package).expect("the version");
+    assert!(commit == "\n" || commit.starts_with(" ("), "{version}");
+}
+
+#[test]
 fn server_serves_every_host_and_prefix_and_ends_on_signal() {
     let mut server = TestServer::start(&fixture("sites"), &[]);
     let domain = server.domain();

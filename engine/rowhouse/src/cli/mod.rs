@@ -4,6 +4,7 @@ pub mod flags;
 pub mod https;
 pub mod running;
 mod starter;
+mod version;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -25,6 +26,7 @@ use https::HttpsFlags;
 pub use https::{CertificatesArguments, ProbeArguments};
 pub use running::{AdminTokenFlag, ListFormat, RunningServer};
 pub use starter::{Colour, NewArguments, StarterKind, StarterLanguage, plain_name};
+pub use version::VERSION;
 
 /// What the program ends with.
 const EXIT_CODES: &str = "\
@@ -39,7 +41,7 @@ Exit codes:
 #[derive(Debug, Parser)]
 #[command(
     name = "rowhouse",
-    version,
+    version = VERSION,
     about,
     max_term_width = 100,
     after_help = EXIT_CODES,
