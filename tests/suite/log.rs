@@ -11,7 +11,7 @@ use rowhouse_tests::{TestServer, binary, fixture, reserved_address};
 fn invalid_flag_is_reported_with_valid_form() {
     for (flags, wanted) in [
         (&["--trusted-proxy", "localhost"], "`10.0.0.0/8`"),
-        (&["--idle-timeout", "never"], "give seconds above 0"),
+        (&["--idle-timeout", "never"], "such as 200ms"),
         (&["--max-connections", "0"], "--max-connections"),
     ] {
         let output = Command::new(binary())

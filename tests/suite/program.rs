@@ -146,6 +146,25 @@ fn environment_variable_replaces_flag() {
 }
 
 #[test]
+fn empty_environment_variables_count_as_unset() {
+    let help = stdout(&run(&workspace(), &["serve", "--help"]));
+    let variables = help.split("[env: ").skip(1);
+    let variables = variables.map(|rest| rest.split(['=', ']']).next().expect("a name"));
+    let variables: Vec<(&str, &str)> = variables.map(|name| (name, "")).collect();
+    assert!(variables.len() > 30, "{variables:?}");
+    let serve = Command::new(binary())
+        .args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"])
+        .args(["--tenants", "nowhere"])
+        .envs(variables)
+        .current_dir(fixture("sites"))
+        .output()
+        .expect("rowhouse");
+    let text = stderr(&serve);
+    assert!(text.contains("cannot read the folder `nowhere`"), "{text}");
+    assert_eq!(serve.status.code(), Some(2));
+}
+
+#[test]
 fn version_is_that_of_the_package_with_a_commit_if_it_is_known() {
     let version = stdout(&run(&workspace(), &["--version"]));
     let package = concat!("rowhouse ", env!("CARGO_PKG_VERSION"));

@@ -2,7 +2,6 @@
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
 use rowhouse::cli::Cli;
 use rowhouse::commands;
 
@@ -19,7 +18,7 @@ fn main() -> ExitCode {
     // A server at rest frees nothing that would remind the allocator of giving back what was freed before. Where it has no thread for that, it does so later.
     #[cfg(feature = "jemalloc")]
     let _ = tikv_jemalloc_ctl::background_thread::write(true);
-    commands::run(Cli::parse())
+    commands::run(Cli::of_process())
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! The flags of `serve` about HTTPS, and of the commands that look at it from outside.
+//! The flags of `serve` for HTTPS, and the arguments of `certificates` and `probe`.
 //!
-//! **Invariant:** what is here is turned into values of `server`, and used for nothing else.
+//! **Invariant:** a flag becomes a plain value of `server`, and is used for nothing else.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -9,27 +9,30 @@ use clap::Args;
 use clap::builder::BoolishValueParser;
 
 use super::running::{ListFormat, RunningServer};
+use super::values;
 
-/// HTTPS, and where certificates come from.
+/// HTTPS and the sources of certificates.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "HTTPS")]
 pub struct HttpsFlags {
-    /// The address and port to listen on for visitors over HTTPS, as in `[::]:443` [default: none, a proxy does it]
+    /// Address and port to listen on for HTTPS, such as `[::]:443`
     ///
-    /// A socket of systemd that is called `https` (`FileDescriptorName=`) does the same, and one that is called `http-redirect` stands for `--http-redirect`.
+    /// Without this flag the server does not speak HTTPS, and a proxy in front of it does. A socket of systemd with the name `https` (`FileDescriptorName=`) does the same as this flag; one with the name `http-redirect` does the same as `--http-redirect`.
     ///
-    /// Certificates come from an authority (`--acme-contact`), from files (`--certificate`), or both: then files go first.
-    #[arg(long, env = "ROWHOUSE_HTTPS", value_name = "ADDRESS")]
+    /// Certificates come from a certificate authority (`--acme-contact`), from files (`--certificate`), or from both. A file takes precedence.
+    #[arg(long, env = "ROWHOUSE_HTTPS", value_name = "ADDRESS", value_parser = values::full_address)]
     pub https: Option<SocketAddr>,
-    /// The address and port to lead visitors from HTTP to HTTPS, as in `[::]:80`; it answers the authority's challenges, too
-    #[arg(long, env = "ROWHOUSE_HTTP_REDIRECT", value_name = "ADDRESS")]
-    pub http_redirect: Option<SocketAddr>,
-    /// The e-mail address that the authority may write to; with it, certificates are requested
+    /// Address and port to redirect HTTP to HTTPS from, such as `[::]:80`
     ///
-    /// Every host that a tenant claims gets one, from the moment at which its folder is there, and no other name does. By this you agree to the authority's terms of service.
+    /// The listener also responds to the HTTP challenges of the certificate authority.
+    #[arg(long, env = "ROWHOUSE_HTTP_REDIRECT", value_name = "ADDRESS", value_parser = values::full_address)]
+    pub http_redirect: Option<SocketAddr>,
+    /// E-mail address for the certificate authority; turns on certificates by ACME
+    ///
+    /// Every host that a tenant claims gets a certificate as soon as the tenant's folder exists, and no other name does. With this flag you agree to the authority's terms of service.
     #[arg(long, env = "ROWHOUSE_ACME_CONTACT", value_name = "MAIL")]
     pub acme_contact: Option<String>,
-    /// The authority's directory (ACME, RFC 8555)
+    /// URL of the certificate authority's ACME directory (RFC 8555)
     #[arg(
         long,
         env = "ROWHOUSE_ACME_DIRECTORY",
@@ -37,10 +40,14 @@ pub struct HttpsFlags {
         default_value = "https://acme-v02.api.letsencrypt.org/directory"
     )]
     pub acme_directory: String,
-    /// The roots of an authority that browsers do not know, for its own HTTPS, as PEM [default: those of Mozilla]
+    /// Root certificates (PEM) for the authority's own HTTPS [default: Mozilla's]
+    ///
+    /// For an authority that browsers do not know.
     #[arg(long, env = "ROWHOUSE_ACME_ROOT", value_name = "FILE")]
     pub acme_root: Option<PathBuf>,
-    /// The id of an account with the authority's owner, as ZeroSSL gives one out (external account binding)
+    /// Key id of an account with the authority (external account binding)
+    ///
+    /// Some authorities, such as ZeroSSL, issue it with the key of `--acme-eab-key` (RFC 8555, section 7.3.4).
     #[arg(
         long,
         env = "ROWHOUSE_ACME_EAB_KID",
@@ -48,7 +55,7 @@ pub struct HttpsFlags {
         requires = "acme_eab_key"
     )]
     pub acme_eab_kid: Option<String>,
-    /// The key that comes with it, in base64url
+    /// Key of `--acme-eab-kid`, in base64url
     #[arg(
         long,
         env = "ROWHOUSE_ACME_EAB_KEY",
@@ -57,14 +64,14 @@ pub struct HttpsFlags {
         requires = "acme_eab_kid"
     )]
     pub acme_eab_key: Option<String>,
-    /// The folder for certificates and the account with the authority [default: `certificates` below `--state`]
+    /// Folder for certificates and the ACME account [default: below `--state`]
     ///
-    /// Unlike the rest of the state it is worth a backup: what is in it is not requested again.
+    /// The default is the folder `certificates` in the folder of `--state`. Back this folder up, unlike the rest of the state: certificates in it are not ordered again.
     #[arg(long, env = "ROWHOUSE_CERTIFICATES", value_name = "DIR")]
     pub certificates: Option<PathBuf>,
-    /// A certificate of your own with its chain, as PEM, for the names in it; `*.<domain>` is for all names of a domain
+    /// Certificate of your own with its chain (PEM), for all names in it
     ///
-    /// May be given more than once, each with its `--certificate-key`; in the variable, separated by commas. The files are read again when they change.
+    /// The name `*.<domain>` covers all hosts of a domain. May be repeated, each with its own `--certificate-key`; in the variable, separate values by commas. The files are read again when they change.
     #[arg(
         long,
         env = "ROWHOUSE_CERTIFICATE",
@@ -73,7 +80,7 @@ pub struct HttpsFlags {
         requires = "certificate_key"
     )]
     pub certificate: Vec<PathBuf>,
-    /// The key of that certificate, as PEM, in the same order
+    /// Key (PEM) of each `--certificate`, in the same order
     #[arg(
         long,
         env = "ROWHOUSE_CERTIFICATE_KEY",
@@ -82,9 +89,9 @@ pub struct HttpsFlags {
         requires = "certificate"
     )]
     pub certificate_key: Vec<PathBuf>,
-    /// Trusted proxies begin each connection with the PROXY protocol (version 1 or 2), which names the visitor
+    /// Require the PROXY protocol (version 1 or 2) from trusted proxies
     ///
-    /// For load balancers that pass TCP on. Connections of `--trusted-proxy` without it are refused then; it is not read from anybody else.
+    /// For load balancers that pass TCP through: its header names the visitor's address. Connections of a `--trusted-proxy` without the header are refused. From any other address, the header is not read.
     #[arg(long, env = "ROWHOUSE_PROXY_PROTOCOL", value_parser = BoolishValueParser::new())]
     pub proxy_protocol: bool,
 }
@@ -92,8 +99,8 @@ pub struct HttpsFlags {
 /// `certificates`.
 #[derive(Debug, Clone, Args)]
 pub struct CertificatesArguments {
-    /// The form of the output
-    #[arg(long, value_name = "FORM", default_value = "text")]
+    /// Output format
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: ListFormat,
     /// The server.
     #[command(flatten)]
@@ -106,13 +113,13 @@ pub struct ProbeArguments {
     /// The server.
     #[command(flatten)]
     pub server: RunningServer,
-    /// Look at this address of visitors, too: a handshake, and whether a browser would trust the certificate
-    #[arg(long, value_name = "ADDRESS", requires = "host")]
+    /// Address to check HTTPS at, too: the handshake and the certificate
+    #[arg(long, value_name = "ADDRESS", requires = "host", value_parser = values::address)]
     pub https: Option<SocketAddr>,
-    /// The host that the certificate has to be good for; may be given more than once
+    /// Host that the certificate must cover; may be repeated
     #[arg(long, value_name = "NAME", requires = "https")]
     pub host: Vec<String>,
-    /// The roots to trust, as PEM [default: those of Mozilla]
+    /// Root certificates (PEM) to trust [default: Mozilla's]
     #[arg(long, value_name = "FILE", requires = "https")]
     pub root: Option<PathBuf>,
 }
@@ -124,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_flag_of_https_has_its_variable() {
+    fn every_https_flag_has_its_variable() {
         let flags = HttpsFlags::augment_args(Command::new("serve"));
         let mut count = 0;
         for flag in flags.get_arguments() {

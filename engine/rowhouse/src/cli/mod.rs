@@ -1,16 +1,31 @@
-//! The command line: text in, a [`Command`] out. It decides nothing.
+//! The command line: parses arguments and environment variables into a [`Cli`].
+//!
+//! | module | what it has |
+//! |---|---|
+//! | [`flags`] | limits and caching |
+//! | [`https`] | HTTPS, `certificates` and `probe` |
+//! | [`running`] | the address and the token of a running server |
+//! | `starter` | the arguments of `new` |
+//! | `values` | parsers of sizes, durations, addresses and the origin |
+//! | `exit_codes` | the list of exit codes |
+//! | `version` | the version and the commit |
+//!
+//! **Invariant:** decides nothing; it only turns text into values.
 
+pub(crate) mod exit_codes;
 pub mod flags;
 pub mod https;
 pub mod running;
 mod starter;
+mod values;
 mod version;
 
+use std::env;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::builder::BoolishValueParser;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Arg, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use ipnet::IpNet;
 use url::Url;
@@ -28,27 +43,18 @@ pub use running::{AdminTokenFlag, ListFormat, RunningServer};
 pub use starter::{Colour, NewArguments, StarterKind, StarterLanguage, plain_name};
 pub use version::VERSION;
 
-/// What the program ends with.
-const EXIT_CODES: &str = "\
-Exit codes:
-  0  success
-  1  errors were found (check, export), the server is not ready or not reachable (probe), or the
-     server refused (releases, diff, rollback, resume)
-  2  could not run, a command other than probe reached no server, or a second signal ended the
-     process at once";
-
 /// Serves many small sites from one program: a site is a folder.
 #[derive(Debug, Parser)]
 #[command(
     name = "rowhouse",
     version = VERSION,
     about,
-    max_term_width = 100,
-    after_help = EXIT_CODES,
+    max_term_width = 79,
+    after_help = exit_codes::help(),
     args_conflicts_with_subcommands = true
 )]
 pub struct Cli {
-    /// What to do; without it, `serve`.
+    /// The command; `serve` if there is none.
     #[command(subcommand)]
     pub command: Option<Command>,
     /// The flags of `serve`.
@@ -56,45 +62,72 @@ pub struct Cli {
     pub serve: ServeArguments,
 }
 
-/// The verbs.
+impl Cli {
+    /// Parses the arguments and the variables of this process. Prints help, the version or an error and exits, if one of them is due.
+    ///
+    /// An empty variable counts as unset: service managers and container engines often have them.
+    #[must_use]
+    pub fn of_process() -> Self {
+        let command = without_empty_variables(Self::command());
+        let matches = command.get_matches();
+        Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    }
+}
+
+/// Removes empty variables from the arguments of a command and of its subcommands.
+fn without_empty_variables(command: clap::Command) -> clap::Command {
+    let is_empty = |argument: &Arg| {
+        let value = argument.get_env().and_then(env::var_os);
+        value.is_some_and(|value| value.is_empty())
+    };
+    let ignored = |argument: Arg| match is_empty(&argument) {
+        true => argument.env(None::<&'static str>),
+        false => argument,
+    };
+    command
+        .mut_args(ignored)
+        .mut_subcommands(|subcommand| subcommand.mut_args(ignored))
+}
+
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Serve all tenants, and take changes in their folders as they are saved (the default)
+    /// Serve all tenants and reload their folders as they change (the default)
     Serve(Box<ServeArguments>),
     /// Print every error and warning in the tenants' folders
     Check(CheckArguments),
-    /// List every page: its host, path, tenant and file
+    /// List every page with its host, path, tenant and file
     Routes(RoutesArguments),
-    /// List what a tenant served when: the releases that a running server keeps
+    /// List the releases of a tenant on a running server
     Releases(ReleasesArguments),
-    /// Show what changed between two releases of a tenant
+    /// Show the changes between two releases of a tenant
     Diff(DiffArguments),
-    /// Serve an earlier release of a tenant, and stay with it
+    /// Serve an earlier release of a tenant until `resume`
     Rollback(RollbackArguments),
-    /// Follow a tenant's folder again after `rollback`
+    /// Serve a tenant's folder again after `rollback`
     Resume(ResumeArguments),
-    /// List the certificate of every host that a running server serves
+    /// List the certificates of all hosts of a running server
     Certificates(CertificatesArguments),
-    /// Write all sites as files, for a static host or CDN
+    /// Write all sites as files for a static host or CDN
     Export(ExportArguments),
-    /// Create a tenant's folder to start from
+    /// Create the folder of a new tenant
     New(NewArguments),
-    /// Ask a running server whether it is ready
+    /// Check whether a running server is ready
     Probe(ProbeArguments),
-    /// Write JSON Schemas, with which editors complete and check what authors write
+    /// Write JSON Schemas with which editors complete and check YAML
     Schema(SchemaArguments),
-    /// Print a script with which a shell completes commands and flags
+    /// Print a completion script for a shell
     Completions(CompletionsArguments),
     /// Print the manual page of the program or of a command
     Man(ManArguments),
-    /// Serve the manual at a local address, or write it as files
+    /// Serve the manual on this machine, or write it as files
     Manual(ManualArguments),
 }
 
-/// Where content comes from and where it is served.
+/// The folders of the content, and the origin of the sites.
 #[derive(Debug, Clone, Args)]
 pub struct ContentFlags {
-    /// The folder of tenants: each folder in it is a site
+    /// Folder of tenants; each folder in it is a site
     #[arg(
         long,
         env = "ROWHOUSE_TENANTS",
@@ -102,31 +135,36 @@ pub struct ContentFlags {
         default_value = "tenants"
     )]
     pub tenants: PathBuf,
-    /// The folder of themes [default: `themes` if there is one, otherwise the themes inside the program]
+    /// Folder of themes [default: `themes` if it exists, else the built-in themes]
     #[arg(long, env = "ROWHOUSE_THEMES", value_name = "DIR")]
     pub themes: Option<PathBuf>,
-    /// The file that names the tenant at the domain's root, and the hosts and paths that each tenant may claim [default: `deployment.yaml` in the folder of tenants, if there is one]
+    /// File that names the root tenant and the addresses of tenants
+    ///
+    /// It names the tenant at the root of the domain, and lists the hosts and paths that each tenant may claim. The default is `deployment.yaml` in the folder of tenants, if it exists.
     #[arg(long, env = "ROWHOUSE_DEPLOYMENT", value_name = "FILE")]
     pub deployment: Option<PathBuf>,
-    /// What visitors type to reach the sites: scheme, domain and, where there is one, port
+    /// URL that visitors type to reach the sites: scheme, domain, optional port
     ///
-    /// A tenant answers at a path of this domain (`/corner`) and at a host below it (`corner.<domain>`).
+    /// Each tenant is served at a path of this domain (`/corner`) and at a host below it (`corner.<domain>`).
     #[arg(
         long,
         env = "ROWHOUSE_ORIGIN",
         value_name = "URL",
-        default_value = "http://localhost:8080"
+        default_value = "http://localhost:8080",
+        value_parser = values::origin
     )]
     pub origin: Origin,
-    /// For how much of the domain browsers remember to come over TLS only: `host`, `subdomains`, `preload` or `off` [default: what the root tenant's manifest says, else `host`]
+    /// Hosts that browsers reach by TLS only: `host`, `subdomains`, `preload`, `off`
     ///
-    /// `subdomains` and `preload` bind every host below the domain, those of other programs, too.
-    #[arg(long, env = "ROWHOUSE_HSTS", value_name = "WHAT", value_parser = flags::hsts)]
+    /// Responses have it as `Strict-Transport-Security` (RFC 6797). `subdomains` and `preload` bind every host below the domain, including the hosts of other programs. The default is the setting of the root tenant's manifest, or else `host`.
+    #[arg(long, env = "ROWHOUSE_HSTS", value_name = "SCOPE", value_parser = flags::hsts)]
     pub hsts: Option<Hsts>,
-    /// A folder with another build of the islands (React components), as `node ui/build.mjs --out DIR` writes it [default: the one inside the program]
+    /// Folder with another build of the islands [default: the built-in one]
+    ///
+    /// Islands are the React components of pages. `node ui/build.mjs --out DIR` writes such a folder.
     #[arg(long, env = "ROWHOUSE_UI_DIST", value_name = "DIR")]
     pub ui_dist: Option<PathBuf>,
-    /// Whether the examples of section types are pages: `manual` says so.
+    /// Whether the examples of section types are pages; only `manual` sets it.
     #[arg(skip)]
     pub shows_kinds: bool,
 }
@@ -137,25 +175,29 @@ pub struct ServeArguments {
     /// Content and origin.
     #[command(flatten)]
     pub content: ContentFlags,
-    /// The address and port to listen on for visitors
+    /// Address and port to listen on for visitors
+    ///
+    /// A port alone listens on 127.0.0.1. `[::]:8080` and `0.0.0.0:8080` listen on every address.
     #[arg(
         long,
         env = "ROWHOUSE_LISTEN",
         value_name = "ADDRESS",
-        default_value = "127.0.0.1:8080"
+        default_value = "127.0.0.1:8080",
+        value_parser = values::address
     )]
     pub listen: SocketAddr,
-    /// The address and port to listen on for operators: health, metrics, how each tenant is
+    /// Address and port of the admin listener: console, health, metrics
     #[arg(
         long,
         env = "ROWHOUSE_ADMIN",
         value_name = "ADDRESS",
-        default_value = "127.0.0.1:8081"
+        default_value = "127.0.0.1:8081",
+        value_parser = values::address
     )]
     pub admin: SocketAddr,
-    /// A host name by which operators reach that address, besides IP addresses and `localhost`
+    /// Host name of the admin listener, besides IP addresses and `localhost`
     ///
-    /// May be given more than once; in the variable, separated by commas. Requests under any other name are refused, so that no web page can reach this address by a name of its own (DNS rebinding).
+    /// May be repeated; in the variable, separate values by commas. Requests for any other name are refused, so that no web page can reach the listener under a name of its own (DNS rebinding).
     #[arg(
         long,
         env = "ROWHOUSE_ADMIN_HOSTS",
@@ -164,38 +206,41 @@ pub struct ServeArguments {
         value_parser = host_name
     )]
     pub admin_host: Vec<String>,
-    /// What commands have to come with.
+    /// The token of commands.
     #[command(flatten)]
     pub token: AdminTokenFlag,
     /// Time for requests in flight to finish after SIGTERM or Ctrl-C
     ///
-    /// Keep it below the time after which your supervisor kills the process, which is 30 seconds for most.
+    /// Keep it below the time after which your service manager kills the process. For most that is 30 seconds.
     #[arg(
         long,
         env = "ROWHOUSE_GRACE",
-        value_name = "SECONDS",
-        default_value_t = 20
+        value_name = "DURATION",
+        default_value = "20s",
+        value_parser = values::whole_seconds::<u64>
     )]
     pub grace: u64,
-    /// How changes in the folders are noticed
+    /// Method of noticing changes in the folders
     #[arg(
         long,
         env = "ROWHOUSE_WATCH",
-        value_name = "HOW",
+        value_name = "METHOD",
         default_value = "auto"
     )]
     pub watch: WatchMethod,
-    /// A folder for what makes a restart quick and safe: last good copies, compressed pages, pictures [default: nothing is kept]
+    /// Folder for releases, compressed pages and images [default: none]
     ///
-    /// It may be deleted at any time.
+    /// With it, a restart is quick, and tenants with errors keep their last valid pages. The folder may be deleted at any time, apart from `certificates` in it.
     #[arg(long, env = "ROWHOUSE_STATE", value_name = "DIR")]
     pub state: Option<PathBuf>,
-    /// The most bytes that tenants take in memory [default: half of what the machine or the cgroup has]
+    /// Memory limit for tenants, such as 512MiB [default: half of the memory]
     ///
-    /// Beyond the limit, tenants that were never requested are evicted first, then the least recently requested ones. They are rendered again at their next request. The program takes some 100 MB besides, and work in progress (reading, rendering) half as much as tenants: at least 192 MiB and at most 1 GiB, as far as the machine or the cgroup has it. The manual has measured figures: Sizing.
-    #[arg(long, env = "ROWHOUSE_MEMORY", value_name = "BYTES")]
+    /// The default is half of the memory of the machine or the cgroup. Beyond the limit, tenants that were never requested are evicted first, then the least recently requested ones. They are restored at their next request. The program itself takes about 100 MB more. Reading and rendering take half as much as tenants: at least 192 MiB and at most 1 GiB, as far as the machine or the cgroup has it. The page *Sizing* of the manual has measured figures.
+    #[arg(long, env = "ROWHOUSE_MEMORY", value_name = "SIZE", value_parser = values::size::<usize>(0..=u64::MAX))]
     pub memory: Option<usize>,
-    /// How many releases of each tenant are kept below `--state`, to list, compare and go back to
+    /// Releases of each tenant to keep, to list, compare and roll back to
+    ///
+    /// They are in the folder of `--state`.
     #[arg(
         long,
         env = "ROWHOUSE_KEEP_RELEASES",
@@ -203,42 +248,43 @@ pub struct ServeArguments {
         default_value_t = 10
     )]
     pub keep_releases: usize,
-    /// The most bytes below `--state`; the oldest releases go first
+    /// Size limit of the folder of `--state`, such as 512MiB
     ///
-    /// Large files that a change replaced take at most half of it.
-    #[arg(long, env = "ROWHOUSE_STATE_SIZE", value_name = "BYTES", default_value_t = 1 << 30)]
+    /// Beyond the limit, the oldest releases are deleted first. Large files that a change replaced take at most half of it.
+    #[arg(long, env = "ROWHOUSE_STATE_SIZE", value_name = "SIZE", default_value = "1GiB", value_parser = values::size::<u64>(0..=u64::MAX))]
     pub state_size: u64,
-    /// How long files with a hash in their name are served after pages no longer name them
+    /// Time to serve replaced files: those with a hash that no page names any longer
     ///
-    /// Pages that are open, or that a cache holds, go on asking for them. It holds over restarts with `--state`.
+    /// Open pages, and pages in a cache, still request them. With `--state`, the files outlive a restart.
     #[arg(
         long,
         env = "ROWHOUSE_KEEP_ASSETS",
-        value_name = "SECONDS",
-        default_value_t = 24 * 60 * 60
+        value_name = "DURATION",
+        default_value = "24h",
+        value_parser = values::whole_seconds::<u32>
     )]
     pub keep_assets: u32,
-    /// For authors: open pages follow what is saved, errors are shown over them, drafts are shown
+    /// Author mode: live reload, errors over the page, drafts
     #[arg(
         long,
         env = "ROWHOUSE_DEV",
         value_parser = clap::builder::FalseyValueParser::new()
     )]
     pub dev: bool,
-    /// Log a line for each request, to stderr
+    /// Access log: a line for each request, to stderr
     #[arg(
         long,
         env = "ROWHOUSE_ACCESS_LOG",
-        value_name = "FORM",
+        value_name = "FORMAT",
         default_value = "off"
     )]
     pub access_log: AccessLogFlag,
-    /// Include visitors' IP addresses in that log; they are personal data
+    /// Include visitors' IP addresses (personal data) in the access log
     #[arg(long, env = "ROWHOUSE_LOG_ADDRESSES", value_parser = BoolishValueParser::new())]
     pub log_addresses: bool,
-    /// The address or network of a proxy whose `X-Request-Id`, `traceparent` and `X-Forwarded-For` are believed
+    /// Address or network of a proxy whose `X-Forwarded-For` is trusted
     ///
-    /// May be given more than once; in the variable, separated by commas. From everybody else these header fields are ignored.
+    /// Its `X-Request-Id` and `traceparent` are trusted, too. From any other address these header fields are ignored. May be repeated; in the variable, separate values by commas.
     #[arg(
         long,
         env = "ROWHOUSE_TRUSTED_PROXY",
@@ -247,59 +293,59 @@ pub struct ServeArguments {
         value_parser = network
     )]
     pub trusted_proxy: Vec<IpNet>,
-    /// The OpenTelemetry collector that gets a span of each request (OTLP over HTTP, without TLS)
+    /// OpenTelemetry collector that receives a span for each request
     ///
-    /// Without a path, `/v1/traces` is added. A request that a trusted proxy sends with `traceparent` becomes part of that trace.
+    /// The spans are sent as OTLP over HTTP, without TLS. A URL without a path gets `/v1/traces`. A request that a trusted proxy sends with `traceparent` becomes part of that trace.
     #[arg(long, env = "ROWHOUSE_OTLP", value_name = "URL", value_parser = collector)]
     pub otlp: Option<Url>,
     /// HTTPS.
     #[command(flatten)]
     pub https: HttpsFlags,
-    /// How long pages may be kept.
+    /// Caching of pages.
     #[command(flatten)]
     pub caching: CachingFlags,
-    /// What clients may use.
+    /// Limits on clients.
     #[command(flatten)]
     pub limits: LimitFlags,
 }
 
-/// How changes are noticed.
+/// The method of noticing changes in the folders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum WatchMethod {
-    /// By the system's notifications, and by polling where there are none
+    /// Notifications of the system, or polling where there are none
     Auto,
-    /// By looking at every file once a second, as network file systems need
+    /// A look at every file once a second, as network file systems need
     Poll,
-    /// Not at all; SIGHUP reloads
+    /// None; SIGHUP reloads
     Off,
 }
 
-/// How requests are logged.
+/// The format of the access log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum AccessLogFlag {
-    /// As people read it
+    /// Text for people
     Text,
-    /// A JSON object a line, for programs
+    /// A JSON object per line, for programs
     Json,
-    /// No lines
+    /// No access log
     Off,
 }
 
 /// `check`.
 #[derive(Debug, Clone, Args)]
 pub struct CheckArguments {
-    /// The tenants to check [default: all]
+    /// Tenants to check [default: all]
     pub names: Vec<String>,
-    /// Explain what a code such as `unknown-key` means, and check nothing
+    /// Explain a code such as `unknown-key`, and check nothing
     #[arg(long, value_name = "CODE", conflicts_with = "names")]
     pub explain: Option<String>,
-    /// The form of the output
-    #[arg(long, value_name = "FORM", default_value = "text")]
+    /// Output format
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: CheckFormat,
-    /// The folder that the server is given as `--state`: warns of tenants that were rolled back
+    /// Folder of the server's `--state`, to warn of tenants that were rolled back
     #[arg(long, env = "ROWHOUSE_STATE", value_name = "DIR")]
     pub state: Option<PathBuf>,
-    /// Ask the running server, too: which hosts have no valid certificate, and why
+    /// Also ask the running server which hosts have no valid certificate, and why
     #[arg(long, conflicts_with = "explain")]
     pub live: bool,
     /// The server.
@@ -310,10 +356,10 @@ pub struct CheckArguments {
     pub content: ContentFlags,
 }
 
-/// How errors are printed.
+/// The output format of `check`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum CheckFormat {
-    /// As a compiler would
+    /// Text like the messages of a compiler
     Text,
     /// A JSON array
     Json,
@@ -324,53 +370,59 @@ pub enum CheckFormat {
 /// `export`.
 #[derive(Debug, Clone, Args)]
 pub struct ExportArguments {
-    /// The folder to write into: new, empty or an earlier export. Each host becomes a folder in it
+    /// Folder to write to: new, empty or an earlier export
+    ///
+    /// Each host becomes a folder in it.
     #[arg(value_name = "DIR")]
     pub directory: PathBuf,
-    /// The static host whose rules and limits apply
+    /// Static host whose rules and limits apply
     #[arg(long = "for", value_name = "HOST", default_value = "any")]
     pub host: StaticHost,
-    /// Write the compressed forms (.br, .gz) of each file, too
+    /// Also write each file compressed (.br, .gz)
     #[arg(long)]
     pub compressed: bool,
-    /// Write the tenants without errors, and leave out the others
+    /// Write the tenants without errors, even if others have errors
     #[arg(long)]
     pub despite_errors: bool,
-    /// The most bytes that tenants take in memory [default: half of what the machine or the cgroup has]
+    /// Memory limit for tenants, such as 512MiB [default: half of the memory]
     ///
-    /// Pages beyond the limit are rendered once more when they are written.
-    #[arg(long, env = "ROWHOUSE_MEMORY", value_name = "BYTES")]
+    /// The default is half of the memory of the machine or the cgroup. Pages beyond the limit are rendered a second time when they are written.
+    #[arg(long, env = "ROWHOUSE_MEMORY", value_name = "SIZE", value_parser = values::size::<usize>(0..=u64::MAX))]
     pub memory: Option<usize>,
     /// Content and origin.
     #[command(flatten)]
     pub content: ContentFlags,
-    /// What shared caches may keep; last, since its heading holds for whatever comes after it.
+    /// Caching of pages. The field is the last, since its help heading applies to all flags after it.
     #[command(flatten)]
     pub caching: CachingFlags,
 }
 
-/// Where exported files will lie.
+/// The static host that an export is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum StaticHost {
-    /// What all of them understand
+    /// Only rules that every static host understands
     Any,
-    /// Fail where there are more header rules or redirects than it reads
+    /// Fail if there are more header rules or redirects than Cloudflare reads
     Cloudflare,
-    /// Add rules for the 404 pages of folders, which it does not find by itself
+    /// Add rules for the 404 pages of folders, which Netlify does not find
     Netlify,
-    /// Write a configuration to include beside each host's folder, `<host>.nginx.conf`
+    /// Write `<host>.nginx.conf`, to include, beside each host's folder
     Nginx,
-    /// Write a configuration to import beside each host's folder, `<host>.caddy`
+    /// Write `<host>.caddy`, to import, beside each host's folder
     Caddy,
 }
 
 /// `schema`.
 #[derive(Debug, Clone, Args)]
 pub struct SchemaArguments {
-    /// The folder to write them into, with a folder in it for each tenant [default: they are printed]
+    /// Folder to write to [default: print to stdout]
+    ///
+    /// Each tenant gets a folder in it.
     #[arg(value_name = "DIR")]
     pub directory: Option<PathBuf>,
-    /// The folder of tenants: each gets schemas with what its theme says of settings, sections and words
+    /// Folder of tenants
+    ///
+    /// Each tenant gets schemas with the settings, sections and UI strings of its theme.
     #[arg(
         long,
         env = "ROWHOUSE_TENANTS",
@@ -378,7 +430,7 @@ pub struct SchemaArguments {
         default_value = "tenants"
     )]
     pub tenants: PathBuf,
-    /// The folder of themes [default: `themes` if there is one, otherwise the themes inside the program]
+    /// Folder of themes [default: `themes` if it exists, else the built-in themes]
     #[arg(long, env = "ROWHOUSE_THEMES", value_name = "DIR")]
     pub themes: Option<PathBuf>,
 }
@@ -386,21 +438,21 @@ pub struct SchemaArguments {
 /// `completions`.
 #[derive(Debug, Clone, Args)]
 pub struct CompletionsArguments {
-    /// The shell
+    /// Shell that the script is for
     pub shell: Shell,
 }
 
 /// `man`.
 #[derive(Debug, Clone, Args)]
 pub struct ManArguments {
-    /// The command whose page is wanted [default: the page of the program]
+    /// Command of the page [default: the program]
     pub command: Option<String>,
 }
 
-/// The address at which `manual` listens without a flag.
+/// The default of `manual --listen`.
 pub const MANUAL_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8090);
 
-/// Returns the address that visitors type to reach a manual that listens on `port`: the one host that the manual answers on.
+/// Returns the origin of a manual that listens on `port`. The manual has no other host.
 #[must_use]
 pub fn manual_origin(port: u16) -> String {
     format!("http://localhost:{port}")
@@ -409,16 +461,16 @@ pub fn manual_origin(port: u16) -> String {
 /// `manual`.
 #[derive(Debug, Clone, Args)]
 pub struct ManualArguments {
-    /// The address and port to serve it at
-    #[arg(long, value_name = "ADDRESS", default_value_t = MANUAL_LISTEN)]
+    /// Address and port to listen on
+    #[arg(long, value_name = "ADDRESS", default_value_t = MANUAL_LISTEN, value_parser = values::address)]
     pub listen: SocketAddr,
-    /// What visitors type to reach it [default: that address]
-    #[arg(long, value_name = "URL")]
+    /// URL that readers type to reach the manual [default: that address]
+    #[arg(long, value_name = "URL", value_parser = values::origin)]
     pub origin: Option<Origin>,
-    /// Write it as files for a static host into this folder, and serve nothing
+    /// Folder to write the manual to, as files for a static host
     #[arg(long, value_name = "DIR", conflicts_with = "write")]
     pub export: Option<PathBuf>,
-    /// Write it as a tenant's folder, to serve it among sites of your own
+    /// Folder to write the manual to, as a tenant to serve beside your own sites
     #[arg(long, value_name = "DIR")]
     pub write: Option<PathBuf>,
 }
@@ -426,8 +478,8 @@ pub struct ManualArguments {
 /// `routes`.
 #[derive(Debug, Clone, Args)]
 pub struct RoutesArguments {
-    /// The form of the output
-    #[arg(long, value_name = "FORM", default_value = "text")]
+    /// Output format
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: ListFormat,
     /// Content and origin.
     #[command(flatten)]
@@ -437,11 +489,11 @@ pub struct RoutesArguments {
 /// `releases`.
 #[derive(Debug, Clone, Args)]
 pub struct ReleasesArguments {
-    /// The tenant
+    /// Id of the tenant
     #[arg(value_parser = TenantId::new)]
     pub tenant: TenantId,
-    /// The form of the output
-    #[arg(long, value_name = "FORM", default_value = "text")]
+    /// Output format
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: ListFormat,
     /// The server.
     #[command(flatten)]
@@ -451,12 +503,12 @@ pub struct ReleasesArguments {
 /// `diff`.
 #[derive(Debug, Clone, Args)]
 pub struct DiffArguments {
-    /// The tenant
+    /// Id of the tenant
     #[arg(value_parser = TenantId::new)]
     pub tenant: TenantId,
-    /// The number of the earlier release [default: the one before the newest]
+    /// Number of the earlier release [default: the one before the newest]
     pub from: Option<u64>,
-    /// The number of the later release [default: the newest]
+    /// Number of the later release [default: the newest]
     pub to: Option<u64>,
     /// The server.
     #[command(flatten)]
@@ -466,15 +518,15 @@ pub struct DiffArguments {
 /// `rollback`.
 #[derive(Debug, Clone, Args)]
 pub struct RollbackArguments {
-    /// The tenant
+    /// Id of the tenant
     #[arg(value_parser = TenantId::new)]
     pub tenant: TenantId,
-    /// The number of the release to serve [default: the one before what is served]
+    /// Number of the release to serve [default: the one before the current one]
     pub release: Option<u64>,
     /// The server.
     #[command(flatten)]
     pub server: RunningServer,
-    /// What the server wants commands to come with.
+    /// The token of commands.
     #[command(flatten)]
     pub token: AdminTokenFlag,
 }
@@ -482,21 +534,124 @@ pub struct RollbackArguments {
 /// `resume`.
 #[derive(Debug, Clone, Args)]
 pub struct ResumeArguments {
-    /// The tenant
+    /// Id of the tenant
     #[arg(value_parser = TenantId::new)]
     pub tenant: TenantId,
     /// The server.
     #[command(flatten)]
     pub server: RunningServer,
-    /// What the server wants commands to come with.
+    /// The token of commands.
     #[command(flatten)]
     pub token: AdminTokenFlag,
 }
 
-/// The address of a collector.
+/// Parses the URL of a collector: HTTP without TLS.
 fn collector(text: &str) -> Result<Url, String> {
     Url::parse(text)
         .ok()
         .filter(|url| url.scheme() == "http" && url.has_host())
-        .ok_or_else(|| "give a URL without TLS, as in `http://127.0.0.1:4318`".to_owned())
+        .ok_or_else(|| "write a URL without TLS, such as `http://127.0.0.1:4318`".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The widest line of a help text, in characters.
+    const MAX_HELP_WIDTH: usize = 79;
+
+    fn commands() -> Vec<clap::Command> {
+        let mut program = Cli::command();
+        program.build();
+        let subcommands: Vec<_> = program.get_subcommands().cloned().collect();
+        [vec![program], subcommands].concat()
+    }
+
+    #[test]
+    fn definition_of_the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_help_line_is_short() {
+        for mut command in commands() {
+            let name = command.get_name().to_owned();
+            for text in [command.render_help(), command.render_long_help()] {
+                for line in text.to_string().lines() {
+                    assert!(line.chars().count() <= MAX_HELP_WIDTH, "{name}: {line}");
+                }
+            }
+            let about = command.get_about().map(ToString::to_string);
+            let arguments = command.get_arguments().map(|argument| {
+                let help = argument.get_help().map(ToString::to_string);
+                (argument.get_id().to_string(), help.unwrap_or_default())
+            });
+            for (id, help) in arguments.chain([("about".to_owned(), about.unwrap_or_default())]) {
+                assert!(!help.is_empty(), "{name} {id}");
+                assert!(
+                    help.chars().count() <= MAX_HELP_WIDTH,
+                    "{name} {id}: {help}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn exit_codes_name_commands_that_exist() {
+        let known = commands();
+        for (_, commands, meaning) in exit_codes::EXIT_CODES {
+            for command in commands {
+                let is_known = known.iter().any(|known| known.get_name() == *command);
+                assert!(is_known, "{command}: {meaning}");
+            }
+        }
+    }
+
+    #[test]
+    fn human_values_and_plain_numbers_mean_the_same() {
+        let serve = |flags: &[&str]| {
+            let cli = Cli::try_parse_from([&["rowhouse"][..], flags].concat()).unwrap();
+            let serve = cli.serve;
+            (
+                serve.memory,
+                serve.state_size,
+                serve.grace,
+                serve.keep_assets,
+                serve.listen,
+            )
+        };
+        let plain = serve(&[
+            "--memory=536870912",
+            "--state-size=1073741824",
+            "--grace=20",
+            "--keep-assets=86400",
+            "--listen=127.0.0.1:8080",
+        ]);
+        assert_eq!(serve(&["--memory=512MiB"]), plain);
+        let written = serve(&[
+            "--memory=512MiB",
+            "--state-size=1GiB",
+            "--grace=20s",
+            "--keep-assets=24h",
+            "--listen=8080",
+        ]);
+        assert_eq!(written, plain);
+    }
+
+    #[test]
+    fn wrong_values_are_refused_with_the_right_form() {
+        for (flag, form) in [
+            ("--origin=studio.example", "write `https://studio.example`"),
+            ("--listen=:8080", "`[::]:8080` for every address"),
+            ("--https=443", "`[::]:443` for every address"),
+            ("--memory=much", "such as 512MiB"),
+            ("--memory=", "such as 512MiB"),
+            ("--grace=200ms", "whole seconds"),
+        ] {
+            let error = Cli::try_parse_from(["rowhouse", flag])
+                .unwrap_err()
+                .to_string();
+            assert!(error.contains(form), "{flag}: {error}");
+        }
+    }
 }

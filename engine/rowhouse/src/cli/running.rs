@@ -1,4 +1,4 @@
-//! What the commands that ask a running server share.
+//! The flags that the commands for a running server share.
 //!
 //! **Invariant:** plain values.
 
@@ -7,30 +7,33 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-/// Which running server is meant.
+use super::values;
+
+/// The address of the running server.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct RunningServer {
-    /// The server's admin address
+    /// Admin address of the running server
     #[arg(
         long,
         env = "ROWHOUSE_ADMIN",
         value_name = "ADDRESS",
-        default_value = "127.0.0.1:8081"
+        default_value = "127.0.0.1:8081",
+        value_parser = values::address
     )]
     pub admin: SocketAddr,
 }
 
-/// What changes something comes with, where the server wants it.
+/// The token of requests that change something.
 #[derive(Debug, Clone, Args)]
 pub struct AdminTokenFlag {
-    /// A file with a token of 16 characters or more, which whatever changes something has to come with: `rollback`, `resume`, and the buttons of the console
+    /// File with the token for changes: `rollback`, `resume`, the console's buttons
     ///
-    /// Without it the server takes `rollback` and `resume` of any program that reaches its admin address, and the console changes nothing. It is read at the start.
+    /// The token has at least 16 characters. Without this flag, any program that reaches the admin listener can roll back and resume tenants, and the console changes nothing. The server reads the file at startup.
     #[arg(long, env = "ROWHOUSE_ADMIN_TOKEN_FILE", value_name = "FILE")]
     pub admin_token_file: Option<PathBuf>,
 }
 
-/// How a list is printed.
+/// The output format of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ListFormat {
     /// A table

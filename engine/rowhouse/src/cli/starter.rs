@@ -7,25 +7,27 @@ use clap::{Args, ValueEnum};
 /// `new`.
 #[derive(Debug, Clone, Args)]
 pub struct NewArguments {
-    /// The tenant's id, which becomes its folder, its path and its host: a-z, 0-9 and inner hyphens [default: prompted for on a terminal, like all that no flag says]
+    /// Id of the tenant: its folder, path and host (a-z, 0-9, inner hyphens)
+    ///
+    /// Without an id, `new` asks on a terminal for the id and for everything else that no flag sets.
     #[arg(value_name = "ID")]
     pub id: Option<String>,
-    /// The name that visitors read [default: made of the id]
+    /// Name that visitors read [default: derived from the id]
     #[arg(long, value_name = "TEXT", value_parser = plain_name)]
     pub name: Option<String>,
-    /// What it is [default: app]
+    /// Kind of site [default: app]
     #[arg(long, value_name = "KIND")]
     pub kind: Option<StarterKind>,
-    /// The colour of links and buttons [default: green]
+    /// Colour of links and buttons [default: green]
     #[arg(long, value_name = "COLOUR")]
     pub colour: Option<Colour>,
-    /// The language of its pages [default: en]
+    /// Language of the pages [default: en]
     #[arg(long, value_name = "TAG")]
     pub language: Option<StarterLanguage>,
-    /// The theme [default: `plain` for a manual, else `base`]
+    /// Theme [default: `base`, or `plain` for a manual]
     #[arg(long, value_name = "NAME")]
     pub theme: Option<String>,
-    /// The folder of tenants: each folder in it is a site
+    /// Folder of tenants; each folder in it is a site
     #[arg(
         long,
         env = "ROWHOUSE_TENANTS",
@@ -35,7 +37,7 @@ pub struct NewArguments {
     pub tenants: PathBuf,
 }
 
-/// What a new tenant is.
+/// The kind of a new tenant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum StarterKind {
     /// One page
@@ -49,7 +51,7 @@ pub enum StarterKind {
 }
 
 impl StarterKind {
-    /// The folder of its files.
+    /// Returns the name of the folder with the files of this kind, in `starters/`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -71,7 +73,7 @@ pub enum StarterLanguage {
 }
 
 impl StarterLanguage {
-    /// Its tag (BCP 47).
+    /// Returns the language tag (BCP 47).
     #[must_use]
     pub const fn tag(self) -> &'static str {
         match self {
@@ -81,23 +83,23 @@ impl StarterLanguage {
     }
 }
 
-/// A colour that can be read on the grounds of both themes, by day and by night.
+/// An accent colour that is legible on the backgrounds of both themes, by day and by night.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Colour {
-    /// As a bottle
+    /// Bottle green
     Green,
-    /// As ink
+    /// Ink blue
     Blue,
-    /// As a brick
+    /// Brick red
     Red,
-    /// As plums
+    /// Plum
     Violet,
-    /// As slate
+    /// Slate
     Grey,
 }
 
 impl Colour {
-    /// By day, by night, and what stands on it by night.
+    /// Returns the CSS colours of the accent by day, of the accent by night, and of text on the accent by night.
     #[must_use]
     pub const fn values(self) -> [&'static str; 3] {
         match self {
@@ -110,15 +112,15 @@ impl Colour {
     }
 }
 
-/// A name that can stand anywhere in YAML and Markdown as it is.
+/// Parses a name that needs no quoting in YAML and Markdown.
 ///
 /// # Errors
-/// When it holds a sign that means something there.
+/// Returns a message if the name holds a character with a meaning there.
 pub fn plain_name(text: &str) -> Result<String, String> {
     let name = text.trim();
-    let is_plain = |sign: char| sign.is_alphanumeric() || " -.&'’+".contains(sign);
+    let is_plain = |character: char| character.is_alphanumeric() || " -.&'’+".contains(character);
     match name.starts_with(char::is_alphanumeric) && name.chars().all(is_plain) {
         true => Ok(name.to_owned()),
-        false => Err("use letters, digits, blanks and - . & ' + for now: you can write any name into the files".to_owned()),
+        false => Err("use only letters, digits, spaces and - . & ' + here; the files themselves may hold any name".to_owned()),
     }
 }

@@ -1,6 +1,8 @@
-//! What the command line asks for, one file a verb. Only these print.
+//! The commands of the program, one module each.
 //!
-//! Exit codes: 0 success, 1 errors in the content, a server that is not ready or that refused, 2 could not run. `probe` ends with 1 where no server responds, too, since container engines reserve 2.
+//! The list of exit codes is in [`crate::cli`]. `probe` ends with 1 if no server responds, since container engines reserve 2.
+//!
+//! **Invariant:** only these modules print, and no command ends the process.
 
 mod authoring;
 mod memory;

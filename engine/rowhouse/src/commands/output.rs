@@ -2,10 +2,7 @@
 
 use std::io::Write as _;
 
-/// Errors were found.
-pub(super) const ERRORS: u8 = 1;
-/// Could not run.
-pub(super) const FAILED: u8 = 2;
+pub(super) use crate::cli::exit_codes::{ERRORS, FAILED};
 
 /// A line for people, to stderr.
 pub(super) fn say(line: &str) {

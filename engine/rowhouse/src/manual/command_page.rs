@@ -7,6 +7,7 @@ use clap::{Arg, ArgAction, Command, CommandFactory as _};
 use super::markdown::{block, definition, open, prose};
 use super::page::ReferencePage;
 use crate::cli::Cli;
+use crate::cli::exit_codes::EXIT_CODES;
 
 /// The page.
 pub(super) fn page() -> ReferencePage {
@@ -15,7 +16,7 @@ pub(super) fn page() -> ReferencePage {
     let mut body = String::from(
         "Data goes to stdout, messages and logs to stderr. Every flag of `serve` has an environment variable; a flag overrides its variable. `rowhouse` without a command is `rowhouse serve`.\n\n",
     );
-    body += "| exit code | meaning |\n|---|---|\n| 0 | success |\n| 1 | errors were found (`check`, `export`), the server is not ready or not reachable (`probe`), or the server refused (`releases`, `diff`, `rollback`, `resume`) |\n| 2 | could not run, a command other than `probe` reached no server, or a second signal ended the process at once |\n\n";
+    body += &exit_codes();
     for command in program.get_subcommands() {
         if command.get_name() != "help" {
             body += &one(command);
@@ -27,6 +28,21 @@ pub(super) fn page() -> ReferencePage {
         description: "Every command of rowhouse with its arguments, its flags, their environment variables and their defaults.".to_owned(),
         body,
     }
+}
+
+/// The exit codes as a table.
+fn exit_codes() -> String {
+    let mut text = String::from("| exit code | of | meaning |\n|---:|---|---|\n");
+    for (code, commands, meaning) in EXIT_CODES {
+        let commands: Vec<String> = commands.iter().map(|name| format!("`{name}`")).collect();
+        let commands = match commands.is_empty() {
+            true => "all commands".to_owned(),
+            false => commands.join(", "),
+        };
+        let _ = writeln!(text, "| {code} | {commands} | {meaning} |");
+    }
+    text.push('\n');
+    text
 }
 
 fn one(command: &Command) -> String {

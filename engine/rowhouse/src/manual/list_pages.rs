@@ -318,13 +318,7 @@ fn clients() -> String {
         let default = flag.get_default_values().first();
         let default = default.map(|it| it.display().to_string());
         let default = default.unwrap_or_default();
-        let unit = flag.get_value_names().unwrap_or_default().first();
-        let unit = match unit.map(|unit| unit.as_str()) {
-            Some("SECONDS") => " s",
-            Some("BYTES") => " bytes",
-            _ => "",
-        };
-        let _ = writeln!(text, "| `--{name}` | {help} | {default}{unit} |");
+        let _ = writeln!(text, "| `--{name}` | {help} | {default} |");
     }
     text
 }

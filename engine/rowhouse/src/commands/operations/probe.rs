@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::cli::ProbeArguments;
 use crate::commands::operations::admin_client::ask;
-use crate::commands::output::{print, say};
+use crate::commands::output::{ERRORS, print, say};
 use server::settings::operator_file;
 use server::tls::probe::probe;
 
@@ -19,15 +19,18 @@ pub(crate) fn run(arguments: &ProbeArguments) -> ExitCode {
     match ask(arguments.server.admin, "GET", "/readyz", "", STEP_TIMEOUT) {
         Ok(answer) => {
             print(answer.text.trim_end());
-            let is_well = answer.status == 200 && is_secure(arguments);
-            ExitCode::from(u8::from(!is_well))
+            let is_healthy = answer.status == 200 && is_secure(arguments);
+            match is_healthy {
+                true => ExitCode::SUCCESS,
+                false => ExitCode::from(ERRORS),
+            }
         }
         Err(error) => {
             say(&format!(
                 "error: nobody answers at `{}`: {error}",
                 arguments.server.admin
             ));
-            ExitCode::FAILURE
+            ExitCode::from(ERRORS)
         }
     }
 }

@@ -1,0 +1,50 @@
+//! The exit codes of the program, in one list for the code, `--help` and the manual.
+
+use std::fmt::Write as _;
+
+/// The exit code of a command that ran and found errors, or that the server refused.
+pub(crate) const ERRORS: u8 = 1;
+/// The exit code of a command that could not run.
+pub(crate) const FAILED: u8 = 2;
+
+/// Every exit code with the commands that end with it (none: all of them) and its meaning.
+pub(crate) const EXIT_CODES: [(u8, &[&str], &str); 7] = [
+    (0, &[], "success"),
+    (ERRORS, &["check", "export"], "errors were found"),
+    (
+        ERRORS,
+        &["certificates"],
+        "a host has no valid certificate, or HTTPS is off",
+    ),
+    (
+        ERRORS,
+        &["probe"],
+        "the server is not ready or not reachable, or HTTPS fails",
+    ),
+    (
+        ERRORS,
+        &["releases", "diff", "rollback", "resume"],
+        "the server refused",
+    ),
+    (
+        FAILED,
+        &[],
+        "could not run: a wrong flag, an unreadable file, no server",
+    ),
+    (
+        FAILED,
+        &["serve"],
+        "a second signal ended the process at once",
+    ),
+];
+
+/// Returns the list as `--help` prints it.
+pub(super) fn help() -> String {
+    let mut text = String::from("Exit codes:");
+    for (code, commands, meaning) in EXIT_CODES {
+        let commands = commands.join(", ");
+        let colon = if commands.is_empty() { "" } else { ": " };
+        let _ = write!(text, "\n  {code}  {commands}{colon}{meaning}");
+    }
+    text
+}
