@@ -390,7 +390,7 @@ fn foreign_folder_or_file_is_refused() {
     fs::write(to.join("precious.txt"), "mine").expect("a file");
     let refused = write(&mut site, &to, Options::default());
     assert!(
-        matches!(refused, Err(ExportError::Write(WriteError::NotOurs(_)))),
+        matches!(refused, Err(ExportError::Write(WriteError::NotAnExport(_)))),
         "{refused:?}"
     );
     assert_eq!(files(&to).len(), 1);
@@ -407,7 +407,7 @@ fn foreign_folder_or_file_is_refused() {
     site.edit("tenants/app/pages/terms.md", "title: ", "title: New ");
     let refused = write(&mut site, &to, Options::default());
     assert!(
-        matches!(&refused, Err(ExportError::Write(WriteError::Stranger(path))) if *path == about),
+        matches!(&refused, Err(ExportError::Write(WriteError::ForeignFile(path))) if *path == about),
         "{refused:?}"
     );
     assert_eq!(before, modified(&app), "something was written");

@@ -1,6 +1,8 @@
-//! What each path of a host answers, for web servers that are told it path by path: [`nginx`](super::nginx) and [`caddy`](super::caddy).
+//! The response of each path of a host, for the configurations of [`nginx`](super::nginx) and [`caddy`](super::caddy).
 //!
-//! Files with the same header fields share one set of them, by its number: there are few sets, and many files.
+//! Files with equal header fields share one numbered set of fields: there are few sets and many files.
+//!
+//! **Invariant:** knows no syntax of a configuration, except which characters a target must encode.
 
 use std::collections::BTreeMap;
 
@@ -10,73 +12,73 @@ use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
 use super::rules::{encoded_target, text, title_case};
 
-/// What begins a variable, ends a word or stands for something else in a configuration.
+/// The characters with a meaning in a configuration: variables and quotes.
 const IN_A_CONFIGURATION: &AsciiSet = &CONTROLS.add(b'$').add(b'`').add(b'{').add(b'}');
 
-/// The header fields of an answer, by name.
+/// The header fields of a response, sorted by name.
 pub(super) type PathFields = Vec<(String, String)>;
 
-/// What a path answers.
+/// The response of a path.
 #[derive(Debug)]
 pub(super) enum PathResponse {
-    /// A file of the host's folder, with the number of its fields.
+    /// A file in the host's folder, with the number of its header fields.
     File { file: String, fields: usize },
-    /// Another place.
-    Elsewhere { target: String, status: u16 },
+    /// A redirect.
+    Redirect { target: String, status: u16 },
 }
 
-/// All answers of one host as they gather.
+/// The responses of all paths of a host.
 #[derive(Debug, Default)]
-pub(super) struct Answers {
-    /// By path.
+pub(super) struct PathResponses {
+    /// The responses by path.
     pub(super) paths: BTreeMap<String, PathResponse>,
-    /// The file of what is not found and the number of its fields, by the part of the host that it speaks for.
+    /// The file of each 404 page and the number of its header fields, by the prefix that the page applies to.
     pub(super) not_found: BTreeMap<String, (String, usize)>,
-    /// The sets of fields, by their numbers.
+    /// The sets of header fields; the index of a set is its number.
     pub(super) fields: IndexSet<PathFields>,
-    /// The origin that every path leads to.
+    /// The origin that the whole host redirects to.
     pub(super) moved: Option<String>,
 }
 
-impl Answers {
-    /// A path answers a file.
+impl PathResponses {
+    /// Adds a path with a file.
     pub(super) fn file(&mut self, path: &str, file: &str, fields: &HeaderMap) {
         let (file, fields) = (file.to_owned(), self.number(fields));
-        // A page answers with a slash behind its path, too, and leads to it without.
+        // As on the server, a page with a trailing slash redirects to the page without.
         if file.ends_with(".html") && path != "/" && !path.ends_with(".html") {
-            self.leads(&format!("{path}/"), path.to_owned(), 308);
+            self.add_redirect(&format!("{path}/"), path.to_owned(), 308);
         }
         self.paths
             .insert(path.to_owned(), PathResponse::File { file, fields });
     }
 
-    /// A path leads elsewhere.
+    /// Adds a path with a redirect.
     pub(super) fn redirect(&mut self, path: &str, location: &HeaderValue, status: u16) {
-        self.leads(
+        self.add_redirect(
             path,
             in_configuration(&encoded_target(&text(location))),
             status,
         );
     }
 
-    fn leads(&mut self, path: &str, target: String, status: u16) {
-        let answer = PathResponse::Elsewhere { target, status };
-        self.paths.insert(path.to_owned(), answer);
+    fn add_redirect(&mut self, path: &str, target: String, status: u16) {
+        let response = PathResponse::Redirect { target, status };
+        self.paths.insert(path.to_owned(), response);
     }
 
-    /// What is not found below `area` has a page of its own.
+    /// Adds the 404 page of the prefix `area`.
     pub(super) fn not_found(&mut self, area: &str, file: &str, fields: &HeaderMap) {
         let fields = self.number(fields);
         self.not_found
             .insert(area.to_owned(), (file.to_owned(), fields));
     }
 
-    /// Every path leads to the same path of another origin.
+    /// Redirects every path to the same path of another origin.
     pub(super) fn move_all(&mut self, origin: &HeaderValue) {
         self.moved = Some(in_configuration(&encoded_target(&text(origin))));
     }
 
-    /// The parts of the host with pages for what is not found, the deepest first.
+    /// Returns the prefixes with 404 pages, their files and the numbers of their header fields, the deepest prefix first.
     pub(super) fn areas(&self) -> Vec<(&str, &str, usize)> {
         let areas = self.not_found.iter();
         let mut areas: Vec<_> = areas
@@ -86,6 +88,7 @@ impl Answers {
         areas
     }
 
+    /// Returns the number of a set of header fields.
     fn number(&mut self, fields: &HeaderMap) -> usize {
         let mut fields: PathFields = fields
             .iter()
@@ -96,7 +99,7 @@ impl Answers {
     }
 }
 
-/// Returns the parts of a target that takes the query of a request: what precedes the query, the character that joins both, and the fragment. `None` for a target that is not a web address.
+/// Splits a target for appending the query of a request: the URL up to its query, the joint (`?` or `&`), and the fragment. Returns `None` for a target that is not a web address.
 pub(super) fn keeping_query(target: &str) -> Option<(&str, char, &str)> {
     let is_web = ["/", "http:", "https:"];
     if !is_web.iter().any(|begin| target.starts_with(begin)) {
@@ -108,6 +111,7 @@ pub(super) fn keeping_query(target: &str) -> Option<(&str, char, &str)> {
     Some((address, joint, fragment))
 }
 
+/// Encodes a target for a configuration.
 fn in_configuration(target: &str) -> String {
     utf8_percent_encode(target, IN_A_CONFIGURATION).to_string()
 }

@@ -1,18 +1,20 @@
-//! A host for Caddy: what stands in the site block whose `root` is the host's folder.
+//! The configuration of a host for Caddy, to import in the site block whose `root` is the host's folder.
 //!
-//! A map says what file or target each path has, with what status and what header fields; the first line that fits counts.
+//! A `map` has the file or target of each path, with its status and its header fields. The first line that matches counts.
+//!
+//! **Invariant:** knows no snapshot, only [`PathResponses`].
 
 use std::fmt::Write as _;
 
 use percent_encoding::utf8_percent_encode;
 
-use super::by_path::{Answers, PathResponse, keeping_query};
+use super::by_path::{PathResponse, PathResponses, keeping_query};
 use super::rules::IN_A_PATH;
 
-const TITLE: &str = "# What `rowhouse export --for caddy` wrote. Import it in the site block of this host, whose `root` is the folder beside this file.";
-/// What is looked up is looked up again wherever it is named, also once the path has become that of the file: so it is the path that was requested.
+const TITLE: &str = "# Written by `rowhouse export --for caddy`. Import it in the site block of this host, whose `root` is the folder beside this file.";
+/// The first line of the map. Caddy evaluates a map at each use of its values, also after `rewrite` has changed the path. So the map uses the path of the original request.
 const MAP: &str = "map {http.request.orig_uri.path} {rowhouse_target} {rowhouse_status} {rowhouse_fields} {rowhouse_joint} {rowhouse_fragment} {\n";
-/// The query of the request follows that of the target. The joint is only there for a target that takes one.
+/// The directives after the map. A redirect appends the query of the request to its target, if the target may have a query: then it has a joint, `?` or `&`.
 const REST: &str = "@moved vars {rowhouse_status} 302 308
 @moved_with_query {
 	vars {rowhouse_joint} ? &
@@ -26,22 +28,22 @@ rewrite {rowhouse_target}
 @lost vars {rowhouse_status} 404
 ";
 
-/// The directives. `compressed`: whether files have their compressed forms beside them.
-pub(super) fn written(answers: &Answers, compressed: bool) -> String {
+/// Returns the configuration. `compressed` says whether files have compressed forms beside them.
+pub(super) fn written(responses: &PathResponses, compressed: bool) -> String {
     let mut text = format!("{TITLE}\n");
     // Writing into a String cannot fail.
-    if let Some(origin) = &answers.moved {
+    if let Some(origin) = &responses.moved {
         let _ = writeln!(text, "redir {} 308", quoted(&format!("{origin}{{uri}}")));
         return text;
     }
     text.push_str(MAP);
-    for (path, answer) in &answers.paths {
+    for (path, response) in &responses.paths {
         let path = quoted(path);
-        let _ = match answer {
+        let _ = match response {
             PathResponse::File { file, fields } => {
                 writeln!(text, "\t{path} {} 200 {fields}", quoted(&address(file)))
             }
-            PathResponse::Elsewhere { target, status } => {
+            PathResponse::Redirect { target, status } => {
                 let (address, joint, fragment) = match keeping_query(target) {
                     Some((address, joint, fragment)) if *status == 308 => {
                         (address, joint, fragment)
@@ -56,7 +58,7 @@ pub(super) fn written(answers: &Answers, compressed: bool) -> String {
             }
         };
     }
-    for (area, file, fields) in answers.areas() {
+    for (area, file, fields) in responses.areas() {
         let file = quoted(&address(file));
         let _ = match area {
             "" => writeln!(text, "\tdefault {file} 404 {fields}"),
@@ -67,7 +69,7 @@ pub(super) fn written(answers: &Answers, compressed: bool) -> String {
         };
     }
     text.push_str("}\n");
-    for (number, fields) in answers.fields.iter().enumerate() {
+    for (number, fields) in responses.fields.iter().enumerate() {
         let _ = writeln!(text, "@fields{number} vars {{rowhouse_fields}} {number}");
         let _ = writeln!(text, "header @fields{number} {{");
         for (name, value) in fields {

@@ -1,9 +1,11 @@
-//! Files on disk: only what changed is written, and only what an earlier export wrote is ever replaced or removed.
+//! A folder on disk as the destination of an export.
 //!
-//! 1. Files that changed are written whole beside the folder's content, one after the other as they come. A folder or file of somebody else ends the export here. Up to now a failure leaves the last export as it was.
-//! 2. They are renamed into place, files that pages refer to before the pages, and what is gone is removed last.
+//! 1. Changed files are written to a staging folder. A file that no export wrote, at the path of an exported file, ends the export. A failure up to here leaves the last export unchanged.
+//! 2. The staged files are renamed into place, first the files that pages refer to, then the pages. Files that are no longer exported are removed last.
 //!
-//! The list of what was written lies in the folder as `.rowhouse-export`. It names the old and the new files while they change, so that an export that was cut short can be continued by the next one.
+//! The file `.rowhouse-export` in the folder lists the exported files. During step 2 it lists the old and the new files, so that the next export can continue an interrupted one.
+//!
+//! **Invariant:** replaces and removes only files that an earlier export wrote.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, TryLockError};
@@ -15,44 +17,44 @@ use release::payload::Payload;
 
 use super::sink::{Sink, WriteError};
 
-/// The list of files that are this program's.
+/// The list of exported files.
 const LIST: &str = ".rowhouse-export";
-/// Where files are written before they take their place.
+/// The staging folder.
 const STAGING: &str = ".rowhouse-export.new";
-/// A checkout of a branch that is published may be exported into.
-const PASSED_OVER: &str = ".git";
+/// The folder of a repository, which is ignored: an export may be written to the checkout of a published branch.
+const IGNORED: &str = ".git";
 const TITLE: &str =
     "# What `rowhouse export` wrote here. It replaces and removes nothing else: keep this file.";
 
-/// What an export did.
+/// The number of files that an export changed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ExportSummary {
-    /// Files that are new or changed.
+    /// New and changed files.
     pub written: usize,
-    /// Files that were as they should be.
+    /// Files that had the right bytes already.
     pub unchanged: usize,
-    /// Files that are gone.
+    /// Removed files.
     pub removed: usize,
 }
 
-/// A folder as it is exported into: nothing in it changes before [`ExportWriter::finish`], and without that nothing at all.
+/// A writer to a folder. No exported file changes before [`ExportWriter::finish`].
 #[derive(Debug)]
 pub struct ExportWriter {
     folder: OutputFolder,
-    /// Held for as long as this lives.
+    /// The lock of the folder, held until the writer is dropped.
     _lock: File,
-    /// The files that an earlier export wrote.
+    /// The files of an earlier export.
     ours: BTreeSet<String>,
-    /// All files, each with its number among those that changed.
+    /// All files. A changed file has its number in the staging folder.
     files: BTreeMap<String, Option<usize>>,
     changed: usize,
 }
 
 impl ExportWriter {
-    /// Begins to export into a folder.
+    /// Opens a folder for an export, and creates the folder if needed.
     ///
     /// # Errors
-    /// When it is somebody else's, another export is at work in it, or it cannot be written.
+    /// Fails if the folder has other files and no list, another export is writing to it, or it cannot be written.
     pub fn begin(directory: &Path) -> Result<Self, WriteError> {
         fs::create_dir_all(directory).map_err(at(directory))?;
         let lock = File::open(directory).map_err(at(directory))?;
@@ -75,10 +77,10 @@ impl ExportWriter {
         })
     }
 
-    /// Lets every file take its place, and removes those of an earlier export that are gone.
+    /// Renames all staged files into place, and removes files that are no longer exported.
     ///
     /// # Errors
-    /// When the folder cannot be written.
+    /// Fails if the folder cannot be written.
     pub fn finish(self) -> Result<ExportSummary, WriteError> {
         let Self {
             folder,
@@ -95,8 +97,8 @@ impl ExportWriter {
             .iter()
             .filter(|file| !files.contains_key(*file))
             .collect();
-        folder.keep_list(files.keys().chain(ours.iter()))?;
-        // A file gives way to a folder of its name, and a folder to a file.
+        folder.write_list(files.keys().chain(ours.iter()))?;
+        // A removed file may have the name of a new folder, and a removed folder that of a new file.
         let (first, last): (Vec<&String>, Vec<&String>) = gone
             .iter()
             .copied()
@@ -112,7 +114,7 @@ impl ExportWriter {
         for file in last {
             folder.remove(file)?;
         }
-        folder.keep_list(files.keys())?;
+        folder.write_list(files.keys())?;
         Ok(ExportSummary {
             written: *changed,
             unchanged: files.len() - changed,
@@ -122,10 +124,10 @@ impl ExportWriter {
 }
 
 impl Sink for ExportWriter {
-    /// Writes a file beside the folder's content, unless it is there as it should be.
+    /// Writes a file to the staging folder, unless the folder has the same bytes already.
     fn put(&mut self, file: String, bytes: &Payload) -> Result<(), WriteError> {
-        self.folder.is_free(&file, &self.ours)?;
-        let number = match self.folder.holds(&file, bytes) {
+        self.folder.check_free(&file, &self.ours)?;
+        let number = match self.folder.has(&file, bytes) {
             true => None,
             false => Some(self.changed),
         };
@@ -140,18 +142,19 @@ impl Sink for ExportWriter {
 
 impl Drop for ExportWriter {
     fn drop(&mut self) {
-        // What is left there is cleared by the next export.
+        // If clearing fails, the next export clears the staging folder.
         let _ = self.folder.clear_staging();
     }
 }
 
+/// A folder with an export.
 #[derive(Debug)]
 struct OutputFolder {
     directory: PathBuf,
 }
 
 impl OutputFolder {
-    /// The files that an earlier export wrote.
+    /// Returns the files of an earlier export; fails if the folder has other files and no list.
     fn list(&self) -> Result<BTreeSet<String>, WriteError> {
         let path = self.directory.join(LIST);
         match fs::read_to_string(&path) {
@@ -165,9 +168,9 @@ impl OutputFolder {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 for entry in fs::read_dir(&self.directory).map_err(at(&self.directory))? {
                     let name = entry.map_err(at(&self.directory))?.file_name();
-                    // Without a list, an export cut short has placed nothing.
-                    if name != PASSED_OVER && name != STAGING {
-                        return Err(WriteError::NotOurs(self.directory.clone()));
+                    // Without a list, an interrupted export has renamed nothing.
+                    if name != IGNORED && name != STAGING {
+                        return Err(WriteError::NotAnExport(self.directory.clone()));
                     }
                 }
                 Ok(BTreeSet::new())
@@ -176,7 +179,7 @@ impl OutputFolder {
         }
     }
 
-    fn keep_list<'f>(&self, files: impl Iterator<Item = &'f String>) -> Result<(), WriteError> {
+    fn write_list<'f>(&self, files: impl Iterator<Item = &'f String>) -> Result<(), WriteError> {
         let files: BTreeSet<&str> = files.map(String::as_str).collect();
         let mut text = format!("{TITLE}\n");
         for file in files {
@@ -193,8 +196,8 @@ impl OutputFolder {
         fs::rename(&new, &path).map_err(at(&path))
     }
 
-    /// Whether a file may be put at a path: everything above it is a real folder, and nobody else's file is there.
-    fn is_free(&self, file: &str, ours: &BTreeSet<String>) -> Result<(), WriteError> {
+    /// Fails if a file cannot be put at a path: a part of the path is a link, or a file that no export wrote is in the way.
+    fn check_free(&self, file: &str, ours: &BTreeSet<String>) -> Result<(), WriteError> {
         let ends = file
             .match_indices('/')
             .map(|(end, _)| end)
@@ -207,24 +210,24 @@ impl OutputFolder {
             };
             let is_ours = ours.contains(part);
             let fits = if found.is_dir() {
-                // A folder where a file is to be goes only if all in it is ours.
-                end < file.len() || self.strangers(&path, ours)?.is_none()
+                // A folder in the place of a file is removed only if exports wrote everything in it.
+                end < file.len() || self.foreign_file(&path, ours)?.is_none()
             } else {
                 found.is_file() && is_ours
             };
             if !fits {
-                let stranger = found
+                let foreign = found
                     .is_dir()
-                    .then(|| self.strangers(&path, ours))
+                    .then(|| self.foreign_file(&path, ours))
                     .transpose()?;
-                return Err(WriteError::Stranger(stranger.flatten().unwrap_or(path)));
+                return Err(WriteError::ForeignFile(foreign.flatten().unwrap_or(path)));
             }
         }
         Ok(())
     }
 
-    /// A file below a folder that no export wrote.
-    fn strangers(
+    /// Returns a file in a folder that no export wrote, if there is one.
+    fn foreign_file(
         &self,
         folder: &Path,
         ours: &BTreeSet<String>,
@@ -234,7 +237,7 @@ impl OutputFolder {
             let kind = fs::symlink_metadata(&path).map_err(at(&path))?;
             let name = path.strip_prefix(&self.directory).unwrap_or(&path);
             let found = if kind.is_dir() {
-                self.strangers(&path, ours)?
+                self.foreign_file(&path, ours)?
             } else {
                 let is_ours = name.to_str().is_some_and(|name| ours.contains(name));
                 (!is_ours).then(|| path.clone())
@@ -246,13 +249,14 @@ impl OutputFolder {
         Ok(None)
     }
 
-    fn holds(&self, file: &str, bytes: &Payload) -> bool {
+    /// Returns whether a file of the folder has these bytes.
+    fn has(&self, file: &str, bytes: &Payload) -> bool {
         let path = self.directory.join(file);
         let length = fs::metadata(&path).map_or(u64::MAX, |found| found.len());
         length == bytes.len() && is_same(&path, bytes).unwrap_or(false)
     }
 
-    /// Writes a file under its number.
+    /// Writes a file to the staging folder, under its number.
     fn stage(&self, number: usize, file: &str, bytes: &Payload) -> Result<(), WriteError> {
         let staging = self.directory.join(STAGING);
         if number == 0 {
@@ -265,6 +269,7 @@ impl OutputFolder {
             .map_err(at(&self.directory.join(file)))
     }
 
+    /// Renames a staged file into place.
     fn place(&self, number: usize, file: &str) -> Result<(), WriteError> {
         let path = self.directory.join(file);
         let parent = path.parent().unwrap_or(&self.directory);
@@ -273,7 +278,7 @@ impl OutputFolder {
         fs::rename(staged, &path).map_err(at(&path))
     }
 
-    /// Removes a file, and the folders above it that hold nothing else.
+    /// Removes a file, and the folders above it that are empty then.
     fn remove(&self, file: &str) -> Result<(), WriteError> {
         let path = self.directory.join(file);
         match fs::remove_file(&path) {
@@ -282,7 +287,7 @@ impl OutputFolder {
         }
         let above = path.ancestors().skip(1);
         for folder in above.take_while(|folder| *folder != self.directory.as_path()) {
-            // It is not empty, which is well.
+            // An error means that the folder is not empty.
             if fs::remove_dir(folder).is_err() {
                 break;
             }
@@ -299,7 +304,7 @@ impl OutputFolder {
     }
 }
 
-/// Whether a file has these bytes.
+/// Returns whether a file has exactly these bytes.
 fn is_same(path: &Path, bytes: &Payload) -> io::Result<bool> {
     let mut file = File::open(path)?;
     let mut is_same = true;
@@ -312,13 +317,13 @@ fn is_same(path: &Path, bytes: &Payload) -> io::Result<bool> {
     Ok(is_same)
 }
 
-/// Whether a line of the list names a file below the folder: the list is only a file, and anybody can write it.
+/// Returns whether a line of the list names a file below the folder. The list is a file that anyone may have edited.
 fn is_inside(line: &str) -> bool {
     let mut parts = Path::new(line).components();
     !line.is_empty() && parts.all(|part| matches!(part, Component::Normal(_)))
 }
 
-/// Whether a file lies where one of these has a folder, or in a folder where one of these is to be.
+/// Returns whether a file is at the path of a new folder, or in a folder at the path of a new file.
 fn is_in_the_way(file: &str, new: &BTreeMap<&str, usize>) -> bool {
     let inside = format!("{file}/");
     let after = (Bound::Included(inside.as_str()), Bound::Unbounded);

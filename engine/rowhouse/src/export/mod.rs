@@ -1,18 +1,18 @@
-//! A snapshot as files for a static host: one folder a host name, the same bytes at the same paths.
+//! Exports a snapshot as files for a static host: one folder for each host name, the same bytes at the same paths.
 //!
-//! | module | what |
+//! | module | what it has |
 //! |---|---|
-//! | here | which file stands for which path |
-//! | [`rules`] | `_headers` and `_redirects`: what files alone cannot say |
-//! | [`by_path`] | the same path by path, for [`nginx`] and [`caddy`] |
-//! | [`Sink`] | what takes the files |
-//! | [`folder`] | the files on disk: only what changed, and never a stranger's |
+//! | this one | the file of each path |
+//! | [`rules`] | `_headers` and `_redirects`: header fields, redirects and statuses |
+//! | [`by_path`] | the same for each path, for [`nginx`] and [`caddy`] |
+//! | [`Sink`] | the destination of the files |
+//! | [`folder`] | a folder on disk as a sink; it replaces only changed files of earlier exports |
 //!
-//! A page at `/terms` is the file `terms.html` and not `terms/index.html`: for the first, Cloudflare Pages, Netlify and GitHub Pages answer `/terms` as it is, and the first two send `/terms/` there; for the second, all of them send `/terms` away to `/terms/`.
+//! A page at `/terms` is the file `terms.html` and not `terms/index.html`. With `terms.html`, Cloudflare Pages, Netlify and GitHub Pages serve `/terms` without a redirect, and the first two redirect `/terms/` to `/terms`. With `terms/index.html`, all of them redirect `/terms` to `/terms/`.
 //!
-//! Tenants come a few at a time and are on the disk before the next ones do, so that all of them need not fit into memory. What is known of a file beside its bytes stays until its host is whole.
+//! A few tenants at a time are rendered and written, so that not all of them have to fit into memory. Header fields and redirects stay in memory until the host is complete.
 //!
-//! **Invariant:** renders nothing: a byte that is exported is a byte that would be served.
+//! **Invariant:** renders nothing: an exported byte is a byte that would be served.
 
 mod by_path;
 mod caddy;
@@ -28,7 +28,7 @@ use http::header::{ACCEPT_RANGES, CONTENT_TYPE, ETAG, LOCATION, VARY};
 use http::{HeaderMap, HeaderValue};
 use thiserror::Error;
 
-use self::by_path::Answers;
+use self::by_path::PathResponses;
 use self::rules::{HostRules, RuleCounts};
 pub use self::sink::{Sink, WriteError};
 use content::name::exported::{NOT_FOUND as NOT_FOUND_PAGE, file_of_page};
@@ -38,21 +38,21 @@ use release::snapshot::{Body, Coding, HostEntry, Resource, Snapshot};
 use render::PlacedMount;
 use supervisor::Registry;
 
-/// What a host's root answers where no tenant has it: without a `404.html` some static hosts take every path for the landing page.
+/// The 404 page of a host without a root tenant. Without a `404.html`, some static hosts serve the landing page for every path.
 const NOT_FOUND: &[u8] = b"404 Not Found\n";
 
-/// How to export.
+/// The options of an export.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options {
-    /// Whether each file gets its compressed forms beside it.
+    /// Whether the compressed forms of each file (`.br`, `.gz`) are written, too.
     pub compressed: bool,
-    /// Whether `_redirects` names the 404 pages below the root, in the way that Netlify finds them.
+    /// Whether `_redirects` has rules for the 404 pages of folders, as Netlify needs them.
     pub not_found_rules: bool,
-    /// Who serves the files: a configuration for it then stands in the place of `_headers` and `_redirects`.
+    /// The web server that gets a configuration in place of `_headers` and `_redirects`.
     pub server: Option<WebServer>,
 }
 
-/// A web server that is told by its own configuration what files alone cannot say.
+/// A web server with a configuration of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WebServer {
     /// Caddy 2: `<host>.caddy` beside the host's folder.
@@ -61,29 +61,29 @@ pub enum WebServer {
     Nginx,
 }
 
-/// What an export came to.
+/// The result of an export.
 #[derive(Debug)]
-pub struct Exported {
-    /// How many rules each host has, for hosts that limit them.
+pub struct ExportOutcome {
+    /// The number of rules by host; some static hosts limit it.
     pub counts: BTreeMap<String, RuleCounts>,
-    /// The tenants that are left out at a place.
-    pub left_out: Vec<LeftOut>,
+    /// The tenants without files at one of their addresses.
+    pub left_out: Vec<SkippedTenant>,
 }
 
-/// A tenant that has no files at one of its places.
+/// A tenant without files at one of its addresses.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("the tenant `{tenant}` is left out there: {conflict}")]
-pub struct LeftOut {
+#[error("the tenant `{tenant}` is not exported there: {conflict}")]
+pub struct SkippedTenant {
     /// The tenant.
     pub tenant: String,
-    /// Why.
+    /// The reason.
     pub conflict: Conflict,
 }
 
-/// Why a tenant has no files at one of its places.
+/// The reason why a tenant has no files at one of its addresses.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Conflict {
-    /// Two paths would be one file.
+    /// Two paths have the same file.
     #[error(
         "on `{host}`, `{one}` and `{other}` would both be the file `{file}`: rename one of the two pages"
     )]
@@ -97,8 +97,8 @@ pub enum Conflict {
         /// Another path.
         other: String,
     },
-    /// A path that is no file name.
-    #[error("on `{host}`, the path `{path}` is no file name: rename it")]
+    /// A path that is not a valid file name.
+    #[error("on `{host}`, the path `{path}` is not a valid file name: rename the page")]
     NoFileName {
         /// The host.
         host: String,
@@ -107,10 +107,10 @@ pub enum Conflict {
     },
 }
 
-/// Why there is no export.
+/// The reason why an export failed.
 #[derive(Debug, Error)]
 pub enum ExportError {
-    /// The host's own files have no place.
+    /// A file of the host itself conflicts with another one.
     #[error(transparent)]
     Host(#[from] Conflict),
     /// The files cannot be written.
@@ -118,16 +118,18 @@ pub enum ExportError {
     Write(#[from] WriteError),
 }
 
-/// Gives everything that `registry` serves, as its last snapshot has it, to `sink`. A tenant whose files have no place on a host is left out there, and stops no other.
+/// Writes everything that `registry` serves, as its last snapshot has it, to `sink`.
+///
+/// A tenant with a conflict on a host is skipped there. Other tenants are exported.
 ///
 /// # Errors
-/// When a host's own files have no place, or the sink does not take a file.
+/// Fails if a file of a host itself conflicts with another one, or if the sink fails.
 pub fn export(
     registry: &Registry,
     snapshot: &Snapshot,
     options: Options,
     sink: &mut impl Sink,
-) -> Result<Exported, ExportError> {
+) -> Result<ExportOutcome, ExportError> {
     let hosts = snapshot.hosts.iter();
     let mut sites: BTreeMap<&str, HostFolder<'_>> = hosts
         .map(|(host, entry)| (&**host, HostFolder::new(host, entry, options)))
@@ -140,9 +142,9 @@ pub fn export(
                 continue;
             };
             match site.plan(placed, &tenant.pictures) {
-                Ok(plan) => site.tenant(plan, sink)?,
+                Ok(plan) => site.write_plan(plan, sink)?,
                 Err(conflict) => {
-                    left_out.push(LeftOut {
+                    left_out.push(SkippedTenant {
                         tenant: placed.mount.tenant.to_string(),
                         conflict,
                     });
@@ -155,7 +157,7 @@ pub fn export(
                 placed.address.host == *host && path.starts_with(&*placed.mount.prefix)
             });
             if let Some(site) = sites.get_mut(host.as_str()).filter(|_| !is_refused) {
-                site.resource_unless_known(path, picture, sink)?;
+                site.write_unless_known(path, picture, sink)?;
             }
         }
         Ok::<_, ExportError>(())
@@ -164,29 +166,29 @@ pub fn export(
     for (host, site) in sites {
         counts.insert(host.to_owned(), site.finish(snapshot, sink)?);
     }
-    Ok(Exported { counts, left_out })
+    Ok(ExportOutcome { counts, left_out })
 }
 
-/// What a tenant has at one of its places, before any of it is written.
+/// The files and responses of a tenant at one of its addresses, before they are written.
 #[derive(Default)]
 struct PlacePlan<'t> {
-    /// Each path with what it answers.
-    answers: Vec<(String, &'t Resource)>,
-    /// The page for what is not found, by the part of the host that it speaks for.
+    /// Each path with its resource.
+    resources: Vec<(String, &'t Resource)>,
+    /// The 404 pages, each with the path prefix that it applies to.
     not_found: Vec<(String, &'t Resource)>,
-    /// Each file with the path that it stands for and its bytes.
+    /// Each file with its path and its bytes.
     files: BTreeMap<String, (String, Payload)>,
 }
 
-/// One host's folder as it grows.
+/// The folder of a host while it is written.
 struct HostFolder<'a> {
     host: &'a str,
     entry: &'a HostEntry,
     options: Options,
-    /// The path that each file stands for.
+    /// The path of each file.
     paths: BTreeMap<String, String>,
     rules: HostRules,
-    answers: Answers,
+    responses: PathResponses,
 }
 
 impl<'a> HostFolder<'a> {
@@ -197,11 +199,11 @@ impl<'a> HostFolder<'a> {
             options,
             paths: BTreeMap::new(),
             rules: HostRules::default(),
-            answers: Answers::default(),
+            responses: PathResponses::default(),
         }
     }
 
-    /// What a tenant answers at one of its places: as the server does, no path that a longer prefix takes.
+    /// Plans the files of a tenant at one of its addresses. As on the server, a path below a longer prefix belongs to another tenant.
     fn plan<'t>(
         &self,
         placed: &'t PlacedMount,
@@ -222,14 +224,15 @@ impl<'a> HostFolder<'a> {
         };
         for (below, resource) in in_order(pages.resources.iter()) {
             let path = joined(prefix, below);
-            // What stands in for a picture gives way to it.
-            let is_drawn = || pictures.contains_key(&(self.host.to_owned(), path.clone()));
-            let stands_in =
+            // A redirect in place of an image is dropped if the image is rendered.
+            let is_rendered = || pictures.contains_key(&(self.host.to_owned(), path.clone()));
+            let is_placeholder =
                 matches!(resource, Resource::Body(body) if body.status.is_redirection());
-            let gives_way = routes.is_taken_below(prefix, &path) || stands_in && is_drawn();
-            if !gives_way {
+            let is_dropped =
+                routes.is_taken_below(prefix, &path) || is_placeholder && is_rendered();
+            if !is_dropped {
                 self.plan_files(&mut plan, &path, file_of_resource(&path, resource))?;
-                plan.answers.push((path, resource));
+                plan.resources.push((path, resource));
             }
         }
         for (area, page) in &pages.not_found {
@@ -241,7 +244,7 @@ impl<'a> HostFolder<'a> {
         Ok(plan)
     }
 
-    /// Adds the files of a path to a plan. Two paths of one tenant may share a file of the same bytes.
+    /// Adds the files of a path to a plan. Two paths of a tenant may have the same file if its bytes are the same.
     fn plan_files(
         &self,
         plan: &mut PlacePlan<'_>,
@@ -265,17 +268,17 @@ impl<'a> HostFolder<'a> {
         Ok(())
     }
 
-    /// Writes what was planned.
-    fn tenant(&mut self, plan: PlacePlan<'_>, sink: &mut impl Sink) -> Result<(), ExportError> {
+    /// Writes the files of a plan.
+    fn write_plan(&mut self, plan: PlacePlan<'_>, sink: &mut impl Sink) -> Result<(), ExportError> {
         for (file, (path, bytes)) in plan.files {
             self.put(file, &path, &bytes, sink)?;
         }
-        for (path, resource) in plan.answers {
-            self.answer(&path, resource);
+        for (path, resource) in plan.resources {
+            self.add_rules(&path, resource);
         }
         for (area, page) in plan.not_found {
             if let Some((file, body)) = file_of_not_found(&area, page) {
-                self.answers.not_found(&area, &file, &fields(body));
+                self.responses.not_found(&area, &file, &fields(body));
                 if self.options.not_found_rules && !area.is_empty() {
                     self.rules.not_found(&area);
                 }
@@ -284,20 +287,21 @@ impl<'a> HostFolder<'a> {
         Ok(())
     }
 
-    /// What a path answers that no tenant's page has.
-    fn resource_unless_known(
+    /// Writes the resource of a path, unless the path has one already.
+    fn write_unless_known(
         &mut self,
         path: &str,
         resource: &Resource,
         sink: &mut impl Sink,
     ) -> Result<(), ExportError> {
-        match self.rules.knows(path) {
+        match self.rules.has_path(path) {
             true => Ok(()),
-            false => self.resource(path, resource, sink),
+            false => self.write_resource(path, resource, sink),
         }
     }
 
-    fn resource(
+    /// Writes the files of a resource and adds its rules.
+    fn write_resource(
         &mut self,
         path: &str,
         resource: &Resource,
@@ -312,34 +316,34 @@ impl<'a> HostFolder<'a> {
                 self.put(file, path, &bytes, sink)?;
             }
         }
-        self.answer(path, resource);
+        self.add_rules(path, resource);
         Ok(())
     }
 
-    /// Notes what a path answers, for the rules.
-    fn answer(&mut self, path: &str, resource: &Resource) {
+    /// Adds the response of a path to the rules.
+    fn add_rules(&mut self, path: &str, resource: &Resource) {
         match resource {
             Resource::Redirect(location) => {
                 self.rules.redirect(path, location);
-                self.answers.redirect(path, location, 308);
+                self.responses.redirect(path, location, 308);
             }
             Resource::Body(body) if body.status.is_redirection() => {
                 if let Some(location) = fields(body).get(LOCATION) {
-                    let location = beside(path, location);
-                    self.rules.redirect_for_now(path, &location);
-                    self.answers.redirect(path, &location, 302);
+                    let location = from_root(path, location);
+                    self.rules.redirect_temporarily(path, &location);
+                    self.responses.redirect(path, &location, 302);
                 }
             }
             Resource::Body(body) => {
                 let fields = fields(body);
                 let file = file_of(path, is_page(path, &fields));
-                self.answers.file(path, &file, &fields);
+                self.responses.file(path, &file, &fields);
                 self.rules.file(path, &file, fields);
             }
         }
     }
 
-    /// The files of a body: itself and its compressed forms.
+    /// Returns the files of a body: the identity form and, with `compressed`, the compressed forms.
     fn variants<'b>(
         &self,
         file: &str,
@@ -357,9 +361,9 @@ impl<'a> HostFolder<'a> {
         })
     }
 
-    /// Whether a file may stand for a path.
+    /// Fails if a file name is not valid or belongs to another path.
     fn check(&self, file: &str, path: &str) -> Result<(), Conflict> {
-        // A line end would make two of one in the list of files.
+        // The list of files has one line per file, so a line end would split a name.
         let is_name =
             |part: &str| !matches!(part, "" | "." | "..") && !part.contains(char::is_control);
         if !file.split('/').all(is_name) || matches!(file, HEADERS | REDIRECTS) {
@@ -383,6 +387,7 @@ impl<'a> HostFolder<'a> {
         }
     }
 
+    /// Writes a file and records its path.
     fn put(
         &mut self,
         file: String,
@@ -396,7 +401,7 @@ impl<'a> HostFolder<'a> {
         Ok(())
     }
 
-    /// What is left once all tenants are there: the host's own files and the shared ones, and what says how all are to be answered.
+    /// Writes the rest of a host after all tenants: its own files, the shared files, and the rules or the configuration.
     fn finish(
         mut self,
         snapshot: &Snapshot,
@@ -409,20 +414,20 @@ impl<'a> HostFolder<'a> {
                     in_order(snapshot.shared.iter()),
                 );
                 for (path, file) in own.into_iter().chain(shared) {
-                    self.resource_unless_known(path, file, sink)?;
+                    self.write_unless_known(path, file, sink)?;
                 }
-                self.last_not_found(sink)?;
+                self.write_default_not_found(sink)?;
             }
             HostEntry::Redirect(moved) => {
                 self.rules.move_all(&moved.origin);
-                self.answers.move_all(&moved.origin);
+                self.responses.move_all(&moved.origin);
             }
         }
-        // Beside the folder, where nobody can ask for it.
+        // Beside the folder, where no request can reach the configuration.
         let (host, compressed) = (self.host, self.options.compressed);
-        let (beside, text) = match self.options.server {
-            Some(WebServer::Caddy) => ("caddy", caddy::written(&self.answers, compressed)),
-            Some(WebServer::Nginx) => ("nginx.conf", nginx::written(&self.answers, compressed)),
+        let (extension, text) = match self.options.server {
+            Some(WebServer::Caddy) => ("caddy", caddy::written(&self.responses, compressed)),
+            Some(WebServer::Nginx) => ("nginx.conf", nginx::written(&self.responses, compressed)),
             None => {
                 let written = self.rules.write();
                 for (file, text) in [(HEADERS, written.headers), (REDIRECTS, written.redirects)] {
@@ -433,12 +438,12 @@ impl<'a> HostFolder<'a> {
                 return Ok(written.counts);
             }
         };
-        sink.put(format!("{host}.{beside}"), &text.into())?;
+        sink.put(format!("{host}.{extension}"), &text.into())?;
         Ok(RuleCounts::default())
     }
 
-    /// A page for what nobody has, where no tenant has one for the whole host.
-    fn last_not_found(&mut self, sink: &mut impl Sink) -> Result<(), ExportError> {
+    /// Writes a 404 page for the host, unless a tenant has one for the whole host.
+    fn write_default_not_found(&mut self, sink: &mut impl Sink) -> Result<(), ExportError> {
         if self.paths.contains_key("404.html") {
             return Ok(());
         }
@@ -446,17 +451,19 @@ impl<'a> HostFolder<'a> {
         self.put("404.html".to_owned(), "the host's 404 page", &text, sink)?;
         let mut fields = HeaderMap::new();
         fields.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
-        self.answers.not_found("", "404.html", &fields);
+        self.responses.not_found("", "404.html", &fields);
         Ok(())
     }
 }
 
-/// The file with the header fields, as Cloudflare Pages and Netlify read it.
+/// The file of header fields for Cloudflare Pages and Netlify.
 const HEADERS: &str = "_headers";
-/// The file with the redirects, as both read it.
+/// The file of redirects for Cloudflare Pages and Netlify.
 const REDIRECTS: &str = "_redirects";
 
-/// What the server would send with the plain body, without what a static host says by itself, or has no use for: a whole export is deployed at once, and no page of it purged.
+/// Returns the header fields that the server would send with the identity form.
+///
+/// Fields that a static host sends by itself are left out. So is `Cache-Tag`: an export is deployed as a whole, and no single page is purged.
 fn fields(body: &Body) -> HeaderMap {
     let etag = HeaderValue::from_static("\"\"");
     let mut fields = body.fields.for_body(Coding::Identity, &etag);
@@ -466,8 +473,8 @@ fn fields(body: &Body) -> HeaderMap {
     fields
 }
 
-/// A `Location` from the host's root, which may name a file beside the path that answers with it.
-fn beside(path: &str, location: &HeaderValue) -> HeaderValue {
+/// Returns a `Location` relative to the root of the host. A resource may have one relative to its own path.
+fn from_root(path: &str, location: &HeaderValue) -> HeaderValue {
     let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
     match location.to_str() {
         Ok(name) if !name.starts_with('/') => {
@@ -477,16 +484,19 @@ fn beside(path: &str, location: &HeaderValue) -> HeaderValue {
     }
 }
 
+/// Returns the media type without its parameters.
 fn essence(fields: &HeaderMap) -> &str {
     let value = fields.get(CONTENT_TYPE);
     let value = value.and_then(|value| value.to_str().ok()).unwrap_or("");
     value.split(';').next().unwrap_or_default().trim()
 }
 
+/// Returns whether a resource is a page, whose file gets the ending `.html`.
 fn is_page(path: &str, fields: &HeaderMap) -> bool {
     essence(fields) == "text/html" && !path.ends_with(".html")
 }
 
+/// Returns the file of a path, relative to the folder of the host.
 fn file_of(path: &str, is_page: bool) -> String {
     match is_page {
         true => file_of_page(path),
@@ -494,7 +504,7 @@ fn file_of(path: &str, is_page: bool) -> String {
     }
 }
 
-/// The file of what a path answers, if it answers one.
+/// Returns the file of a path with its body; `None` for a redirect.
 fn file_of_resource<'r>(path: &str, resource: &'r Resource) -> Option<(String, &'r Body)> {
     match resource {
         Resource::Body(body) if !body.status.is_redirection() => {
@@ -504,7 +514,7 @@ fn file_of_resource<'r>(path: &str, resource: &'r Resource) -> Option<(String, &
     }
 }
 
-/// The file of the page for what is not found below `area`.
+/// Returns the file of the 404 page of the prefix `area`, with its body.
 fn file_of_not_found<'r>(area: &str, resource: &'r Resource) -> Option<(String, &'r Body)> {
     match resource {
         Resource::Body(body) => Some((file_of_page(&format!("{area}/{NOT_FOUND_PAGE}")), body)),
@@ -512,7 +522,7 @@ fn file_of_not_found<'r>(area: &str, resource: &'r Resource) -> Option<(String, 
     }
 }
 
-/// A table by path, so that an export of the same is the same.
+/// Sorts resources by path, so that equal snapshots give equal exports.
 fn in_order<'a, P: AsRef<str> + ?Sized + 'a>(
     resources: impl Iterator<Item = (&'a P, &'a Arc<Resource>)>,
 ) -> BTreeMap<&'a str, &'a Resource> {
@@ -521,7 +531,7 @@ fn in_order<'a, P: AsRef<str> + ?Sized + 'a>(
         .collect()
 }
 
-/// The whole path of a resource of a mount.
+/// Returns the path of a resource on the host.
 fn joined(prefix: &str, below: &str) -> String {
     match (prefix, below) {
         ("", below) => below.to_owned(),
@@ -536,7 +546,7 @@ mod tests {
     use release::snapshot::{Variant, Variants};
 
     #[test]
-    fn a_page_is_a_file_that_answers_without_a_slash() {
+    fn page_is_a_file_without_a_folder_of_its_own() {
         assert_eq!(file_of("/", true), "index.html");
         assert_eq!(file_of("/bluedoor", true), "bluedoor.html");
         assert_eq!(file_of("/bluedoor/terms", true), "bluedoor/terms.html");
@@ -544,14 +554,14 @@ mod tests {
     }
 
     #[test]
-    fn a_path_of_a_mount_begins_with_its_prefix() {
+    fn path_of_a_mount_begins_with_its_prefix() {
         assert_eq!(joined("/da", "/"), "/da");
         assert_eq!(joined("", "/"), "/");
         assert_eq!(joined("/da", "/terms"), "/da/terms");
     }
 
     #[test]
-    fn paths_of_one_tenant_share_a_file_of_the_same_bytes_only() {
+    fn paths_of_a_tenant_share_a_file_only_with_equal_bytes() {
         let body = |text: &'static str| {
             let body = Body {
                 status: http::StatusCode::OK,
@@ -583,7 +593,7 @@ mod tests {
         assert_eq!(add("/a.html", &one), Ok(()));
         assert!(matches!(add("/b", &other), Err(Conflict::OneFile { .. })));
         let mut files = BTreeMap::new();
-        site.tenant(plan, &mut files).expect("files");
+        site.write_plan(plan, &mut files).expect("files");
         assert_eq!(files["studio.example/a.html"], "one");
     }
 }

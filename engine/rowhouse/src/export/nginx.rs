@@ -1,26 +1,28 @@
-//! A host for nginx: what stands in the `server` whose `root` is the host's folder.
+//! The configuration of a host for nginx, to include in the `server` whose `root` is the host's folder.
 //!
-//! Each path is a location of its own, and leads on to that of its header fields, `/:3/`, which nobody can ask for from outside: no path of ours has a colon.
+//! Each path has a location, which rewrites to the internal location of its header fields, such as `/:3/`. No exported path has a colon, so the two never collide.
+//!
+//! **Invariant:** knows no snapshot, only [`PathResponses`].
 
 use std::fmt::Write as _;
 
-use super::by_path::{Answers, PathResponse, keeping_query};
+use super::by_path::{PathResponse, PathResponses, keeping_query};
 
-const TITLE: &str = "# What `rowhouse export --for nginx` wrote. Include it in the `server` of this host, whose `root` is the folder beside this file.";
+const TITLE: &str = "# Written by `rowhouse export --for nginx`. Include it in the `server` of this host, whose `root` is the folder beside this file.";
 
-/// The directives. `compressed`: whether files have their compressed forms beside them.
-pub(super) fn written(answers: &Answers, compressed: bool) -> String {
+/// Returns the configuration. `compressed` says whether files have compressed forms beside them.
+pub(super) fn written(responses: &PathResponses, compressed: bool) -> String {
     let mut text = format!("{TITLE}\nabsolute_redirect off;\n");
     // Writing into a String cannot fail.
-    if let Some(origin) = &answers.moved {
+    if let Some(origin) = &responses.moved {
         let _ = writeln!(text, "return 308 \"{origin}$request_uri\";");
         return text;
     }
-    for (path, answer) in &answers.paths {
-        let does = match answer {
+    for (path, response) in &responses.paths {
+        let directives = match response {
             PathResponse::File { file, fields } => {
                 let own = path.strip_prefix('/').unwrap_or(path);
-                // What the path says already is not said again: it may hold what begins a variable.
+                // The path is captured and not repeated, since it may have a `$`, which begins a variable.
                 match file.strip_prefix(own) {
                     Some(rest) if !own.is_empty() => {
                         format!("rewrite ^(.*)$ /:{fields}$1{rest} last;")
@@ -28,22 +30,22 @@ pub(super) fn written(answers: &Answers, compressed: bool) -> String {
                     _ => format!("rewrite ^ /:{fields}/{file} last;"),
                 }
             }
-            PathResponse::Elsewhere { target, status } => redirect(target, *status),
+            PathResponse::Redirect { target, status } => redirect(target, *status),
         };
-        let _ = writeln!(text, "location = {} {{ {does} }}", quoted(path));
+        let _ = writeln!(text, "location = {} {{ {directives} }}", quoted(path));
     }
-    for (area, file, fields) in answers.areas() {
-        let lost = format!("error_page 404 /:{fields}/{file}; return 404;");
+    for (area, file, fields) in responses.areas() {
+        let not_found = format!("error_page 404 /:{fields}/{file}; return 404;");
         let _ = writeln!(
             text,
-            "location {} {{ {lost} }}",
+            "location {} {{ {not_found} }}",
             quoted(&format!("{area}/"))
         );
-        if !area.is_empty() && !answers.paths.contains_key(area) {
-            let _ = writeln!(text, "location = {} {{ {lost} }}", quoted(area));
+        if !area.is_empty() && !responses.paths.contains_key(area) {
+            let _ = writeln!(text, "location = {} {{ {not_found} }}", quoted(area));
         }
     }
-    for (number, fields) in answers.fields.iter().enumerate() {
+    for (number, fields) in responses.fields.iter().enumerate() {
         let _ = writeln!(text, "location ^~ /:{number}/ {{");
         let _ = writeln!(text, "  internal;\n  rewrite ^/:{number}(/.*)$ $1 break;");
         if compressed {

@@ -1,11 +1,12 @@
-//! `_headers` and `_redirects`: what a static host has to be told beside the files.
+//! `_headers` and `_redirects`: the header fields and redirects of a static host.
 //!
-//! Both follow the syntax that Cloudflare Pages and Netlify share. Where several rules match a path, some hosts join the values of one field and others send it twice, so that no two rules here give one path the same field:
-//! a rule for a folder says what everything in it has in common, and a rule for a path only what is left.
+//! Both files use the syntax that Cloudflare Pages and Netlify share. If several rules match a path, some hosts join the values of a field and others send the field twice. So no two rules give a path the same field: the rule of a folder has the fields that everything in it has in common, and the rule of a path only the rest.
 //!
-//! A policy says what a document may do, and nothing to a stylesheet. So a folder's rule may hand it to files that the server sends without it; that makes a hundred rules of one (Cloudflare reads no more than a hundred), and gives the page for an unknown path the policies that its neighbours have.
+//! A policy such as `Content-Security-Policy` applies to documents and has no effect on a stylesheet. So the rule of a folder may also give it to files that the server sends without. That saves rules (Cloudflare reads at most 100), and gives 404 pages the policies of the pages beside them.
 //!
-//! `/blog/*` is `/blog` too for Netlify, but not for Cloudflare. A folder with a page of its own name therefore gets `/blog/:page`, which both read as one more segment.
+//! For Netlify, `/blog/*` includes `/blog`; for Cloudflare, it does not. So a folder with a page of the same name gets `/blog/:page`, which both read as one more segment.
+//!
+//! **Invariant:** the order of the rules depends only on the paths, so equal hosts give equal files.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
@@ -15,7 +16,7 @@ use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use indexmap::IndexSet;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
-/// What a path may not hold as it is (WHATWG URL, path percent-encode set), and what a rule would take for a pattern.
+/// The characters that a path must encode (WHATWG URL, path percent-encode set), and those of patterns in rules.
 pub(super) const IN_A_PATH: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -30,10 +31,10 @@ pub(super) const IN_A_PATH: &AsciiSet = &CONTROLS
     .add(b'{')
     .add(b'}');
 
-/// What may not stand in the target of a rule: everything that is not printed, and the space that ends it. The rest of it is a URL already.
+/// The characters that the target of a rule must encode: those that are not printable, and the space, which ends a target. The target is a URL, which has encoded the rest.
 const IN_A_TARGET: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'<').add(b'>').add(b'\\');
 
-/// What says something to documents alone.
+/// The header fields that apply to documents only.
 const POLICIES: [&str; 7] = [
     "Content-Security-Policy",
     "Cross-Origin-Opener-Policy",
@@ -44,7 +45,7 @@ const POLICIES: [&str; 7] = [
     "X-Frame-Options",
 ];
 
-/// How many rules a host has.
+/// The number of rules of a host.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RuleCounts {
     /// Blocks in `_headers`.
@@ -53,7 +54,7 @@ pub struct RuleCounts {
     pub redirects: usize,
 }
 
-/// Both files as text, empty where there is nothing to say.
+/// The texts of both files; empty without rules.
 #[derive(Debug, Default)]
 pub(super) struct RuleFiles {
     pub(super) headers: String,
@@ -61,32 +62,33 @@ pub(super) struct RuleFiles {
     pub(super) counts: RuleCounts,
 }
 
+/// Header fields by name.
 type FieldTexts = BTreeMap<String, String>;
 
-/// Header fields by their numbers: there are few sets of them, and many paths.
-type Sets = IndexSet<FieldTexts>;
+/// The distinct sets of header fields; the index of a set is its number. There are few sets and many paths.
+type FieldSets = IndexSet<FieldTexts>;
 
-/// The rules of one host as they gather.
+/// The responses of a host, from which its rules are derived.
 #[derive(Debug, Default)]
 pub(super) struct HostRules {
-    sets: Sets,
-    /// The number of the fields of each path.
+    sets: FieldSets,
+    /// The number of the header fields of each path.
     fields: BTreeMap<String, usize>,
-    /// Files that a browser may open as a document that is no page, such as a PDF: no policy is theirs that the server does not send.
+    /// The paths of documents that are not pages, such as PDF files. They get only the policies that the server sends.
     documents: BTreeSet<String>,
-    /// Targets with their statuses.
+    /// The target and the status of each redirect.
     redirects: BTreeMap<String, (String, u16)>,
     not_found: BTreeSet<String>,
     moved: Option<String>,
 }
 
 impl HostRules {
-    /// Whether a path is spoken for.
-    pub(super) fn knows(&self, path: &str) -> bool {
+    /// Returns whether a path has a file or a redirect.
+    pub(super) fn has_path(&self, path: &str) -> bool {
         self.fields.contains_key(path) || self.redirects.contains_key(path)
     }
 
-    /// A path answers a file with these fields.
+    /// Adds a path with a file and its header fields.
     pub(super) fn file(&mut self, path: &str, file: &str, mut given: HeaderMap) {
         let media_type = given
             .get(CONTENT_TYPE)
@@ -107,32 +109,32 @@ impl HostRules {
         self.fields.insert(path.to_owned(), number);
     }
 
-    /// A path leads elsewhere for good.
+    /// Adds a permanent redirect.
     pub(super) fn redirect(&mut self, path: &str, location: &HeaderValue) {
-        self.leads(path, location, 301);
+        self.add_redirect(path, location, 301);
     }
 
-    /// A path leads elsewhere, and may lead to another place tomorrow.
-    pub(super) fn redirect_for_now(&mut self, path: &str, location: &HeaderValue) {
-        self.leads(path, location, 302);
+    /// Adds a temporary redirect.
+    pub(super) fn redirect_temporarily(&mut self, path: &str, location: &HeaderValue) {
+        self.add_redirect(path, location, 302);
     }
 
-    fn leads(&mut self, path: &str, location: &HeaderValue, status: u16) {
+    fn add_redirect(&mut self, path: &str, location: &HeaderValue, status: u16) {
         let target = encoded_target(&text(location));
         self.redirects.insert(path.to_owned(), (target, status));
     }
 
-    /// What is not found below `area` has a page of its own.
+    /// Adds the 404 page of the prefix `area`.
     pub(super) fn not_found(&mut self, area: &str) {
         self.not_found.insert(area.to_owned());
     }
 
-    /// Every path leads to the same path of another origin.
+    /// Redirects every path to the same path of another origin.
     pub(super) fn move_all(&mut self, origin: &HeaderValue) {
         self.moved = Some(encoded_target(&text(origin)));
     }
 
-    /// The texts of both files.
+    /// Returns the texts of both files.
     pub(super) fn write(&self) -> RuleFiles {
         let mut written = RuleFiles::default();
         for (pattern, fields) in self.blocks() {
@@ -151,7 +153,9 @@ impl HostRules {
         written
     }
 
-    /// For good is 301, since every host knows it. The server says 308, which for GET and HEAD means the same, and nothing else reaches a file.
+    /// Returns the lines of `_redirects`.
+    ///
+    /// A permanent redirect has status 301, which every host knows. The server sends 308, which means the same for GET and HEAD, and no other method reaches a file.
     fn lines(&self) -> Vec<String> {
         let moved = self.moved.iter();
         let mut lines: Vec<String> = moved
@@ -160,7 +164,7 @@ impl HostRules {
         for (path, (target, status)) in &self.redirects {
             lines.push(format!("{} {target} {status}", encoded(path)));
         }
-        // The first that matches counts: the deepest comes first.
+        // The first match counts, so the deepest prefix comes first.
         let mut areas: Vec<&String> = self.not_found.iter().collect();
         areas.sort_by_key(|area| std::cmp::Reverse(area.matches('/').count()));
         for area in areas {
@@ -170,7 +174,9 @@ impl HostRules {
         lines
     }
 
-    /// The folders from the top down, each with what nothing in it contradicts and no folder above has said, then single paths.
+    /// Returns the blocks of `_headers`: folders from the top down, then single paths.
+    ///
+    /// The block of a folder has the fields that are equal for everything in it and that no folder above has.
     fn blocks(&self) -> Vec<(String, FieldTexts)> {
         let mut sets = self.sets.clone();
         let fields = self.fields.iter();
@@ -179,9 +185,9 @@ impl HostRules {
             .collect();
         let mut blocks = Vec::new();
         for folder in folders(&self.fields) {
-            // Everything below, then what lies directly in it.
+            // First all paths below the folder, then those directly in it.
             for deep in [true, false] {
-                if deep && !folder.is_empty() && self.knows(&folder) {
+                if deep && !folder.is_empty() && self.has_path(&folder) {
                     continue;
                 }
                 let members = members(&left, &folder, deep);
@@ -210,8 +216,8 @@ impl HostRules {
         blocks
     }
 
-    /// The fields that at least two of some paths have and none contradicts.
-    fn in_common(&self, members: &[(&str, usize)], sets: &Sets) -> FieldTexts {
+    /// Returns the fields that at least two of the paths have with the same value, and that no path has with another value.
+    fn in_common(&self, members: &[(&str, usize)], sets: &FieldSets) -> FieldTexts {
         let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
         for (_, number) in members {
             *counts.entry(*number).or_default() += 1;
@@ -246,7 +252,7 @@ impl HostRules {
     }
 }
 
-/// The paths below a folder, or those that lie directly in it, with their numbers.
+/// Returns the paths below a folder, or with `deep` false those directly in it, with the numbers of their fields.
 fn members<'a>(
     paths: &BTreeMap<&'a str, usize>,
     folder: &str,
@@ -263,7 +269,7 @@ fn members<'a>(
         .collect()
 }
 
-/// Every folder above a path, the root as an empty text, parents before children.
+/// Returns every folder above the paths, parents before children. The root is the empty string.
 fn folders(paths: &BTreeMap<String, usize>) -> BTreeSet<String> {
     let above = |path: &String| {
         path.match_indices('/')
@@ -273,7 +279,7 @@ fn folders(paths: &BTreeMap<String, usize>) -> BTreeSet<String> {
     paths.keys().flat_map(above).collect()
 }
 
-/// Whether a type is that of a page, or of what pages are made of.
+/// Returns whether a media type is that of a page or of a part of pages, such as an image or a font.
 fn is_page_or_part(media_type: &str) -> bool {
     let essence = media_type.split(';').next().unwrap_or_default().trim();
     let family = essence.split('/').next().unwrap_or_default();
@@ -282,7 +288,7 @@ fn is_page_or_part(media_type: &str) -> bool {
         || essence.ends_with("xml")
 }
 
-/// Whether a static host would say the same type, or one that browsers treat alike, from the file's name.
+/// Returns whether a static host would derive the media type, or one that browsers treat alike, from the name of the file.
 fn follows_from(file: &str, media_type: &str) -> bool {
     let essence = media_type.split(';').next().unwrap_or_default().trim();
     let alike = |one: &str| match one {
@@ -296,7 +302,7 @@ fn follows_from(file: &str, media_type: &str) -> bool {
         .any(|guess| alike(guess) == alike(essence))
 }
 
-/// `Content-Type`: some hosts send their own value beside a field whose name is in lower case.
+/// Returns a field name such as `Content-Type`. Some hosts send their own value beside a field with a lower-case name.
 pub(super) fn title_case(name: &HeaderName) -> String {
     let words = name.as_str().split('-').map(|word| {
         let (first, rest) = word.split_at(word.len().min(1));
@@ -305,15 +311,17 @@ pub(super) fn title_case(name: &HeaderName) -> String {
     words.collect::<Vec<_>>().join("-")
 }
 
+/// Returns the value of a header field as text.
 pub(super) fn text(value: &HeaderValue) -> String {
     String::from_utf8_lossy(value.as_bytes()).into_owned()
 }
 
+/// Encodes a path for a rule.
 fn encoded(path: &str) -> String {
     utf8_percent_encode(path, IN_A_PATH).to_string()
 }
 
-/// A target that is one word and names no placeholder: `:a` in its path or query would stand for a part of the path requested.
+/// Encodes a target as one word without placeholders. `:a` in its path or query would be a placeholder for a part of the requested path.
 pub(super) fn encoded_target(target: &str) -> String {
     let encoded = utf8_percent_encode(target, IN_A_TARGET).to_string();
     // A scheme ends with the only colon before the first slash.
@@ -386,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_reaches_what_it_says_nothing_to_but_no_other_document() {
+    fn policy_of_a_folder_skips_documents_that_are_not_pages() {
         let drawing: &[_] = &[
             ("content-type", "image/svg+xml"),
             ("content-security-policy", "x"),
@@ -407,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn a_type_is_said_where_the_name_does_not_say_it() {
+    fn media_type_is_written_unless_it_follows_from_the_name() {
         assert!(follows_from("terms.html", "text/html; charset=utf-8"));
         assert!(follows_from("a.js", "text/javascript; charset=utf-8"));
         assert!(follows_from("sitemap.xml", "application/xml"));
@@ -419,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_is_one_word_whatever_it_holds() {
+    fn target_is_encoded_as_one_word() {
         for (target, expected) in [
             ("/a b", "/a%20b"),
             (
@@ -441,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn redirects_come_before_the_pages_for_what_is_not_found() {
+    fn redirects_come_before_not_found_pages() {
         let mut rules = HostRules::default();
         rules.redirect("/old", &HeaderValue::from_static("/new#part"));
         rules.not_found("/blog");

@@ -1,4 +1,6 @@
-//! What takes the files of an export, one after the other.
+//! The destination of the files of an export.
+//!
+//! **Invariant:** knows paths and bytes only.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -8,19 +10,19 @@ use bytes::Bytes;
 use release::payload::Payload;
 use thiserror::Error;
 
-/// Why nothing, or not everything, was written.
+/// The reason why a file or the export was not written.
 #[derive(Debug, Error)]
 pub enum WriteError {
-    /// Somebody else's folder.
-    #[error("`{}` is not empty and no export wrote it: name an empty folder, or one that is not there yet", .0.display())]
-    NotOurs(PathBuf),
-    /// Somebody else's file in an exported folder.
-    #[error("`{}` is there and no export wrote it: move it away", .0.display())]
-    Stranger(PathBuf),
-    /// Two exports into one folder.
-    #[error("another export is writing into `{}`: wait until it has ended", .0.display())]
+    /// The folder is not empty and not an earlier export.
+    #[error("`{}` is not empty and not an earlier export: name an empty or a new folder", .0.display())]
+    NotAnExport(PathBuf),
+    /// A file in the folder that no export wrote.
+    #[error("`{}` exists and no export wrote it: move it to another folder", .0.display())]
+    ForeignFile(PathBuf),
+    /// Another export is writing to the folder.
+    #[error("another export is writing to `{}`: wait until it ends", .0.display())]
     Busy(PathBuf),
-    /// The system would not.
+    /// An error of the operating system.
     #[error("cannot write `{}`", path.display())]
     Io {
         /// The file or folder.
@@ -30,16 +32,16 @@ pub enum WriteError {
     },
 }
 
-/// What takes the files, each by its path (`company.example/terms.html`), once.
+/// A destination of files. Each file is put once.
 pub trait Sink {
-    /// Takes a file.
+    /// Writes a file, named by its path with the host: `company.example/terms.html`.
     ///
     /// # Errors
-    /// When it cannot be written there.
+    /// Fails if the file cannot be written.
     fn put(&mut self, file: String, bytes: &Payload) -> Result<(), WriteError>;
 }
 
-/// Files in memory.
+/// Files in memory, for tests.
 impl Sink for BTreeMap<String, Bytes> {
     fn put(&mut self, file: String, bytes: &Payload) -> Result<(), WriteError> {
         let read = bytes.to_bytes().map_err(|source| WriteError::Io {

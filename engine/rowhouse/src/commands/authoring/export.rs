@@ -1,4 +1,4 @@
-//! `rowhouse export DIR`: the same bytes as files, for any static host.
+//! `rowhouse export DIR`: the bytes that would be served, as files for a static host.
 
 use std::io::{IsTerminal as _, stderr};
 use std::process::ExitCode;
@@ -13,22 +13,22 @@ use crate::commands::setup::registry;
 use crate::commands::{memory, progress};
 use crate::export::folder::ExportWriter;
 use crate::export::rules::RuleCounts;
-use crate::export::{Exported, Options, WebServer, export};
+use crate::export::{ExportOutcome, Options, WebServer, export};
 use content::report::{Report, Severity};
 use server::admin::status::StatusBoard;
 
-/// What Cloudflare Pages reads of `_headers`.
-const HEADER_RULES: usize = 100;
-/// What Cloudflare Pages reads of `_redirects`.
-const REDIRECT_RULES: usize = 2_000;
+/// The number of rules of `_headers` that Cloudflare Pages reads.
+const MAX_HEADER_RULES: usize = 100;
+/// The number of rules of `_redirects` that Cloudflare Pages reads.
+const MAX_REDIRECT_RULES: usize = 2_000;
 
-/// What an export says that stops at errors.
+/// The message of an export that stops at errors.
 const NOTHING_WRITTEN: &str =
-    "nothing was written: correct them, or leave out what has them with `--despite-errors`";
+    "nothing was written: correct the errors, or export the other tenants with `--despite-errors`";
 
-/// Compiles all tenants and writes what would be served, with no more of them in memory than there is room for.
+/// Renders all tenants within the memory limit and writes them as files.
 ///
-/// With an error nothing is written, unless the flags say so: what has one would be missing. An operator who says so gets what was requested, so that the command succeeds.
+/// If a tenant has errors, nothing is written, since its pages would be missing. With `--despite-errors`, the other tenants are written and the exit code is 0.
 pub(crate) fn run(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
     let registry = registry(&arguments.content, arguments.caching.into(), None, false)?;
     let memory = arguments.memory.unwrap_or_else(memory::half);
@@ -71,9 +71,9 @@ pub(crate) fn run(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
         },
     };
     let mut writer = ExportWriter::begin(&arguments.directory)?;
-    let Exported { counts, left_out } = export(&registry, &snapshot, options, &mut writer)?;
-    for one in &left_out {
-        say(&format!("error: {one}"));
+    let ExportOutcome { counts, left_out } = export(&registry, &snapshot, options, &mut writer)?;
+    for tenant in &left_out {
+        say(&format!("error: {tenant}"));
     }
     if !left_out.is_empty() && !arguments.despite_errors {
         say(NOTHING_WRITTEN);
@@ -85,11 +85,11 @@ pub(crate) fn run(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
         .collect();
     if arguments.host == StaticHost::Cloudflare && !over.is_empty() {
         anyhow::bail!(
-            "Cloudflare Pages would drop rules without a word: {}",
+            "Cloudflare Pages would silently ignore rules: {}",
             over.join("; ")
         );
     }
-    let done = writer.finish()?;
+    let summary = writer.finish()?;
     for host in counts.keys() {
         print(&arguments.directory.join(host).display().to_string());
     }
@@ -97,27 +97,30 @@ pub(crate) fn run(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
         "exported {} for {} hosts: {} written, {} unchanged, {} removed",
         arguments.content.origin,
         counts.len(),
-        done.written,
-        done.unchanged,
-        done.removed,
+        summary.written,
+        summary.unchanged,
+        summary.removed,
     ));
     if arguments.host == StaticHost::Any {
         for line in over {
-            say(&format!("note: Cloudflare Pages would drop rules: {line}"));
+            say(&format!(
+                "note: Cloudflare Pages would ignore rules: {line}"
+            ));
         }
     }
     if let Some(next) = registry.next_change() {
         say(&format!(
-            "note: a page comes or goes at {next}: export again then"
+            "note: a page appears or expires at {next}: export again then"
         ));
     }
     Ok(ExitCode::SUCCESS)
 }
 
+/// Returns a message if a host has more rules than Cloudflare Pages reads.
 fn over_limits(host: &str, counts: RuleCounts) -> Option<String> {
     let over = |count, limit, file: &str| {
         (count > limit).then(|| format!("`{host}/{file}` has {count} rules, more than {limit}"))
     };
-    over(counts.headers, HEADER_RULES, "_headers")
-        .or_else(|| over(counts.redirects, REDIRECT_RULES, "_redirects"))
+    over(counts.headers, MAX_HEADER_RULES, "_headers")
+        .or_else(|| over(counts.redirects, MAX_REDIRECT_RULES, "_redirects"))
 }
