@@ -95,11 +95,11 @@ fn first_page_is_complete_without_scripts() {
     let html = page(&server, "/");
     let text = words(&html);
     for shown in [
-        "Both sites are well",
-        "Requests a second",
-        "Server errors (5xx)",
+        "Both sites are healthy",
+        "Requests per second",
+        "Error rate (5xx)",
         "99th percentile",
-        "To be rendered",
+        "Render queue",
         "Memory",
         "Disk",
         "Release 1,",
@@ -113,14 +113,14 @@ fn first_page_is_complete_without_scripts() {
     assert!(html.contains(&address) || html.contains(&plain), "{html}");
     assert!(
         html.contains("role=\"img\"")
-            && html.contains("aria-label=\"Requests a second over the last hour")
+            && html.contains("aria-label=\"Requests per second over the last hour")
     );
     let site = words(&page(&server, "/sites/app"));
     for shown in [
         "app is live",
         "warning[heading-order]",
         "as the program found it at its start",
-        "No missing path was counted since 20",
+        "No request for a missing path since 20",
     ] {
         assert!(site.contains(shown), "`{shown}` in {site}");
     }
@@ -147,17 +147,17 @@ fn page_of_site_has_its_own_charts() {
         assert_eq!(server.get(&server.domain(), "/app/terms").status, 200);
     }
     let site = |id: &str| page(&server, &format!("/sites/{id}"));
-    let is_counted = || !["0", "–"].contains(&&*highest(&site("app"), "Requests a second"));
+    let is_counted = || !["0", "–"].contains(&&*highest(&site("app"), "Requests per second"));
     wait("the requests", is_counted);
     let own = site("app");
-    assert_eq!(highest(&own, "Server errors (5xx)"), "0 %");
-    let slowest = highest(&own, "Time until an answer is ready");
+    assert_eq!(highest(&own, "Error rate (5xx)"), "0 %");
+    let slowest = highest(&own, "Response time");
     assert!(slowest.ends_with("s"), "{slowest}");
     assert!(words(&own).contains("50th percentile"), "{own}");
     // The charts of a site do not count requests for other sites.
     let other = site("home");
-    assert_eq!(highest(&other, "Requests a second"), "0");
-    assert_eq!(highest(&other, "Time until an answer is ready"), "–");
+    assert_eq!(highest(&other, "Requests per second"), "0");
+    assert_eq!(highest(&other, "Response time"), "–");
 }
 
 #[test]
@@ -232,10 +232,10 @@ fn error_is_shown_as_check_prints_it() {
         );
     }
     assert!(words(&page(&server, "/?q=home")).contains("1 site"));
-    assert!(words(&page(&server, "/?q=nobody")).contains("No site here."));
+    assert!(words(&page(&server, "/?q=nobody")).contains("No site found."));
     save(&street, "Mended.");
     wait("its end", || {
-        page(&server, "/").contains("Both sites are well")
+        page(&server, "/").contains("Both sites are healthy")
     });
 }
 
@@ -248,7 +248,7 @@ fn console_rolls_back_resumes_and_compares() {
     wait("the next release", || newest(&server) == 2);
     let compared = words(&page(&server, "/sites/app/compare"));
     for shown in [
-        "What changed from 1 to 2",
+        "Changes from release 1 to 2",
         "/terms changed",
         "The words are fresh.",
     ] {
@@ -335,7 +335,7 @@ fn console_without_token_is_read_only_and_explains_flag() {
     let server = street.serve();
     wait("a release", || newest(&server) == 1);
     let html = page(&server, "/sites/app");
-    assert!(words(&html).contains("Changing is off here."), "{html}");
+    assert!(words(&html).contains("Commands are off."), "{html}");
     assert!(html.contains("--admin-token-file"));
     assert!(
         !html.contains("<form") && !html.contains("Roll back to"),
@@ -394,13 +394,13 @@ fn certificates_are_listed_with_expiry_and_those_due_soon_first() {
     );
     let text = words(&page(&server, "/"));
     for shown in [
-        "localhost has a certificate that ends in 4 days",
+        "localhost has a certificate that expires in 4 days",
         "app.localhost has no certificate",
     ] {
         assert!(text.contains(shown), "`{shown}` in {text}");
     }
     let site = words(&page(&server, "/sites/app"));
-    for shown in ["app.localhost missing", "localhost valid ends in 4 days"] {
+    for shown in ["app.localhost missing", "localhost valid expires in 4 days"] {
         assert!(site.contains(shown), "`{shown}` in {site}");
     }
 }
@@ -426,7 +426,7 @@ fn missing_paths_are_listed_with_redirect_and_without_personal_data() {
     );
     assert!(text.contains("/%3Cscript%3E"), "{text}");
     assert!(!html.contains("secret") && !html.contains("a@b"), "{html}");
-    assert!(words(&page(&server, "/")).contains("app 3 requests for 2 paths, first of all /term"));
+    assert!(words(&page(&server, "/")).contains("app 3 requests for 2 paths, most of all /term"));
     // A manifest accepts the text to paste.
     let manifest = fs::read_to_string(street.path("tenants/app/tenant.yaml")).expect("a manifest");
     let redirect = "redirects:\n  - {from: /term, to: /terms}\n";

@@ -57,7 +57,7 @@ test('an error of a tenant appears with its snippet, and disappears when it is c
   page,
 }) => {
   await open(page, '/');
-  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Both sites are well');
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Both sites are healthy');
   writeFileSync(terms, good.replace('title:', 'titel:'));
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('1 of 2 sites has errors', soon);
   const card = page.getByRole('article', { name: 'bluedoor' });
@@ -66,7 +66,7 @@ test('an error of a tenant appears with its snippet, and disappears when it is c
   await expect(page.locator('#said')).toHaveText('1 of 2 sites has errors');
   await expectNoViolations(page, 'with a broken tenant');
   writeFileSync(terms, good);
-  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Both sites are well', soon);
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Both sites are healthy', soon);
   await expect(card).toHaveCount(0);
   await expect(page.locator('html[data-marked]')).toHaveCount(1);
 });
@@ -186,7 +186,7 @@ test.describe('without scripts', () => {
     await page.getByLabel('Token of this server').fill(TOKEN);
     await page.getByRole('button', { name: 'Resume' }).click();
     await expect(page.getByRole('status').first()).toContainText(
-      'The server accepted the command to follow the folder.',
+      'The server accepted the command to serve the folder again.',
     );
     expect(await visitors()).toContain('Fresh words');
   });

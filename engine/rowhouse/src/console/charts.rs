@@ -1,6 +1,6 @@
-//! The last hour as small charts: paths for SVG, and the same in words.
+//! Charts of the last hour: SVG paths, and the same values as text.
 //!
-//! **Invariant:** knows samples and no page; draws nothing by itself.
+//! **Invariant:** knows samples and no page.
 
 use std::fmt::Write as _;
 
@@ -10,21 +10,23 @@ use server::metrics::tenant_history::{POINTS, STEPS_PER_POINT};
 
 use super::words::{digits, micros, percent};
 
-/// The box that a chart is drawn in.
+/// The width of a chart, in units of its SVG.
 const WIDTH: f64 = 240.0;
+/// The height of a chart, in units of its SVG.
 const HEIGHT: f64 = 56.0;
-/// What is left above the highest point, so that a line is whole.
+/// The space above the highest point, so that the line is not cut.
 const HEADROOM: f64 = 3.0;
 
 /// A chart of the last hour.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Chart {
-    /// What it shows.
+    /// The label.
     title: &'static str,
-    /// Its value now, and its highest in the hour.
+    /// The current value.
     now: String,
+    /// The highest value of the hour.
     highest: String,
-    /// Under the first line, and the lines: `d` of SVG paths.
+    /// The area below the first line, as the `d` of an SVG path.
     area: String,
     lines: Vec<ChartLine>,
 }
@@ -32,13 +34,15 @@ pub(super) struct Chart {
 /// A line of a chart.
 #[derive(Debug, Clone, Serialize)]
 struct ChartLine {
-    /// What it is; empty where there is only one.
+    /// The label; empty if the chart has one line.
     name: &'static str,
+    /// The current value.
     now: String,
+    /// The `d` of an SVG path.
     path: String,
 }
 
-/// Requests a second, errors, and the time until an answer is ready: a point for each of `points`, of which the last is now.
+/// Returns the charts of request rate, error rate and response time. The last of `points` is the current one.
 pub(super) fn charts(points: &[Sample]) -> [Chart; 3] {
     let of = |value: &dyn Fn(&Sample) -> Option<f64>| points.iter().map(value).collect::<Vec<_>>();
     let rates = of(&|point| Some(point.rate()));
@@ -50,19 +54,19 @@ pub(super) fn charts(points: &[Sample]) -> [Chart; 3] {
     let time = |value: Option<f64>| value.map_or_else(none, micros);
     [
         chart(
-            "Requests a second",
+            "Requests per second",
             1.0,
             &|value| digits(value),
             vec![("", digits(recent.rate()), rates)],
         ),
         chart(
-            "Server errors (5xx)",
+            "Error rate (5xx)",
             0.01,
             &|value| percent(value),
             vec![("", recent.error_share().map_or_else(none, percent), shares)],
         ),
         chart(
-            "Time until an answer is ready",
+            "Response time",
             50.0,
             &|value| micros(value),
             vec![
@@ -73,11 +77,11 @@ pub(super) fn charts(points: &[Sample]) -> [Chart; 3] {
     ]
 }
 
-/// A chart of series of values. `least`: the height of the box at least, so that next to nothing does not look like much.
+/// Returns a chart of several series. Its top is at least `least`, so that small values look small.
 fn chart(
     title: &'static str,
     least: f64,
-    words: &dyn Fn(f64) -> String,
+    format: &dyn Fn(f64) -> String,
     series: Vec<(&'static str, String, Vec<Option<f64>>)>,
 ) -> Chart {
     let all = series.iter().flat_map(|(_, _, values)| values).flatten();
@@ -102,13 +106,13 @@ fn chart(
             .first()
             .map(|line| line.now.clone())
             .unwrap_or_default(),
-        highest: highest.map_or_else(|| "–".to_owned(), words),
+        highest: highest.map_or_else(|| "–".to_owned(), format),
         area,
         lines,
     }
 }
 
-/// Samples in groups, counted from the newest, so that the chart ends with a whole one.
+/// Merges samples into points. Groups are counted from the newest, so that the last point is complete.
 pub(super) fn points(samples: &[Sample]) -> Vec<Sample> {
     let mut points: Vec<Sample> = samples
         .rchunks(STEPS_PER_POINT)
@@ -122,7 +126,7 @@ pub(super) fn points(samples: &[Sample]) -> Vec<Sample> {
     points
 }
 
-/// The `d` of a path through values that end at the right. Where there is no value, it has a gap.
+/// Returns the `d` of an SVG path through values, aligned to the right. A missing value is a gap.
 #[expect(clippy::cast_precision_loss, reason = "some hundred points")]
 fn path(values: &[Option<f64>], top: f64, is_area: bool) -> String {
     let step = WIDTH / (POINTS - 1) as f64;
@@ -150,7 +154,7 @@ fn path(values: &[Option<f64>], top: f64, is_area: bool) -> String {
             let (x, _) = place(index + last, 0.0);
             let _ = match (is_area, last) {
                 (true, _) => write!(path, "L{x:.1} {HEIGHT:.1}Z"),
-                // A point alone is a line of no length, which round ends make a dot.
+                // A single point is a line of no length; round line ends make it a dot.
                 (false, 0) => write!(path, "h0"),
                 (false, _) => Ok(()),
             };
@@ -178,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chart_says_what_is_now_and_what_was_the_most() {
+    fn chart_has_the_current_and_the_highest_value() {
         let mut samples = vec![sample(600, 6); 30];
         samples.extend([sample(20, 0); 3]);
         let [rate, errors, time] = charts(&points(&samples));
@@ -210,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_parts_a_line() {
+    fn gap_splits_the_line() {
         let values = [Some(1.0), None, Some(1.0), Some(0.0)];
         let text = path(&values, 1.0, false);
         assert_eq!(text, "M233.9 3.0h0M238.0 3.0L240.0 56.0");
@@ -218,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn an_hour_has_so_many_points() {
+    fn samples_of_an_hour_fill_all_points() {
         let points = points(&[sample(1, 0); server::metrics::history::MAX_SAMPLES]);
         assert_eq!((points.len(), points[0].requests), (POINTS, 3));
         assert_eq!(super::points(&[sample(1, 0); 4]).len(), 2);

@@ -1,4 +1,6 @@
-//! The first page: how all is, what needs somebody, and the sites.
+//! The first page of the console: summary, alarms, charts, sites with errors, and the list of sites.
+//!
+//! **Invariant:** its cost depends on what it shows, apart from one pass over the states of all tenants.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, SystemTime};
@@ -9,72 +11,73 @@ use server::admin::status::{State, Status, TenantStatus};
 use server::tls::overview::{CertificateState, overview};
 
 use super::charts::{Chart, charts, points};
-use super::list::{List, address, chosen, is_broken, row};
+use super::list::{SiteList, address, chosen, is_broken, row};
 use super::missing::missing_since;
-use super::parts::{Asked, ConsoleParts};
+use super::parts::{ConsoleParts, QueryFields};
 use super::problems::ProblemView;
 use super::words::{MomentView, bytes, count, grouped, span};
 use supervisor::Findings;
 
-/// Broken sites that are shown with their errors, two of each where there are few.
+/// The number of sites that are shown with their errors.
 const MAX_BROKEN: usize = 5;
-/// So many are few.
+/// The number of errors that are shown of each site, and the number of sites up to which more than one error is shown.
 const MAX_ERRORS_PER_SITE: usize = 2;
-/// Sites whose missing paths are counted on the first page.
+/// The number of sites in the list of missing paths.
 const MAX_MISSING: usize = 10;
-/// How long before its end a certificate is worth a word; new ones come a month before.
-const ENDS_SOON: Duration = Duration::from_secs(14 * 24 * 60 * 60);
-/// How long the reload loop may be silent; it goes round every second.
+/// The remaining lifetime below which a certificate raises an alarm. Renewal is due a month before the end.
+const MIN_CERTIFICATE_LIFETIME: Duration = Duration::from_secs(14 * 24 * 60 * 60);
+/// The longest time between two signs of life of the reload loop, which runs every second.
 const MAX_SILENCE: Duration = Duration::from_secs(30);
 
+/// The values of the first page.
 #[derive(Debug, Serialize)]
 pub(super) struct HomePage {
-    summary: Summary,
+    summary: HealthSummary,
     alarms: Vec<String>,
     charts: [Chart; 3],
     facts: Vec<Fact>,
-    broken: Vec<Broken>,
+    broken: Vec<BrokenSite>,
     more_broken: usize,
     elsewhere: Vec<ProblemView>,
-    list: List,
+    list: SiteList,
     missing: Vec<MissingPathsView>,
-    /// Since when missing paths are counted.
+    /// The time since which missing paths are counted.
     missing_since: MomentView,
 }
 
-/// In one line, how all is.
+/// The state of the whole server in a sentence.
 #[derive(Debug, Serialize)]
-struct Summary {
+struct HealthSummary {
     /// `good`, `busy` or `bad`.
     mood: &'static str,
     text: String,
     detail: &'static str,
 }
 
-/// Something that is to be known, with what it is called.
+/// A labelled value.
 #[derive(Debug, Serialize)]
 struct Fact {
     name: &'static str,
     value: String,
     more: String,
-    /// Of a hundred, where the value is a share of something.
+    /// The percentage of a limit, if there is one.
     share: Option<u64>,
 }
 
-/// A site that does not serve what its folder says.
+/// A site with errors.
 #[derive(Debug, Serialize)]
-struct Broken {
+struct BrokenSite {
     id: String,
     state: &'static str,
     url: Option<String>,
     since: MomentView,
     problems: Vec<ProblemView>,
     more: usize,
-    /// In a line each, where the owner of the tenants is too busy to say more.
+    /// The errors, one line each, if the reload loop is too busy for details.
     lines: Vec<String>,
 }
 
-/// A site with paths that were not found.
+/// A site with requested paths that it has no page for.
 #[derive(Debug, Serialize)]
 struct MissingPathsView {
     id: String,
@@ -83,10 +86,11 @@ struct MissingPathsView {
     first: String,
 }
 
-pub(super) fn view(parts: &ConsoleParts, asked: &Asked) -> HomePage {
+/// Returns the values of the first page.
+pub(super) fn view(parts: &ConsoleParts, fields: &QueryFields) -> HomePage {
     let now = SystemTime::now();
     let status = parts.operator.board.current().clone();
-    let (shown, mut list) = chosen(&status, asked);
+    let (shown, mut list) = chosen(&status, fields);
     let broken: Vec<&TenantStatus> = status
         .tenants()
         .filter(|tenant| is_broken(tenant))
@@ -128,12 +132,13 @@ pub(super) fn view(parts: &ConsoleParts, asked: &Asked) -> HomePage {
     }
 }
 
+/// Returns the most important fact about the whole server.
 fn summary(
     parts: &ConsoleParts,
     status: &Status,
     broken: usize,
     has_errors_elsewhere: bool,
-) -> Summary {
+) -> HealthSummary {
     let all = status.tenants.len();
     let pending = status
         .tenants()
@@ -143,8 +148,8 @@ fn summary(
         if status.alarm.is_some() || parts.operator.board.silence() > MAX_SILENCE {
             (
                 "bad",
-                "Changes are not taken".to_owned(),
-                "Visitors get what was good before.",
+                "Changes are not applied".to_owned(),
+                "Visitors get the last valid pages.",
             )
         } else if broken > 0 {
             let verb = if broken == 1 { "has" } else { "have" };
@@ -156,51 +161,51 @@ fn summary(
             (
                 "bad",
                 text,
-                "Visitors get the last good pages, where there are any.",
+                "Visitors get the last valid pages, if there are any.",
             )
         } else if !status.complete && pending == 0 {
             ("busy", "The sites are being read".to_owned(), "")
         } else if pending > 0 {
             let text = format!(
-                "{} of {} still to be rendered",
+                "{} of {} in the render queue",
                 grouped(pending as u64),
                 count(all, "site")
             );
             (
                 "busy",
                 text,
-                "Each is rendered at once when somebody asks for it.",
+                "A request moves its site to the front of the queue.",
             )
         } else if has_errors_elsewhere {
             (
                 "bad",
                 "Themes or the deployment have errors".to_owned(),
-                "Visitors get the last good pages, where there are any.",
+                "Visitors get the last valid pages, if there are any.",
             )
         } else if all == 0 {
             (
                 "busy",
                 "There is no site yet".to_owned(),
-                "`rowhouse new NAME` makes one.",
+                "`rowhouse new NAME` creates one.",
             )
         } else {
             let text = match all {
-                1 => "The site is well".to_owned(),
-                2 => "Both sites are well".to_owned(),
-                _ => format!("All {} are well", count(all, "site")),
+                1 => "The site is healthy".to_owned(),
+                2 => "Both sites are healthy".to_owned(),
+                _ => format!("All {} are healthy", count(all, "site")),
             };
             ("good", text, "")
         };
-    Summary { mood, text, detail }
+    HealthSummary { mood, text, detail }
 }
 
-/// What somebody should know at once.
+/// Returns the alarms: states that need an operator.
 fn alarms(parts: &ConsoleParts, status: &Status, now: SystemTime) -> Vec<String> {
     let board = &parts.operator.board;
     let mut alarms: Vec<String> = status.alarm.iter().cloned().collect();
     let silence = board.silence();
     if silence > MAX_SILENCE {
-        alarms.push(format!("no change has been taken for {}", span(silence)));
+        alarms.push(format!("no change has been applied for {}", span(silence)));
     }
     if board.restarts() > 0 {
         let times = count(
@@ -208,12 +213,12 @@ fn alarms(parts: &ConsoleParts, status: &Status, now: SystemTime) -> Vec<String>
             "time",
         );
         alarms.push(format!(
-            "what takes changes failed and was started again, {times} since the start"
+            "the reload loop failed and was restarted {times} since startup"
         ));
     }
     if status.polling {
         alarms.push(
-            "changes are noticed by looking once a second, since the system gives no notifications"
+            "changes are found by polling once a second, since the system sends no notifications"
                 .to_owned(),
         );
     }
@@ -225,35 +230,37 @@ fn alarms(parts: &ConsoleParts, status: &Status, now: SystemTime) -> Vec<String>
         let end = certificate
             .not_after
             .map(|end| SystemTime::UNIX_EPOCH + Duration::from_secs(end));
-        let is_ending = end.is_some_and(|end| end < now + ENDS_SOON);
-        let says = match certificate.state {
+        let is_ending = end.is_some_and(|end| end < now + MIN_CERTIFICATE_LIFETIME);
+        let message = match certificate.state {
             CertificateState::Missing if certificate.ordering => continue,
             CertificateState::Missing => "has no certificate".to_owned(),
-            CertificateState::Expired => "has a certificate that is not valid now".to_owned(),
+            CertificateState::Expired => "has an expired certificate".to_owned(),
             CertificateState::Valid if is_ending => {
                 let end = end.map(|end| MomentView::new(end, now).relative);
-                format!("has a certificate that ends {}", end.unwrap_or_default())
+                format!("has a certificate that expires {}", end.unwrap_or_default())
             }
             CertificateState::Valid => continue,
         };
-        let why = certificate
+        let reason = certificate
             .error
             .map_or_else(String::new, |error| format!(": {}", error.detail));
-        alarms.push(format!("{} {says}{why}", certificate.host));
+        alarms.push(format!("{} {message}{reason}", certificate.host));
         if alarms.len() > MAX_BROKEN {
-            alarms.push("and more: `rowhouse certificates` lists them".to_owned());
+            alarms.push("and more: `rowhouse certificates` lists all".to_owned());
             break;
         }
     }
     alarms
 }
 
+/// Returns the labelled values below the charts.
 fn facts(parts: &ConsoleParts, status: &Status, now: SystemTime) -> Vec<Fact> {
     let board = &parts.operator.board;
     let store = board.store();
     let tenants = || status.tenants();
-    let is_again = |tenant: &&TenantStatus| tenant.is_under_way && tenant.state != State::Pending;
-    let again = tenants().filter(is_again).count();
+    let is_rendered_again =
+        |tenant: &&TenantStatus| tenant.is_under_way && tenant.state != State::Pending;
+    let again = tenants().filter(is_rendered_again).count();
     let waiting = tenants().filter(|tenant| tenant.state == State::Pending);
     let waiting = waiting.count();
     let pages: usize = tenants().map(|tenant| tenant.pages).sum();
@@ -292,13 +299,13 @@ fn facts(parts: &ConsoleParts, status: &Status, now: SystemTime) -> Vec<Fact> {
         None => fact(
             "Disk",
             "–".to_owned(),
-            "nothing is kept without --state".to_owned(),
+            "not used without --state".to_owned(),
         ),
         Some(_) => {
             let queued = store.queued;
             let more = match queued {
-                0 => format!("{} blobs of releases", grouped(store.disk_blobs)),
-                queued => format!("{} releases still to be written", grouped(queued)),
+                0 => format!("{} stored files of releases", grouped(store.disk_blobs)),
+                queued => format!("{} releases to be written", grouped(queued)),
             };
             fact("Disk", bytes(store.disk_bytes), more)
         }
@@ -318,11 +325,11 @@ fn facts(parts: &ConsoleParts, status: &Status, now: SystemTime) -> Vec<Fact> {
             },
         ),
         fact(
-            "To be rendered",
+            "Render queue",
             grouped(waiting as u64),
             match (waiting, again) {
-                (0, 0) => "no site waits".to_owned(),
-                (_, 0) => "in their turn, or when asked for".to_owned(),
+                (0, 0) => "no site is queued".to_owned(),
+                (_, 0) => "requested sites first".to_owned(),
                 (_, again) => format!("{} being rendered again", grouped(again as u64)),
             },
         ),
@@ -337,26 +344,27 @@ fn facts(parts: &ConsoleParts, status: &Status, now: SystemTime) -> Vec<Fact> {
             )
         },
         fact(
-            "Running for",
+            "Uptime",
             span(up),
             format!("last change {} ago", span(parts.snapshots.age())),
         ),
     ]
 }
 
+/// Returns a site with its first errors, at most `most`.
 fn card(
     parts: &ConsoleParts,
     tenant: &TenantStatus,
     most: usize,
     findings: Option<&Findings>,
     now: SystemTime,
-) -> Broken {
+) -> BrokenSite {
     let found = findings.and_then(|findings| findings.tenants.get(&*tenant.id));
     let errors = found.map_or(&[][..], |found| &found.diagnostics);
     let errors = || errors.iter().filter(|one| one.severity == Severity::Error);
     let lines: &[String] = if found.is_none() { &tenant.errors } else { &[] };
     let all = errors().count().max(lines.len());
-    Broken {
+    BrokenSite {
         id: tenant.id.to_string(),
         state: tenant.state.name(),
         url: address(parts, tenant, findings).map(|address| parts.url(&address)),
@@ -367,6 +375,7 @@ fn card(
     }
 }
 
+/// Returns the sites with the most requests for missing paths.
 fn missing(parts: &ConsoleParts) -> Vec<MissingPathsView> {
     let tenants = parts.snapshots.not_found.tenants().into_iter();
     let missing = tenants

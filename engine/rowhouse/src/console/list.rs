@@ -1,4 +1,6 @@
-//! The list of sites: a page of it, as many as are requested, with those that need somebody first.
+//! The list of sites, in pages: sites with errors first, then pinned sites.
+//!
+//! **Invariant:** the order within each group is that of the ids.
 
 use std::time::SystemTime;
 
@@ -6,32 +8,33 @@ use serde::Serialize;
 use server::admin::status::{State, Status, TenantStatus};
 use url::form_urlencoded;
 
-use super::parts::{Asked, ConsoleParts};
+use super::parts::{ConsoleParts, QueryFields};
 use super::problems::ProblemCounts;
 use super::words::{MomentView, count, grouped};
 use supervisor::Findings;
 
-/// Sites on a page of the list.
-const ON_A_PAGE: usize = 50;
+/// The number of sites on a page of the list.
+const SITES_PER_PAGE: usize = 50;
 
 /// A page of the list of sites.
 #[derive(Debug, Serialize)]
-pub(super) struct List {
+pub(super) struct SiteList {
     pub(super) query: String,
-    /// As it stands in a link.
+    /// The query, encoded for a link.
     encoded: String,
     pub(super) chosen: &'static str,
     kinds: Vec<ListKind>,
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<SiteRow>,
     found: String,
-    /// The numbers of the pages before and after.
+    /// The number of the previous page.
     before: Option<usize>,
+    /// The number of the next page.
     after: Option<usize>,
     pub(super) page: usize,
     pages: usize,
 }
 
-/// Sites that can be looked at by themselves.
+/// A filter of the list.
 #[derive(Debug, Serialize)]
 struct ListKind {
     name: &'static str,
@@ -39,8 +42,9 @@ struct ListKind {
     count: String,
 }
 
+/// A site in the list.
 #[derive(Debug, Serialize)]
-pub(super) struct Row {
+pub(super) struct SiteRow {
     id: String,
     state: &'static str,
     is_under_way: bool,
@@ -62,12 +66,12 @@ struct ListedRelease {
     cause: String,
 }
 
-/// Whether somebody has to correct something.
+/// Returns whether a tenant has errors or is not served.
 pub(super) fn is_broken(tenant: &TenantStatus) -> bool {
     matches!(tenant.state, State::Degraded | State::Absent) || !tenant.errors.is_empty()
 }
 
-/// The address that a tenant is known by.
+/// Returns the address to show for a tenant: the canonical one, or else one of the domain, or else the first.
 pub(super) fn address(
     parts: &ConsoleParts,
     tenant: &TenantStatus,
@@ -82,17 +86,18 @@ pub(super) fn address(
         .or_else(|| tenant.hosts.first().cloned())
 }
 
+/// Returns the row of a tenant.
 pub(super) fn row(
     parts: &ConsoleParts,
     tenant: &TenantStatus,
     findings: Option<&Findings>,
     now: SystemTime,
-) -> Row {
+) -> SiteRow {
     let found = findings.and_then(|findings| findings.tenants.get(&*tenant.id));
     let address = address(parts, tenant, findings);
     let store = parts.operator.store.as_ref();
     let last = store.and_then(|store| store.list(&tenant.id).into_iter().next());
-    Row {
+    SiteRow {
         id: tenant.id.to_string(),
         state: tenant.state.name(),
         is_under_way: tenant.is_under_way && tenant.state != State::Pending,
@@ -111,7 +116,7 @@ pub(super) fn row(
     }
 }
 
-/// The first file that had changed, and how many others.
+/// Returns the first changed file and the number of the others.
 pub(super) fn cause(files: &[String]) -> String {
     match files {
         [] => String::new(),
@@ -120,49 +125,52 @@ pub(super) fn cause(files: &[String]) -> String {
     }
 }
 
-/// Whether a site is of a kind.
-type IsOne<'a> = &'a dyn Fn(&TenantStatus) -> bool;
+/// A test for a filter of the list.
+type SiteFilter<'a> = &'a dyn Fn(&TenantStatus) -> bool;
 
-/// The sites of the page that was requested, and the list without its rows. Broken and pinned ones come first.
-pub(super) fn chosen<'s>(status: &'s Status, asked: &Asked) -> (Vec<&'s TenantStatus>, List) {
+/// Returns the sites of the requested page, and the list without rows. Sites with errors come first, then pinned ones.
+pub(super) fn chosen<'s>(
+    status: &'s Status,
+    fields: &QueryFields,
+) -> (Vec<&'s TenantStatus>, SiteList) {
     let is_pinned = |tenant: &TenantStatus| tenant.pinned.is_some();
     let is_pending = |tenant: &TenantStatus| tenant.state == State::Pending || tenant.is_under_way;
-    let kinds: [(&str, &str, IsOne<'_>); 4] = [
+    let kinds: [(&str, &str, SiteFilter<'_>); 4] = [
         ("all", "All", &|_| true),
         ("broken", "With errors", &is_broken),
         ("pinned", "Pinned", &is_pinned),
-        ("pending", "To be rendered", &is_pending),
+        ("pending", "Render queue", &is_pending),
     ];
-    let kind = kinds.iter().find(|(name, ..)| *name == asked.text("show"));
+    let kind = kinds.iter().find(|(name, ..)| *name == fields.text("show"));
     let (chosen, _, is_of_kind) = kind.unwrap_or(&kinds[0]);
-    let query = asked.text("q").to_lowercase();
-    let is_meant = |tenant: &TenantStatus| {
+    let query = fields.text("q").to_lowercase();
+    let is_match = |tenant: &TenantStatus| {
         query.is_empty()
             || tenant.id.contains(&query)
             || tenant.hosts.iter().any(|host| host.contains(&query))
     };
     let mut found: Vec<&TenantStatus> = status
         .tenants()
-        .filter(|tenant| is_of_kind(tenant) && is_meant(tenant))
+        .filter(|tenant| is_of_kind(tenant) && is_match(tenant))
         .collect();
-    // They are in the order of their ids, and stay so.
+    // The sort is stable: sites stay in the order of their ids.
     found.sort_by_key(|tenant| match tenant {
         tenant if is_broken(tenant) => 0,
         tenant if is_pinned(tenant) => 1,
         _ => 2,
     });
-    let pages = found.len().div_ceil(ON_A_PAGE).max(1);
-    let page = asked.number::<usize>("page").unwrap_or(1).clamp(1, pages);
-    let list = List {
-        query: asked.text("q").to_owned(),
-        encoded: form_urlencoded::byte_serialize(asked.text("q").as_bytes()).collect(),
+    let pages = found.len().div_ceil(SITES_PER_PAGE).max(1);
+    let page = fields.number::<usize>("page").unwrap_or(1).clamp(1, pages);
+    let list = SiteList {
+        query: fields.text("q").to_owned(),
+        encoded: form_urlencoded::byte_serialize(fields.text("q").as_bytes()).collect(),
         chosen,
         kinds: kinds
             .iter()
-            .map(|(name, label, is_one)| ListKind {
+            .map(|(name, label, is_of_kind)| ListKind {
                 name,
                 label,
-                count: grouped(status.tenants().filter(|tenant| is_one(tenant)).count() as u64),
+                count: grouped(status.tenants().filter(|tenant| is_of_kind(tenant)).count() as u64),
             })
             .collect(),
         rows: Vec::new(),
@@ -172,8 +180,8 @@ pub(super) fn chosen<'s>(status: &'s Status, asked: &Asked) -> (Vec<&'s TenantSt
         page,
         pages,
     };
-    let first = (page - 1) * ON_A_PAGE;
-    let shown = found.into_iter().skip(first).take(ON_A_PAGE).collect();
+    let first = (page - 1) * SITES_PER_PAGE;
+    let shown = found.into_iter().skip(first).take(SITES_PER_PAGE).collect();
     (shown, list)
 }
 
@@ -201,12 +209,12 @@ mod tests {
     }
 
     fn ids(status: &Status, query: &str) -> Vec<String> {
-        let (shown, _) = chosen(status, &Asked::of(query));
+        let (shown, _) = chosen(status, &QueryFields::of(query));
         shown.iter().map(|tenant| tenant.id.to_string()).collect()
     }
 
     #[test]
-    fn what_needs_somebody_comes_first() {
+    fn sites_with_errors_come_first_then_pinned_ones() {
         let status = Status {
             tenants: by_id([
                 tenant("a", State::Live, None),
@@ -226,20 +234,20 @@ mod tests {
     }
 
     #[test]
-    fn ten_thousand_sites_are_many_short_pages() {
+    fn ten_thousand_sites_are_split_into_pages() {
         let tenants =
             (0..10_000).map(|number| tenant(&format!("site-{number:05}"), State::Live, None));
         let status = Status {
             tenants: by_id(tenants),
             ..Status::default()
         };
-        let (shown, list) = chosen(&status, &Asked::of("page=200"));
-        assert_eq!((shown.len(), &*shown[0].id), (ON_A_PAGE, "site-09950"));
+        let (shown, list) = chosen(&status, &QueryFields::of("page=200"));
+        assert_eq!((shown.len(), &*shown[0].id), (SITES_PER_PAGE, "site-09950"));
         assert_eq!(
             (list.pages, list.before, list.after),
             (200, Some(199), None)
         );
-        let (shown, list) = chosen(&status, &Asked::of("page=9999&q=site-0000"));
+        let (shown, list) = chosen(&status, &QueryFields::of("page=9999&q=site-0000"));
         assert_eq!((shown.len(), list.page, &*list.found), (10, 1, "10 sites"));
     }
 }

@@ -1,4 +1,4 @@
-//! What visitors requested and did not find, with the line of a manifest that leads them on.
+//! Requested paths without a page, with the line of a manifest that redirects each of them.
 //!
 //! **Invariant:** suggests only pages that the tenant serves.
 
@@ -12,17 +12,17 @@ use server::metrics::not_found::NotFoundPath;
 use super::parts::ConsoleParts;
 use super::words::{MomentView, grouped};
 
-/// A path that a tenant has no page for.
+/// A requested path without a page.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct MissingPath {
     path: String,
     count: String,
-    /// The line below `redirects:` of the tenant's manifest.
+    /// The line for `redirects:` in the tenant's manifest.
     redirect: String,
 }
 
 impl MissingPath {
-    /// `pages`: what the tenant has.
+    /// Returns the path with a redirect to the most similar of `pages`, or else to `/`.
     pub(super) fn new(missing: NotFoundPath, pages: &[String]) -> Self {
         let NotFoundPath { path, count } = missing;
         let similar = nearest(&path, pages.iter().map(String::as_str));
@@ -39,19 +39,19 @@ impl MissingPath {
     }
 }
 
-/// Since when missing paths are counted.
+/// Returns the time since which missing paths are counted.
 pub(super) fn missing_since(parts: &ConsoleParts, now: SystemTime) -> MomentView {
     MomentView::new(now - parts.snapshots.not_found.counted_for(), now)
 }
 
-/// The pages of a tenant, by their paths from its own root.
+/// Returns the paths of the pages of a tenant, relative to its own root.
 pub(super) fn pages_of(snapshot: &Snapshot, tenant: &str) -> Vec<String> {
     let sites = snapshot.hosts.values().filter_map(|host| match host {
         HostEntry::Site(routes) => Some(routes),
         HostEntry::Redirect(_) => None,
     });
     let mounts = sites.flat_map(|routes| routes.root.iter().chain(routes.prefixes.values()));
-    // All of them have the same pages, and those that were requested have them first.
+    // All mounts of a tenant have the same pages. Requested mounts are filled first.
     let mut own = mounts.filter(|mount| *mount.tenant == *tenant);
     let Some(pages) = own.find_map(|mount| mount.pages.get()) else {
         return Vec::new();
@@ -66,13 +66,13 @@ pub(super) fn pages_of(snapshot: &Snapshot, tenant: &str) -> Vec<String> {
     paths
 }
 
-/// A text as it may stand between braces in YAML: quoted where a sign could mean something (YAML 1.2, section 7.3).
+/// Returns a text as a scalar of a YAML flow mapping, quoted if needed (YAML 1.2, section 7.3).
 fn scalar(text: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-_.".contains(&byte);
     if text.bytes().all(is_plain) {
         text.to_owned()
     } else {
-        // A JSON string is a double-quoted one of YAML.
+        // A JSON string is a double-quoted scalar of YAML.
         serde_json::Value::from(text).to_string()
     }
 }
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_redirect_leads_to_the_most_similar_page() {
+    fn redirect_names_the_most_similar_page() {
         let pages = ["/", "/prices", "/terms"].map(str::to_owned);
         let redirect = |path: &str| {
             let missing = NotFoundPath {

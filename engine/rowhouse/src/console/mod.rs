@@ -1,14 +1,18 @@
-//! The console: what operators look at in a browser, at `/` of the admin listener.
+//! The console: the pages for operators in a browser, at `/` of the admin listener.
 //!
-//! | module | what it makes |
+//! | module | what it has |
 //! |---|---|
-//! | [`home`], [`list`] | the first page: how all is, charts, the sites that need somebody, a page of the others |
+//! | [`home`], [`list`] | the first page: summary, alarms, charts, sites with errors, the list of sites |
 //! | [`site`] | the page of a tenant, and the comparison of two of its releases |
-//! | [`problems`], [`missing`], [`charts`], [`words`] | parts of these: errors as `check` prints them, paths without a page, the last hour, numbers |
+//! | [`problems`] | errors and warnings as `check` prints them |
+//! | [`missing`] | requested paths without a page, with a redirect for each |
+//! | [`charts`] | charts of the last hour |
+//! | [`words`] | numbers, sizes and times as text |
+//! | [`parts`] | the sources of all values, and the query of a request |
 //!
-//! [`parts`] is where it all comes from. The pages are templates in the binary (`engine/rowhouse/console/`), complete without script. The script in `ui/runtime/console/` asks for a page again when the server says that something changed, and puts what is new in place of what was there.
+//! The pages are templates in the program (`engine/rowhouse/console/`), complete without scripts. The script in `ui/runtime/console/` requests a page again when the server reports a change, and replaces the elements that differ.
 //!
-//! **Invariant:** changes nothing; commands go to the admin listener's own routes. What a page costs depends on what it shows, not on how many tenants there are, but for one look at the state of each.
+//! **Invariant:** changes nothing; commands go to the routes of the admin listener. The cost of a page depends on what it shows. Only the pass over the states of all tenants depends on their number.
 
 mod charts;
 mod home;
@@ -34,13 +38,14 @@ use tera::{Context, Tera};
 use tracing::error;
 
 use self::manual::ManualPages;
-use self::parts::Asked;
 pub use self::parts::ConsoleParts;
+use self::parts::QueryFields;
 use self::words::MomentView;
 
-/// Nothing but what this listener has itself, and no HTML that a script writes.
+/// The policy of every page: content of this listener only, and no HTML written by scripts.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
+/// The templates by name.
 const TEMPLATES: [(&str, &str); 6] = [
     ("parts.html", include_str!("../../console/parts.html")),
     ("frame.html", include_str!("../../console/frame.html")),
@@ -53,10 +58,10 @@ const TEMPLATES: [(&str, &str); 6] = [
 const STYLE: &str = include_str!("../../console/console.css");
 const ICON: &str = include_str!("../../console/icon.svg");
 
-/// The fields that every page and file has: who may show it, and who may read it.
+/// The header fields of every page and file.
 const FIELDS: [(HeaderName, &str); 4] = [
     (CONTENT_SECURITY_POLICY, POLICY),
-    // With `no-referrer` a form of this origin would come without its name (Fetch, section 3.2).
+    // With `no-referrer`, a form of this origin would be sent with `Origin: null` (Fetch, section 3.2).
     (REFERRER_POLICY, "same-origin"),
     (
         HeaderName::from_static("cross-origin-opener-policy"),
@@ -68,7 +73,7 @@ const FIELDS: [(HeaderName, &str); 4] = [
     ),
 ];
 
-/// The console's pages.
+/// The pages of the console.
 #[derive(Debug)]
 pub struct ConsolePages {
     parts: ConsoleParts,
@@ -76,19 +81,21 @@ pub struct ConsolePages {
     manual: ManualPages,
 }
 
-/// What every page has.
+/// The values of the frame around every page.
 #[derive(Debug, Serialize)]
-struct Frame {
+struct PageFrame {
     program: &'static str,
-    /// What the page shows, so that the script knows when that is old.
+    /// The version of the shown state. The script compares it with that of the server.
     version: String,
     now: MomentView,
     has_token: bool,
 }
 
 impl ConsolePages {
+    /// Creates the console and parses its templates.
+    ///
     /// # Errors
-    /// When a template is none, which a test would have told.
+    /// Fails if a template is invalid; a test parses all of them.
     pub fn new(parts: ConsoleParts) -> Result<Self, tera::Error> {
         let mut templates = Tera::new();
         templates.add_raw_templates(TEMPLATES)?;
@@ -100,13 +107,14 @@ impl ConsolePages {
         })
     }
 
+    /// Renders a page; a failure is logged and gives status 500.
     fn rendered(
         &self,
         template: &str,
         view: &impl Serialize,
         status: StatusCode,
     ) -> Response<Bytes> {
-        let frame = Frame {
+        let frame = PageFrame {
             program: env!("CARGO_PKG_VERSION"),
             version: version(&self.parts.operator.board, &self.parts.snapshots),
             now: MomentView::new(SystemTime::now(), SystemTime::now()),
@@ -119,14 +127,15 @@ impl ConsolePages {
         match rendered {
             Ok(html) => answer(status, "text/html; charset=utf-8", html.into()),
             Err(error) => {
-                error!(template, %error, "a page of the console cannot be made");
-                let text = "the page cannot be made: the log says why\n";
+                error!(template, %error, "could not render a console page; responded with status 500");
+                let text = "the page cannot be rendered: the log has the reason\n";
                 let status = StatusCode::INTERNAL_SERVER_ERROR;
                 answer(status, "text/plain; charset=utf-8", text.into())
             }
         }
     }
 
+    /// Returns a page with a message.
     fn notice(
         &self,
         status: StatusCode,
@@ -157,7 +166,7 @@ impl ConsolePages {
     }
 }
 
-/// A page that says one thing.
+/// A page with a single message.
 #[derive(Debug, Serialize)]
 struct ConsoleNotice<'a> {
     title: &'a str,
@@ -167,11 +176,11 @@ struct ConsoleNotice<'a> {
 
 impl Console for ConsolePages {
     fn page(&self, path: &str, query: &str) -> Response<Bytes> {
-        let asked = Asked::of(query);
+        let fields = QueryFields::of(query);
         let segments: Vec<&str> = path.split('/').skip(1).collect();
         let view_of_site = match &segments[..] {
             [""] => {
-                let view = home::view(&self.parts, &asked);
+                let view = home::view(&self.parts, &fields);
                 return self.rendered("home.html", &view, StatusCode::OK);
             }
             ["console.css"] => return file("text/css; charset=utf-8", STYLE),
@@ -182,17 +191,21 @@ impl Console for ConsolePages {
                 );
             }
             ["icon.svg"] => return file("image/svg+xml", ICON),
-            ["sites", id] => site::view(&self.parts, id, &asked)
+            ["sites", id] => site::view(&self.parts, id, &fields)
                 .map(|view| self.rendered("site.html", &view, StatusCode::OK)),
-            ["sites", id, "compare"] => site::comparison(&self.parts, id, &asked).map(|compared| {
-                let status = compared
-                    .as_ref()
-                    .map_or_else(|(status, _)| *status, |_| StatusCode::OK);
-                match compared {
-                    Ok(view) => self.rendered("compare.html", &view, status),
-                    Err((_, error)) => self.notice(status, "Nothing to compare", &error, Some(id)),
-                }
-            }),
+            ["sites", id, "compare"] => {
+                site::comparison(&self.parts, id, &fields).map(|compared| {
+                    let status = compared
+                        .as_ref()
+                        .map_or_else(|(status, _)| *status, |_| StatusCode::OK);
+                    match compared {
+                        Ok(view) => self.rendered("compare.html", &view, status),
+                        Err((_, error)) => {
+                            self.notice(status, "Nothing to compare", &error, Some(id))
+                        }
+                    }
+                })
+            }
             _ => self.manual_page(path),
         };
         view_of_site.unwrap_or_else(|| self.no_page())
@@ -200,7 +213,7 @@ impl Console for ConsolePages {
 
     fn refusal(&self, tenant: &str, status: StatusCode, error: &str) -> Response<Bytes> {
         let tenant = site::is_known(&self.parts, tenant).then_some(tenant);
-        self.notice(status, "Not done", error, tenant)
+        self.notice(status, "Command refused", error, tenant)
     }
 }
 
@@ -215,10 +228,10 @@ fn file(media_type: &'static str, text: &'static str) -> Response<Bytes> {
 fn answer(status: StatusCode, media_type: &'static str, body: Bytes) -> Response<Bytes> {
     let mut response = Response::new(body);
     *response.status_mut() = status;
-    let fields = response.headers_mut();
-    fields.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
     for (name, value) in FIELDS {
-        fields.insert(name, HeaderValue::from_static(value));
+        headers.insert(name, HeaderValue::from_static(value));
     }
     response
 }
@@ -228,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_template_is_one() {
+    fn every_template_is_valid() {
         let mut templates = Tera::new();
         templates.add_raw_templates(TEMPLATES).unwrap();
         assert_eq!(templates.get_template_names().count(), TEMPLATES.len());

@@ -1,6 +1,6 @@
-//! Where what the console shows comes from, and what is asked of it.
+//! The sources of the values in the console, and the query of a request.
 //!
-//! **Invariant:** shows nothing itself.
+//! **Invariant:** renders nothing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,23 +11,23 @@ use server::tls::Tls;
 
 use supervisor::Operator;
 
-/// Where what is shown comes from.
+/// The sources of the values in the console.
 #[derive(Debug)]
 pub struct ConsoleParts {
-    /// The owner of the tenants.
+    /// The interface to the reload loop.
     pub operator: Arc<Operator>,
-    /// What is served, and the counters.
+    /// The current snapshot and the traffic counters.
     pub snapshots: Arc<SnapshotStore>,
-    /// What HTTPS is spoken with.
+    /// The TLS configuration; `None` if HTTPS is off.
     pub tls: Option<Arc<Tls>>,
-    /// What visitors type to reach the sites.
+    /// The origin of the sites.
     pub origin: Origin,
-    /// Whether there is a token that commands may come with.
+    /// Whether commands are possible: the server has a token.
     pub has_token: bool,
 }
 
 impl ConsoleParts {
-    /// The address of a host of this deployment, with a path behind it.
+    /// Returns the URL of an address: a host of this deployment, with or without a path.
     pub(super) fn url(&self, address: &str) -> String {
         let (host, path) = match address.split_once('/') {
             Some((host, path)) => (host, format!("/{path}")),
@@ -37,20 +37,23 @@ impl ConsoleParts {
     }
 }
 
-/// What stands in a query: the last of each name.
+/// The fields of a query. Of a repeated name, the last value counts.
 #[derive(Debug, Default)]
-pub(super) struct Asked(BTreeMap<String, String>);
+pub(super) struct QueryFields(BTreeMap<String, String>);
 
-impl Asked {
+impl QueryFields {
+    /// Parses a query.
     pub(super) fn of(query: &str) -> Self {
         let pairs = url::form_urlencoded::parse(query.as_bytes());
         Self(pairs.into_owned().collect())
     }
 
+    /// Returns a value without white space around it; empty if the field is missing.
     pub(super) fn text(&self, name: &str) -> &str {
         self.0.get(name).map_or("", |value| value.trim())
     }
 
+    /// Returns a value as a number; `None` if it is not one.
     pub(super) fn number<T: std::str::FromStr>(&self, name: &str) -> Option<T> {
         self.text(name).parse().ok()
     }
@@ -61,10 +64,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_query_is_decoded() {
-        let asked = Asked::of("q=a+b%20c&page=2&from=x&page=3");
-        assert_eq!((asked.text("q"), asked.text("none")), ("a b c", ""));
-        assert_eq!(asked.number::<usize>("page"), Some(3));
-        assert_eq!(asked.number::<u64>("from"), None);
+    fn query_is_decoded() {
+        let fields = QueryFields::of("q=a+b%20c&page=2&from=x&page=3");
+        assert_eq!((fields.text("q"), fields.text("none")), ("a b c", ""));
+        assert_eq!(fields.number::<usize>("page"), Some(3));
+        assert_eq!(fields.number::<u64>("from"), None);
     }
 }

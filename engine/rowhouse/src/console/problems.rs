@@ -1,6 +1,6 @@
-//! Errors and warnings as `rowhouse check` prints them, in lines that a page can colour.
+//! Errors and warnings as `rowhouse check` prints them, split into lines for styling.
 //!
-//! **Invariant:** says nothing of its own.
+//! **Invariant:** adds no text of its own.
 
 use annotate_snippets::Renderer;
 use content::report::{Diagnostic, Severity};
@@ -12,12 +12,12 @@ pub(super) struct ProblemView {
     /// `error`, `warning` or `note`.
     severity: &'static str,
     code: &'static str,
-    /// What the code means.
+    /// The explanation of the code.
     explanation: &'static str,
     lines: Vec<ProblemLine>,
 }
 
-/// A line of it.
+/// A line of a diagnostic.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 struct ProblemLine {
     /// `head`, `place`, `code`, `caret` or `help`.
@@ -25,7 +25,7 @@ struct ProblemLine {
     text: String,
 }
 
-/// How many there are of each.
+/// The numbers of errors and warnings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub(super) struct ProblemCounts {
     pub(super) errors: usize,
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_those_of_check() {
+    fn lines_are_the_same_as_in_check() {
         let place = Place {
             line: 1,
             column: 1,

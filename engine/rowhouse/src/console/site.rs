@@ -1,4 +1,6 @@
 //! The page of a tenant, and the comparison of two of its releases.
+//!
+//! **Invariant:** shows one tenant only.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -15,16 +17,18 @@ use server::tls::overview::{CertificateLine, CertificateState, overview};
 use super::charts::{Chart, charts};
 use super::list::cause;
 use super::missing::{MissingPath, missing_since, pages_of};
-use super::parts::{Asked, ConsoleParts};
+use super::parts::{ConsoleParts, QueryFields};
 use super::problems::ProblemView;
 use super::words::{MomentView, count, grouped, micros, percent, span};
 
-/// Errors and warnings on a page; `rowhouse check` prints all.
+/// The number of errors and warnings on a page; `rowhouse check` prints all.
 const MAX_PROBLEMS: usize = 30;
-/// Changed pages of a comparison, and lines of each.
+/// The number of changed pages in a comparison.
 const MAX_CHANGES: usize = 50;
+/// The number of lines of each changed page in a comparison.
 const MAX_LINES: usize = 300;
 
+/// The values of the page of a tenant.
 #[derive(Debug, Serialize)]
 pub(super) struct SitePage {
     id: String,
@@ -33,12 +37,12 @@ pub(super) struct SitePage {
     since: MomentView,
     pinned: Option<u64>,
     pages: String,
-    /// Nothing where the pages were not rendered by this process.
+    /// The time to render the pages; `None` if this process has not rendered them.
     compiled_in: Option<String>,
-    /// How long the server has run.
+    /// The uptime of the server.
     up: String,
     addresses: Vec<AddressView>,
-    /// Nothing where not all of the last hour is known.
+    /// The charts; `None` if the last hour is not completely known.
     charts: Option<[Chart; 3]>,
     most_charts: String,
     requests: String,
@@ -47,18 +51,18 @@ pub(super) struct SitePage {
     slow: String,
     problems: Vec<ProblemView>,
     more_problems: usize,
-    /// Errors in a line each, where the owner of the tenants is too busy to say more.
+    /// The errors, one line each, if the reload loop is too busy for details.
     lines: Vec<String>,
-    /// Whether the owner of the tenants had time to say what is wrong.
+    /// Whether the reload loop had time for details.
     has_findings: bool,
-    /// Why there may be more than is shown.
+    /// Whether problems that concern several tenants are left out.
     is_partial: bool,
     releases: Option<Vec<ReleaseView>>,
     certificates: Vec<CertificateView>,
     missing: Vec<MissingPath>,
-    /// Since when missing paths are counted.
+    /// The time since which missing paths are counted.
     missing_since: MomentView,
-    /// What was just done.
+    /// The result of the last command; empty if there was none.
     done: &'static str,
 }
 
@@ -76,7 +80,7 @@ struct ReleaseView {
     pages: String,
     is_served: bool,
     is_pinned: bool,
-    /// The one before it, to compare with.
+    /// The number of the release before, to compare with.
     before: Option<u64>,
 }
 
@@ -89,19 +93,19 @@ struct CertificateView {
     error: Option<String>,
 }
 
-/// What two releases do not answer alike.
+/// The differences between two releases.
 #[derive(Debug, Serialize)]
 pub(super) struct ComparisonView {
     id: String,
     from: u64,
     to: u64,
     releases: Vec<ReleaseView>,
-    changes: Vec<Changed>,
+    changes: Vec<ChangedPage>,
     more: usize,
 }
 
 #[derive(Debug, Serialize)]
-struct Changed {
+struct ChangedPage {
     path: String,
     change: &'static str,
     lines: Vec<DiffLine>,
@@ -121,13 +125,13 @@ fn status_of(parts: &ConsoleParts, id: &str) -> Option<TenantStatus> {
     Some(TenantStatus::clone(tenant))
 }
 
-/// Whether there is such a tenant.
+/// Returns whether the tenant exists.
 pub(super) fn is_known(parts: &ConsoleParts, id: &str) -> bool {
     status_of(parts, id).is_some()
 }
 
-/// The page of a tenant, where there is one.
-pub(super) fn view(parts: &ConsoleParts, id: &str, asked: &Asked) -> Option<SitePage> {
+/// Returns the page of a tenant; `None` if the tenant does not exist.
+pub(super) fn view(parts: &ConsoleParts, id: &str, fields: &QueryFields) -> Option<SitePage> {
     let now = SystemTime::now();
     let tenant = status_of(parts, id)?;
     let findings = parts.operator.findings(vec![id.to_owned()]);
@@ -186,23 +190,23 @@ pub(super) fn view(parts: &ConsoleParts, id: &str, asked: &Asked) -> Option<Site
             .map(|missing| MissingPath::new(missing, &pages))
             .collect(),
         missing_since: missing_since(parts, now),
-        done: match asked.text("done") {
-            // Said of the command, not of the site: the page may be loaded again after the next command.
+        done: match fields.text("done") {
+            // About the command, not the site: the page may be reloaded after the next command.
             "rollback" => "The server accepted the rollback.",
-            "resume" => "The server accepted the command to follow the folder.",
+            "resume" => "The server accepted the command to serve the folder again.",
             "read" => "The server accepted the command to read the folder again.",
             _ => "",
         },
     })
 }
 
-/// The last hour of a tenant; nothing where not all of it is known.
+/// Returns the charts of a tenant; `None` if the last hour is not completely known.
 fn charts_of(parts: &ConsoleParts, id: &str) -> Option<[Chart; 3]> {
     let points = parts.snapshots.tenant_history.of(id)?;
     Some(charts(&points))
 }
 
-/// What a tenant has served since it came, in words.
+/// The traffic of a tenant since startup, or since the tenant was added, as text.
 #[derive(Debug, Default)]
 struct ServedView {
     requests: String,
@@ -226,6 +230,7 @@ fn since_start(traffic: &Arc<Traffic>) -> ServedView {
     }
 }
 
+/// Returns the URLs of a tenant, the canonical one first.
 fn addresses(
     parts: &ConsoleParts,
     tenant: &TenantStatus,
@@ -242,7 +247,7 @@ fn addresses(
     all
 }
 
-/// Newest first, as they come.
+/// Returns the rows of releases, newest first.
 fn lines_of(releases: &[ReleaseLine], now: SystemTime) -> Vec<ReleaseView> {
     let before = |index: usize| releases.get(index + 1).map(|release| release.number);
     let line = |(index, release): (usize, &ReleaseLine)| ReleaseView {
@@ -257,6 +262,7 @@ fn lines_of(releases: &[ReleaseLine], now: SystemTime) -> Vec<ReleaseView> {
     releases.iter().enumerate().map(line).collect()
 }
 
+/// Returns the certificates of the hosts of a tenant.
 fn certificates(
     parts: &ConsoleParts,
     tenant: &TenantStatus,
@@ -283,21 +289,21 @@ fn certificates(
     own.map(certificate).collect()
 }
 
-/// What two releases of a tenant do not answer alike, or why that cannot be said. Nothing where there is no such tenant.
+/// Compares two releases of a tenant, or returns the reason why that is not possible; `None` if the tenant does not exist.
 pub(super) fn comparison(
     parts: &ConsoleParts,
     id: &str,
-    asked: &Asked,
+    fields: &QueryFields,
 ) -> Option<Result<ComparisonView, (StatusCode, String)>> {
     status_of(parts, id)?;
     let now = SystemTime::now();
     let compared = || {
         let releases = parts.operator.releases(id)?;
-        let to = asked
+        let to = fields
             .number("to")
             .or_else(|| Some(releases.first()?.number));
         let mut earlier = releases.iter().map(|release| release.number);
-        let from = asked
+        let from = fields
             .number("from")
             .or_else(|| earlier.find(|number| Some(*number) < to));
         let changes = parts.operator.diff(id, from, to)?;
@@ -314,7 +320,7 @@ pub(super) fn comparison(
     Some(compared().map_err(refused))
 }
 
-fn changed(change: PageChange) -> Changed {
+fn changed(change: PageChange) -> ChangedPage {
     let all = change.text.lines().count();
     let line = |text: &str| DiffLine {
         kind: match text.as_bytes().first() {
@@ -324,7 +330,7 @@ fn changed(change: PageChange) -> Changed {
         },
         text: text.to_owned(),
     };
-    Changed {
+    ChangedPage {
         path: change.path,
         change: match change.change {
             Change::Added => "added",

@@ -1,6 +1,6 @@
-//! Numbers, sizes and times as the console's pages write them.
+//! Numbers, sizes and times as text.
 //!
-//! **Invariant:** knows no page; the same values give the same words.
+//! **Invariant:** knows no page; the same value gives the same text.
 
 use std::time::{Duration, SystemTime};
 
@@ -8,22 +8,23 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::Serialize;
 
-/// A moment: for programs, for people, and how long ago that is.
+/// A moment in several forms.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct MomentView {
-    /// As RFC 3339 writes it.
+    /// The time in the format of RFC 3339.
     pub(super) machine: String,
-    /// Date and time where the server is.
+    /// Date and time in the time zone of the server.
     pub(super) local: String,
-    /// Whether it is over.
+    /// Whether the moment is now or in the past.
     pub(super) is_past: bool,
-    /// `4 min ago`, or `in 12 days`.
+    /// The distance from now: `4 min ago`, or `in 12 days`.
     pub(super) relative: String,
-    /// How long it has lasted since: `4 min`.
+    /// The time since then: `4 min`.
     pub(super) lasting: String,
 }
 
 impl MomentView {
+    /// Returns the forms of `at`, relative to `now`.
     pub(super) fn new(at: SystemTime, now: SystemTime) -> Self {
         let (machine, local) = match Timestamp::try_from(at) {
             Ok(at) => {
@@ -50,13 +51,13 @@ impl MomentView {
         }
     }
 
-    /// Of seconds since 1970.
+    /// Returns the moment `at` seconds after the start of 1970.
     pub(super) fn of_seconds(at: u64, now: SystemTime) -> Self {
         Self::new(SystemTime::UNIX_EPOCH + Duration::from_secs(at), now)
     }
 }
 
-/// A time in its largest whole unit: `59 s`, `4 min`, `3 h`, `12 days`.
+/// Returns a duration in its largest unit: `59 s`, `4 min`, `3 h`, `12 days`.
 pub(super) fn span(time: Duration) -> String {
     match time.as_secs() {
         seconds @ 0..60 => format!("{seconds} s"),
@@ -66,13 +67,13 @@ pub(super) fn span(time: Duration) -> String {
     }
 }
 
-/// A number and the noun that it counts.
+/// Returns a number with its noun: `1 site`, `2,000 sites`.
 pub(super) fn count(number: usize, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {noun}{plural}", grouped(number as u64))
 }
 
-/// A number with commas between thousands.
+/// Returns a number with commas between thousands.
 pub(super) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -85,7 +86,7 @@ pub(super) fn grouped(number: u64) -> String {
     text
 }
 
-/// Bytes with three digits: `812 B`, `1.24 MB`.
+/// Returns bytes with three digits: `812 B`, `1.24 MB`.
 #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
 pub(super) fn bytes(number: u64) -> String {
     let mut value = number as f64;
@@ -101,7 +102,7 @@ pub(super) fn bytes(number: u64) -> String {
     format!("{} TB", digits(value / 1_000.0))
 }
 
-/// Microseconds with three digits: `12.5 µs`, `1.24 ms`, `3.00 s`.
+/// Returns microseconds with three digits: `12.5 µs`, `1.24 ms`, `3.00 s`.
 pub(super) fn micros(value: f64) -> String {
     if value < 999.5 {
         format!("{} µs", digits(value))
@@ -112,7 +113,7 @@ pub(super) fn micros(value: f64) -> String {
     }
 }
 
-/// A share of one as a percentage.
+/// Returns a share between 0 and 1 as a percentage.
 pub(super) fn percent(share: f64) -> String {
     match share * 100.0 {
         0.0 => "0 %".to_owned(),
@@ -121,7 +122,7 @@ pub(super) fn percent(share: f64) -> String {
     }
 }
 
-/// A number with three digits, or with all before its point.
+/// Returns a number with three digits; a larger number has all digits before its point.
 pub(super) fn digits(value: f64) -> String {
     match value {
         0.0 => "0".to_owned(),
@@ -136,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_written_as_people_read_them() {
+    fn values_have_units_and_three_digits() {
         let ago = |seconds| span(Duration::from_secs(seconds));
         assert_eq!(
             [0, 59, 60, 3_599, 3_600, 172_799, 172_800].map(ago),
@@ -165,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_moment_is_past_or_to_come() {
+    fn moment_is_in_the_past_or_in_the_future() {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
         let relative = |at| MomentView::of_seconds(at, now).relative;
         assert_eq!(relative(1_000_000), "just now");
