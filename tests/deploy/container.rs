@@ -208,7 +208,7 @@ fn health_check_distinguishes_ready_server_from_none() {
     assert_eq!(server.program.end(), Some(0));
     let (healthy, said) = probe(&admin);
     assert!(
-        !healthy && said.starts_with("error: nobody answers at"),
+        !healthy && said.starts_with("error: no server responds at"),
         "{said}"
     );
 }

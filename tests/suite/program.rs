@@ -390,7 +390,7 @@ fn new_tenant_passes_check_and_is_not_overwritten() {
     let again = run(folder.path(), &["new", "corner-shop"]);
     assert_eq!(again.status.code(), Some(2));
     assert!(
-        stderr(&again).contains("is there already"),
+        stderr(&again).contains("already exists"),
         "{}",
         stderr(&again)
     );

@@ -1,30 +1,34 @@
-//! How much memory there is.
+//! The memory of the machine and the cgroup, and the shares of it for tenants and for rendering.
+//!
+//! **Invariant:** reads only `/proc` and `/sys/fs/cgroup`.
 
 use std::fs;
 use std::path::Path;
 
-/// What is taken where nothing can be found out.
-const UNKNOWN: usize = 1 << 30;
+/// The memory to assume if the system does not say how much there is, in bytes.
+const ASSUMED_BYTES: usize = 1 << 30;
 
-/// The memory that the program takes beside tenants and work in progress, in bytes.
-const PROGRAM: usize = 96 << 20;
+/// The memory of the program itself, without tenants and rendering, in bytes.
+const PROGRAM_BYTES: usize = 96 << 20;
 
-/// The limits on the memory of work in progress, in bytes. Reading a tenant that is at its own limits takes no more than the first.
-const WORK: (usize, usize) = (192 << 20, 1 << 30);
+/// The least and the most memory for reading and rendering, in bytes. The least is enough to read a tenant of the maximum size.
+const WORK_BYTES: (usize, usize) = (192 << 20, 1 << 30);
 
-/// The memory for work in progress (reading, rendering) beside `memory` bytes for tenants: half as much, within [`WORK`], and what the machine or the cgroup leaves.
+/// Returns the memory for reading and rendering, in bytes, beside `memory` bytes for tenants. It is half as much, within [`WORK_BYTES`] and what the machine or the cgroup leaves.
 pub(super) fn for_work(memory: usize) -> u64 {
-    let left = total_memory().saturating_sub(memory + PROGRAM);
+    let left = total_memory().saturating_sub(memory + PROGRAM_BYTES);
     let bytes = work(memory, left);
     u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
 fn work(memory: usize, left: usize) -> usize {
-    let (least, most) = WORK;
-    (memory / 2).clamp(least, most).min(left.max(PROGRAM / 2))
+    let (least, most) = WORK_BYTES;
+    (memory / 2)
+        .clamp(least, most)
+        .min(left.max(PROGRAM_BYTES / 2))
 }
 
-/// Half of the memory of the machine, or of what a cgroup leaves of it (cgroup v2, `memory.max`), in bytes.
+/// Returns half of the memory of the machine, or of the limit of its cgroup (cgroup v2, `memory.max`), in bytes.
 pub(super) fn half() -> usize {
     total_memory() / 2
 }
@@ -34,10 +38,10 @@ fn total_memory() -> usize {
     let allowed = limits(&group, Path::new("/sys/fs/cgroup"));
     let machine = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let all = allowed.into_iter().chain(total(&machine)).min();
-    all.unwrap_or(UNKNOWN)
+    all.unwrap_or(ASSUMED_BYTES)
 }
 
-/// What a process's cgroup and those above it may use: `0::/system.slice/rowhouse.service`.
+/// Returns the memory limits of a cgroup and of those above it, in bytes. `group` is the text of `/proc/self/cgroup`: `0::/system.slice/rowhouse.service`.
 fn limits(group: &str, root: &Path) -> Vec<usize> {
     let Some(path) = group.lines().find_map(|line| line.strip_prefix("0::/")) else {
         return Vec::new();
@@ -51,7 +55,7 @@ fn limits(group: &str, root: &Path) -> Vec<usize> {
         .collect()
 }
 
-/// `MemTotal` of `/proc/meminfo`.
+/// Returns `MemTotal` of the text of `/proc/meminfo`, in bytes.
 fn total(machine: &str) -> Option<usize> {
     let line = machine
         .lines()
@@ -65,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_least_of_all_limits_counts() {
+    fn limits_of_all_cgroups_above_are_found() {
         let root = tempfile::tempdir().expect("a folder");
         let inner = root.path().join("a.slice/b.service");
         fs::create_dir_all(&inner).expect("a folder");
@@ -79,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn work_in_progress_stays_below_what_tenants_and_the_limit_of_the_cgroup_leave() {
+    fn work_memory_is_half_of_the_tenants_within_its_limits() {
         const MIB: usize = 1 << 20;
         assert_eq!(work(256 * MIB, 8192 * MIB), 192 * MIB);
         assert_eq!(work(1024 * MIB, 8192 * MIB), 512 * MIB);

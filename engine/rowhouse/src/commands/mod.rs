@@ -17,7 +17,7 @@ use std::process::ExitCode;
 use self::output::{FAILED, say};
 use crate::cli::{Cli, Command};
 
-/// Runs a command to its end.
+/// Runs the command of `cli` and returns its exit code.
 #[must_use]
 pub fn run(cli: Cli) -> ExitCode {
     let result = match cli.command {
@@ -39,13 +39,13 @@ pub fn run(cli: Cli) -> ExitCode {
         Some(Command::Manual(arguments)) => authoring::manual::run(&arguments),
     };
     result.unwrap_or_else(|error| {
-        say(&format!("error: {}", in_one_sentence(&error)));
+        say(&format!("error: {}", joined_causes(&error)));
         ExitCode::from(FAILED)
     })
 }
 
-/// An error with its causes, each of them once: some quote their cause themselves.
-fn in_one_sentence(error: &anyhow::Error) -> String {
+/// Joins an error and its causes. A cause that the error quotes already is left out.
+fn joined_causes(error: &anyhow::Error) -> String {
     let mut sentence = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {
         if !sentence.ends_with(&cause) {
@@ -60,12 +60,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cause_that_an_error_quotes_is_not_said_again() {
+    fn quoted_cause_is_not_repeated() {
         let error = anyhow::anyhow!("gone").context("cannot read `a`: gone");
         let error = error.context("cannot start");
-        assert_eq!(
-            in_one_sentence(&error),
-            "cannot start: cannot read `a`: gone"
-        );
+        assert_eq!(joined_causes(&error), "cannot start: cannot read `a`: gone");
     }
 }

@@ -1,20 +1,20 @@
-//! What a command prints, and the codes that it ends with.
+//! The output of commands: messages to stderr, data to stdout.
 
 use std::io::Write as _;
 
 pub(super) use crate::cli::exit_codes::{ERRORS, FAILED};
 
-/// A line for people, to stderr.
+/// Prints a message for people, to stderr.
 pub(super) fn say(line: &str) {
     anstream::eprintln!("{line}");
 }
 
-/// Data, to stdout; colours only where these are taken. A reader that went away is not a failure.
+/// Prints data to stdout, with colours if stdout is a terminal. A closed pipe is not an error.
 pub(super) fn print(text: &str) {
     let _ = writeln!(anstream::stdout().lock(), "{text}");
 }
 
-/// The same, byte for byte.
+/// Writes bytes to stdout without a change. A closed pipe is not an error.
 pub(super) fn write(bytes: &[u8]) {
     let _ = std::io::stdout().lock().write_all(bytes);
 }

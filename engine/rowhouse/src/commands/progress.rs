@@ -1,6 +1,6 @@
-//! How far the background is with rendering, in the last line of a terminal.
+//! A progress bar of the render queue, in the last line of a terminal.
 //!
-//! **Invariant:** without a terminal nothing is said; the log and the metrics tell the same.
+//! **Invariant:** without a terminal it prints nothing; the log and the metrics have the same facts.
 
 use std::io::{self, Write};
 use std::sync::{Arc, LazyLock};
@@ -11,15 +11,16 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use server::admin::status::{State, StatusBoard};
 
-/// Who is done within this time needs no bar.
-const QUIET: Duration = Duration::from_millis(800);
-const PACE: Duration = Duration::from_millis(200);
+/// The delay before the bar appears. Shorter work needs no bar.
+const BAR_DELAY: Duration = Duration::from_millis(800);
+/// The time between two updates of the bar.
+const UPDATE_INTERVAL: Duration = Duration::from_millis(200);
 
-/// All bars, above which the log is written.
+/// All bars. The log is written above them.
 static BARS: LazyLock<MultiProgress> =
     LazyLock::new(|| MultiProgress::with_draw_target(ProgressDrawTarget::stderr()));
 
-/// Standard error, above the bars.
+/// A writer to stderr that keeps the bars below the written lines.
 #[derive(Debug)]
 pub(super) struct AboveBars;
 
@@ -33,10 +34,10 @@ impl Write for AboveBars {
     }
 }
 
-/// Shows how many tenants are rendered, until all of them are: on a thread of its own, since a terminal may be held.
+/// Shows the number of rendered tenants until all are rendered. The bar has its own thread, since a paused terminal (Ctrl-S) blocks writes.
 pub(super) fn show(board: Arc<StatusBoard>) {
     thread::spawn(move || {
-        thread::sleep(QUIET);
+        thread::sleep(BAR_DELAY);
         let mut bar: Option<ProgressBar> = None;
         loop {
             let (done, all) = rendered(&board);
@@ -48,7 +49,7 @@ pub(super) fn show(board: Arc<StatusBoard>) {
                     state.set_len(all);
                     state.set_pos(done);
                 });
-            thread::sleep(PACE);
+            thread::sleep(UPDATE_INTERVAL);
         }
         if let Some(bar) = bar {
             bar.finish_and_clear();
@@ -56,7 +57,7 @@ pub(super) fn show(board: Arc<StatusBoard>) {
     });
 }
 
-/// How many tenants were rendered at least once, or never can be, and how many there are.
+/// Returns the number of tenants that are not pending, and the number of all tenants.
 fn rendered(board: &StatusBoard) -> (u64, u64) {
     let status = board.current();
     let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
@@ -96,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_pending_is_still_to_be_rendered() {
+    fn all_states_but_pending_count_as_rendered() {
         let board = StatusBoard::default();
         board.replace(Status {
             tenants: by_id(State::ALL.map(|state| tenant(state.name(), state))),

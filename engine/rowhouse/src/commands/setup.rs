@@ -1,4 +1,4 @@
-//! What the flags about content describe, made ready.
+//! The registry of tenants as the content flags describe it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,14 +13,16 @@ use render::Caching;
 use render::Islands;
 use supervisor::{Persisted, Places, Registry};
 
-/// The folder of themes: the one that is named, else `themes` where there is one.
+/// Returns the folder of themes: `named`, or else `themes` if it exists.
 pub(super) fn themes_folder(named: Option<&Path>) -> Option<PathBuf> {
-    let beside = Path::new("themes");
-    let found = || beside.is_dir().then_some(beside);
-    named.or_else(found).map(ToOwned::to_owned)
+    let default = Path::new("themes");
+    let existing = || default.is_dir().then_some(default);
+    named.or_else(existing).map(ToOwned::to_owned)
 }
 
-/// The registry that the flags describe, with nothing read yet. `state`: where things are kept, and how much; `dev`: for authors.
+/// Returns the registry that the flags describe. It has not read a folder yet.
+///
+/// `state` is the folder of `--state` with its limits. `dev` turns on live reload for authors.
 pub(super) fn registry(
     content: &ContentFlags,
     caching: Caching,

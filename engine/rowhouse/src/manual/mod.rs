@@ -84,7 +84,7 @@ pub(crate) fn write(folder: &Path, files: &Files) -> anyhow::Result<()> {
         let target = folder.join(path);
         let parent = target.parent().unwrap_or(folder);
         fs::create_dir_all(parent)
-            .with_context(|| format!("cannot make the folder `{}`", parent.display()))?;
+            .with_context(|| format!("cannot create the folder `{}`", parent.display()))?;
         fs::write(&target, bytes)
             .with_context(|| format!("cannot write `{}`", target.display()))?;
     }

@@ -1,4 +1,4 @@
-//! `rowhouse check`: everything that is to say about the tenants' folders.
+//! `rowhouse check`: errors and warnings in the tenants' folders.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -17,7 +17,7 @@ use content::report::{Code, Diagnostic, Report, Severity, hint_for};
 use render::Caching;
 use supervisor::{Persisted, Places};
 
-/// Checks all tenants, and prints what concerns those that are named.
+/// Checks all tenants and prints the diagnostics of the named ones. The exit code is 1 if one of these is an error.
 pub(crate) fn run(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
     if let Some(code) = &arguments.explain {
         return Ok(explain(code));
@@ -30,19 +30,19 @@ pub(crate) fn run(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
         .tenants()
         .map(|tenant| tenant.id.to_string())
         .collect();
-    if let Some(stranger) = arguments.names.iter().find(|name| !known.contains(name)) {
-        let hint = hint_for(stranger, known.iter().map(String::as_str));
-        say(&format!("error: there is no tenant `{stranger}`: {hint}"));
+    if let Some(unknown) = arguments.names.iter().find(|name| !known.contains(name)) {
+        let hint = hint_for(unknown, known.iter().map(String::as_str));
+        say(&format!("error: there is no tenant `{unknown}`: {hint}"));
         return Ok(ExitCode::from(FAILED));
     }
     let pinned = arguments.state.as_deref();
     let pinned = pinned.map(|state| pinned_of(&known, state, registry.places()));
-    let served = match arguments.live {
+    let live = match arguments.live {
         true => live::diagnostics(arguments.server.admin, &registry.places().tenants)?,
         false => Vec::new(),
     };
     let all = registry.report().into_iter();
-    let all = all.chain(pinned.into_iter().flatten()).chain(served);
+    let all = all.chain(pinned.into_iter().flatten()).chain(live);
     let mut report = Report::default();
     report.extend(all.filter(|diagnostic| concerns(diagnostic, arguments)));
     let report = report.sorted();
@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// Warns of each tenant whose folder is not followed.
+/// Returns a warning for each tenant that is pinned to a release.
 fn pinned_of(tenants: &[String], state: &Path, places: &Places) -> Vec<Diagnostic> {
     let releases = Persisted::reader(state, places);
     let pinned = tenants.iter().filter_map(|tenant| {
@@ -74,7 +74,7 @@ fn pinned_of(tenants: &[String], state: &Path, places: &Places) -> Vec<Diagnosti
     pinned.collect()
 }
 
-/// Whether a thing belongs to one of the named tenants, or to all where none is named. The errors of a theme and of `deployment.yaml` concern everybody.
+/// Returns whether a diagnostic concerns one of the named tenants; without names, all tenants count. Themes and `deployment.yaml` concern every tenant.
 fn concerns(diagnostic: &Diagnostic, arguments: &CheckArguments) -> bool {
     arguments.names.is_empty()
         || arguments.names.iter().any(|name| {
@@ -87,7 +87,7 @@ fn concerns(diagnostic: &Diagnostic, arguments: &CheckArguments) -> bool {
             .starts_with(&arguments.content.tenants.display().to_string())
 }
 
-/// Prints what a code means.
+/// Prints the explanation of a code.
 fn explain(code: &str) -> ExitCode {
     let known = || Code::ALL.iter().map(|code| code.as_str());
     match Code::ALL.iter().find(|known| known.as_str() == code) {
@@ -105,12 +105,12 @@ fn explain(code: &str) -> ExitCode {
     }
 }
 
-/// As a compiler would print it, with a line that counts.
+/// Prints a report as a compiler would, with the counts in the last line.
 pub(crate) fn as_text(report: &Report, tenants: usize) {
     let renderer = Renderer::styled();
     let mut is_list = false;
     for diagnostic in report.iter() {
-        // Of these a new tenant has twenty, a line each.
+        // A new tenant has about twenty of these, one line each.
         let is_line = diagnostic.code == Code::FillIn;
         if is_list && !is_line {
             print("");
@@ -126,9 +126,7 @@ pub(crate) fn as_text(report: &Report, tenants: usize) {
         .iter()
         .any(|diagnostic| diagnostic.code == Code::FillIn)
     {
-        print(
-            "hint: write your own words in place of what is marked `fill in`, and take the mark away\n",
-        );
+        print("hint: replace each text marked `fill in` with your own, and remove the mark\n");
     }
     let count = |severity, one: &str| {
         let count = report.count(severity);

@@ -1,6 +1,6 @@
-//! What a running server says of the sites that it serves, for `rowhouse check --live`.
+//! `rowhouse check --live`: diagnostics of the certificates of a running server.
 //!
-//! **Invariant:** asks, and changes nothing; whatever comes from the server is text without control characters.
+//! **Invariant:** only reads from the server, and changes nothing. Control characters in its responses do not reach the output.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -10,54 +10,58 @@ use anyhow::{Context as _, ensure};
 use serde::Deserialize;
 
 use crate::commands::operations::admin_client::ask;
-use crate::commands::operations::certificates::asked;
+use crate::commands::operations::certificates::fetch;
 use crate::commands::output::say;
 use content::report::{Code, Diagnostic};
 use server::tls::attempts::{FailureKind, OrderWait};
 use server::tls::overview::{CertificateLine, CertificateSource, CertificateState};
 
-/// For each step of the question.
+/// The timeout of each step of a request to the admin listener.
 const STEP_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What is asked of `/tenants`.
+/// A tenant in the response of `/tenants`.
 #[derive(Debug, Deserialize)]
 struct ServedTenant {
     id: String,
     hosts: Vec<String>,
 }
 
-/// What is to say about the certificates of all hosts, each in the folder of the tenant that has the host.
+/// Returns the diagnostics of the certificates of all hosts. The file of each is the folder of the tenant that has the host.
 ///
 /// # Errors
-/// When nobody answers at this address, or something else than this version of rowhouse.
+/// Fails if no server responds at `admin`, or the response is not that of this version of rowhouse.
 pub(crate) fn diagnostics(admin: SocketAddr, tenants: &Path) -> anyhow::Result<Vec<Diagnostic>> {
-    let Some(lines) = asked(admin)? else {
-        say("note: the running server does not speak HTTPS, and has no certificates");
+    let Some(lines) = fetch(admin)? else {
+        say("note: the running server has HTTPS turned off, and has no certificates");
         return Ok(Vec::new());
     };
-    let answer = ask(admin, "GET", "/tenants", "", STEP_TIMEOUT)
-        .with_context(|| format!("nobody answers at `{admin}`"))?;
-    ensure!(answer.status == 200, "the server answers {}", answer.status);
-    let served: Vec<ServedTenant> = serde_json::from_str(&answer.text)
-        .context("the answer is not what this version of rowhouse understands")?;
+    let response = ask(admin, "GET", "/tenants", "", STEP_TIMEOUT)
+        .with_context(|| format!("no server responds at `{admin}`"))?;
+    ensure!(
+        response.status == 200,
+        "the server responds with status {}",
+        response.status
+    );
+    let served: Vec<ServedTenant> = serde_json::from_str(&response.text)
+        .context("the response is not that of this version of rowhouse")?;
     let folder = |host: &str| {
         let mut owners = served.iter();
         let owner = owners.find(|tenant| tenant.hosts.iter().any(|one| one == host));
-        // `www.` of the domain is nobody's: it leads to the root tenant.
+        // `www.` of the domain has no owner: it redirects to the root tenant.
         let folder = owner.map_or_else(|| tenants.to_owned(), |owner| tenants.join(&owner.id));
         folder.display().to_string()
     };
-    let said = lines.iter();
-    Ok(said
+    Ok(lines
+        .iter()
         .filter_map(|line| diagnostic(line, folder(&line.host)))
         .collect())
 }
 
-/// What is to say about one host: nothing where it has a valid certificate, and the last order did not fail.
+/// Returns the diagnostic of one host; `None` if its certificate is valid and the last order did not fail.
 fn diagnostic(line: &CertificateLine, folder: String) -> Option<Diagnostic> {
     let host = &line.host;
     let is_valid = line.state == CertificateState::Valid;
-    let what = match line.state {
+    let message = match line.state {
         CertificateState::Valid => format!("the certificate of `{host}` cannot be renewed"),
         CertificateState::Expired => format!("the certificate of `{host}` is not valid now"),
         CertificateState::Missing => format!("`{host}` has no certificate"),
@@ -66,29 +70,31 @@ fn diagnostic(line: &CertificateLine, folder: String) -> Option<Diagnostic> {
         if is_valid {
             return None;
         }
-        // An order that is in flight is no error yet.
+        // An order in flight is not an error yet.
         if line.ordering {
-            let hint = "it is being ordered: ask again in a minute";
-            return Some(Diagnostic::warning(Code::Certificate, folder, what).hint(hint));
+            let hint = "the certificate is being ordered: check again in a minute";
+            return Some(Diagnostic::warning(Code::Certificate, folder, message).hint(hint));
         }
         if let Some(wait) = line.waiting {
-            let found = Diagnostic::warning(Code::Certificate, folder, what);
+            let found = Diagnostic::warning(Code::Certificate, folder, message);
             return Some(found.hint(waiting_hint(wait)));
         }
         let hint = match line.source {
             Some(CertificateSource::File) => {
-                "put a new one in place of the file of `--certificate`"
+                "replace the file of `--certificate` with a new certificate"
             }
-            _ => "`--certificate` takes one that covers it, and `--acme-contact` has one ordered",
+            _ => {
+                "give a certificate for this host with `--certificate`, or order one with `--acme-contact`"
+            }
         };
-        return Some(Diagnostic::error(Code::Certificate, folder, what).hint(hint));
+        return Some(Diagnostic::error(Code::Certificate, folder, message).hint(hint));
     };
     let message = match error.kind {
         FailureKind::Storage => format!(
-            "the certificate of `{host}` cannot be kept: {}",
+            "the certificate of `{host}` cannot be stored: {}",
             error.detail
         ),
-        kind => format!("{what}: {}: {}", kind.name(), error.detail),
+        kind => format!("{message}: {}: {}", kind.name(), error.detail),
     };
     let found = match is_valid {
         true => Diagnostic::warning(Code::Certificate, folder, message),
@@ -97,34 +103,36 @@ fn diagnostic(line: &CertificateLine, folder: String) -> Option<Diagnostic> {
     Some(found.hint(hint(error.kind)))
 }
 
-/// What to do about a host that waits.
+/// Returns the hint for a host that waits for an order.
 const fn waiting_hint(wait: OrderWait) -> &'static str {
     match wait {
         OrderWait::Share => {
-            "wait: the tenant has used its share of the orders; or use a certificate of your own for all names of the domain"
+            "wait: the tenant has used its share of orders; or use your own certificate for all names of the domain"
         }
         OrderWait::Total => {
-            "wait: all orders that the authority allows are used; or use a certificate of your own for all names of the domain"
+            "wait: all orders that the authority allows are used; or use your own certificate for all names of the domain"
         }
     }
 }
 
-/// What to do about it.
+/// Returns the hint for a failed order.
 const fn hint(kind: FailureKind) -> &'static str {
     match kind {
-        FailureKind::Dns => "add an address for the name to its DNS",
+        FailureKind::Dns => "add an address record for the name to its DNS zone",
         FailureKind::Elsewhere => {
-            "the name leads to another machine: change its address in the DNS"
+            "the name points at another machine: change its address record in the DNS"
         }
-        FailureKind::Unreachable => "open ports 80 and 443 to everybody",
-        FailureKind::RateLimited => {
-            "wait, or use a certificate of your own for all names of the domain"
+        FailureKind::Unreachable => "open ports 80 and 443 to the internet",
+        FailureKind::RateLimited => "wait, or use your own certificate for all names of the domain",
+        FailureKind::Refused => {
+            "ask the authority for the reason, or use another authority (`--acme-directory`)"
         }
-        FailureKind::Refused => "ask the authority why, or take another one (`--acme-directory`)",
-        FailureKind::Authority => "wait: it is asked again by itself",
-        FailureKind::Account => "look at `--acme-contact`, `--acme-eab-kid` and `--acme-eab-key`",
-        FailureKind::Program => "report it with the log: the fault is in rowhouse",
-        FailureKind::Storage => "look at the disk: after a restart it would be ordered again",
+        FailureKind::Authority => "wait: the order is repeated automatically",
+        FailureKind::Account => "check `--acme-contact`, `--acme-eab-kid` and `--acme-eab-key`",
+        FailureKind::Program => "report it with the log: it is a bug in rowhouse",
+        FailureKind::Storage => {
+            "check the disk: after a restart the certificate would be ordered again"
+        }
     }
 }
 
@@ -152,7 +160,7 @@ mod tests {
         }
     }
 
-    fn said(line: &CertificateLine) -> Option<(Severity, String)> {
+    fn reported(line: &CertificateLine) -> Option<(Severity, String)> {
         let found = diagnostic(line, "tenants/own".to_owned())?;
         assert_eq!(
             (found.code, &*found.file),
@@ -163,29 +171,29 @@ mod tests {
     }
 
     #[test]
-    fn what_visitors_do_not_get_is_an_error_and_what_they_may_lose_a_warning() {
+    fn missing_certificate_is_an_error_and_failed_renewal_a_warning() {
         use CertificateState::{Expired, Missing, Valid};
-        assert_eq!(said(&line(Valid, None)), None);
-        let (severity, message) = said(&line(Missing, Some(FailureKind::Dns))).unwrap();
+        assert_eq!(reported(&line(Valid, None)), None);
+        let (severity, message) = reported(&line(Missing, Some(FailureKind::Dns))).unwrap();
         assert_eq!(severity, Severity::Error);
         assert!(message.starts_with("`own.example` has no certificate: dns: no"));
         assert!(!message.contains('\u{1b}'), "{message:?}");
-        let (severity, message) = said(&line(Valid, Some(FailureKind::RateLimited))).unwrap();
+        let (severity, message) = reported(&line(Valid, Some(FailureKind::RateLimited))).unwrap();
         assert_eq!(severity, Severity::Warning);
         assert!(
             message.contains("cannot be renewed: rate-limited"),
             "{message}"
         );
-        let (severity, _) = said(&line(Valid, Some(FailureKind::Storage))).unwrap();
+        let (severity, _) = reported(&line(Valid, Some(FailureKind::Storage))).unwrap();
         assert_eq!(severity, Severity::Warning);
         for state in [Expired, Missing] {
-            let (severity, _) = said(&line(state, None)).unwrap();
+            let (severity, _) = reported(&line(state, None)).unwrap();
             assert_eq!(severity, Severity::Error);
         }
         let ordered = CertificateLine {
             ordering: true,
             ..line(Missing, None)
         };
-        assert_eq!(said(&ordered).unwrap().0, Severity::Warning);
+        assert_eq!(reported(&ordered).unwrap().0, Severity::Warning);
     }
 }

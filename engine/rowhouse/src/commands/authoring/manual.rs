@@ -1,6 +1,6 @@
-//! `rowhouse manual`: the manual, which is a tenant, served or written as files.
+//! `rowhouse manual`: serves the manual, or writes it as files.
 //!
-//! It is served by the program as any other tenant is: from a folder, which is written for that and removed at the end. Its themes are those inside the program, and nothing that the environment says of another server holds for it.
+//! The manual is a tenant. It is written to a temporary folder and served from there, with the built-in themes. The environment variables of another server do not apply to it.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -14,12 +14,12 @@ use crate::commands::output::say;
 use crate::commands::serve;
 use crate::manual::{self, write};
 
-/// Serves or writes it.
+/// Serves the manual, or writes it as a tenant or as an export.
 pub(crate) fn run(arguments: &ManualArguments) -> anyhow::Result<ExitCode> {
     if let Some(folder) = &arguments.write {
         let files = manual::files()?;
         if folder.exists() {
-            bail!("`{}` is there already: name a new folder", folder.display());
+            bail!("`{}` already exists: name a new folder", folder.display());
         }
         write(folder, &files)?;
         say(&format!(
@@ -29,11 +29,14 @@ pub(crate) fn run(arguments: &ManualArguments) -> anyhow::Result<ExitCode> {
         ));
         return Ok(ExitCode::SUCCESS);
     }
-    let place = tempfile::Builder::new()
+    let scratch = tempfile::Builder::new()
         .prefix("rowhouse-manual-")
         .tempdir();
-    let place = place.context("cannot make a folder for the manual")?;
-    let (tenants, themes) = (place.path().join("tenants"), place.path().join("themes"));
+    let scratch = scratch.context("cannot create a folder for the manual")?;
+    let (tenants, themes) = (
+        scratch.path().join("tenants"),
+        scratch.path().join("themes"),
+    );
     let deployment = manual::deployment()?;
     write(&tenants, &deployment.tenants)?;
     write(&themes, &deployment.themes)?;
@@ -59,7 +62,7 @@ pub(crate) fn run(arguments: &ManualArguments) -> anyhow::Result<ExitCode> {
     serve::run(&arguments)
 }
 
-/// The arguments of a command with these flags, whatever variables there are.
+/// Parses the flags of a command and ignores environment variables.
 fn parsed<T: Args + FromArgMatches>(flags: Vec<OsString>) -> anyhow::Result<T> {
     let command = T::augment_args(Command::new("rowhouse"));
     let command = command.mut_args(|argument| argument.env(None::<&'static str>));

@@ -1,4 +1,4 @@
-//! `rowhouse routes`: who answers what.
+//! `rowhouse routes`: lists every page with its host, path, tenant and file.
 
 use std::process::ExitCode;
 
@@ -16,7 +16,7 @@ use render::Caching;
 use render::below;
 use supervisor::Registry;
 
-/// One page or text at one address.
+/// A page or a text file at one address.
 #[derive(Debug, Serialize)]
 struct RouteLine {
     host: String,
@@ -24,12 +24,12 @@ struct RouteLine {
     tenant: String,
     file: String,
     kind: &'static str,
-    /// Whether this is the URL that search engines keep.
+    /// Whether this URL is the canonical one.
     canonical: bool,
     indexed: bool,
 }
 
-/// Prints every page and text at every address of every tenant.
+/// Prints every page and text file at every address of every tenant.
 pub(crate) fn run(arguments: &RoutesArguments) -> anyhow::Result<ExitCode> {
     let registry = registry(&arguments.content, Caching::default(), None, false)?;
     let mut registry = registry.without_compression();
@@ -42,6 +42,7 @@ pub(crate) fn run(arguments: &RoutesArguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Returns the routes of all tenants, sorted by host and path.
 fn routes(registry: &Registry, snapshot: &Snapshot) -> Vec<RouteLine> {
     let mut routes = Vec::new();
     for (site, compiled) in registry.sites() {
@@ -50,7 +51,7 @@ fn routes(registry: &Registry, snapshot: &Snapshot) -> Vec<RouteLine> {
             for page in site.pages.values() {
                 for path in page.paths() {
                     let full = below(&placed.address.prefix, path);
-                    if !is_answered_by(snapshot, host, &full, &placed.mount.prefix) {
+                    if !is_served_at(snapshot, host, &full, &placed.mount.prefix) {
                         continue;
                     }
                     routes.push(RouteLine {
@@ -66,7 +67,7 @@ fn routes(registry: &Registry, snapshot: &Snapshot) -> Vec<RouteLine> {
             }
             let texts = site.manifest.files();
             let texts = texts.filter(|_| placed.address.prefix.is_empty());
-            for (path, file) in texts.filter(|(path, _)| is_answered_by(snapshot, host, path, "")) {
+            for (path, file) in texts.filter(|(path, _)| is_served_at(snapshot, host, path, "")) {
                 let asset = named(&site.assets, file.as_str(), MANIFEST);
                 let file = asset.map_or_else(|| file.as_str().to_owned(), |(key, _)| file_of(key));
                 routes.push(RouteLine {
@@ -85,14 +86,15 @@ fn routes(registry: &Registry, snapshot: &Snapshot) -> Vec<RouteLine> {
     routes
 }
 
-/// Whether no longer prefix of the host takes the path: somebody else answers there then.
-fn is_answered_by(snapshot: &Snapshot, host: &str, path: &str, prefix: &str) -> bool {
+/// Returns whether the path belongs to the tenant at `prefix`. A longer prefix of the host would belong to another tenant.
+fn is_served_at(snapshot: &Snapshot, host: &str, path: &str, prefix: &str) -> bool {
     match snapshot.hosts.get(host) {
         Some(HostEntry::Site(routes)) => !routes.is_taken_below(prefix, path),
         _ => false,
     }
 }
 
+/// Prints routes in columns.
 fn as_table(routes: &[RouteLine]) {
     let width = |column: fn(&RouteLine) -> &str| {
         routes

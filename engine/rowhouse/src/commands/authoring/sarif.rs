@@ -1,10 +1,12 @@
 //! A report as SARIF 2.1.0 (OASIS Static Analysis Results Interchange Format), which code hosts show beside the lines.
+//!
+//! **Invariant:** has the same diagnostics as the other formats of `check`.
 
 use serde_json::{Value as Json, json};
 
 use content::report::{Code, Diagnostic, Report, Severity};
 
-/// The log with one run.
+/// Returns a SARIF log with one run.
 pub(crate) fn log(report: &Report) -> Json {
     let rules: Vec<Json> = Code::ALL
         .iter()

@@ -1,6 +1,6 @@
-//! `rowhouse schema`: the JSON Schemas of what authors write, from the same types and the same themes that check it.
+//! `rowhouse schema`: JSON Schemas of the files that authors write, from the types and themes that check these files.
 //!
-//! Those of the program hold everywhere. Each tenant has its own besides, in which its theme says what stands under `settings`, `strings` and `sections`.
+//! The schemas of the program apply to every tenant. In addition, each tenant gets schemas with the `settings`, `strings` and `sections` of its theme.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: &SchemaArguments) -> anyhow::Result<ExitCode> {
         let path = directory.join(format!("{name}.schema.json"));
         let folder = path.parent().unwrap_or(directory);
         fs::create_dir_all(folder)
-            .with_context(|| format!("cannot make the folder `{}`", folder.display()))?;
+            .with_context(|| format!("cannot create the folder `{}`", folder.display()))?;
         let text = serde_json::to_string_pretty(&schema)?;
         fs::write(&path, text + "\n")
             .with_context(|| format!("cannot write `{}`", path.display()))?;
@@ -64,7 +64,9 @@ fn titled(mut schema: Json, title: &str) -> Json {
     schema
 }
 
-/// Every tenant with its theme. A manifest with errors needs help most, so that only its theme is read of it; without a folder of tenants there are none.
+/// Returns the theme of every tenant; none without a folder of tenants.
+///
+/// Only the key `theme` of a manifest is read: an author whose manifest has errors needs the schema most.
 fn themes_of_tenants(arguments: &SchemaArguments) -> anyhow::Result<BTreeMap<String, Theme>> {
     let mut found = BTreeMap::new();
     if !arguments.tenants.is_dir() {
@@ -83,7 +85,7 @@ fn themes_of_tenants(arguments: &SchemaArguments) -> anyhow::Result<BTreeMap<Str
         match theme {
             Some(theme) => drop(found.insert(name, theme.clone())),
             None => say(&format!(
-                "{name} gets no schemas: its theme `{wanted}` has errors, which `rowhouse check` lists"
+                "{name} gets no schemas: its theme `{wanted}` has errors (`rowhouse check` lists them)"
             )),
         }
     }
@@ -114,26 +116,26 @@ fn theme_folders(directory: Option<&Path>) -> anyhow::Result<BTreeMap<String, Fo
     Ok(folders.collect())
 }
 
-/// A manifest's schema with what a theme says of `settings` and `strings`.
+/// Returns the schema of a manifest with the `settings` and `strings` of a theme.
 fn manifest(theme: &Theme) -> Json {
     let mut schema = titled(schema_of::<Manifest>(), "A tenant's manifest");
     embed(&mut schema, "theme-settings", theme.settings.json());
     schema["properties"]["settings"] = json!({"$ref": "#/$defs/theme-settings"});
     let languages = theme.languages();
     if let Some((_, strings)) = languages.first() {
-        schema["properties"]["strings"] = words(strings);
+        schema["properties"]["strings"] = strings_schema(strings);
     }
     schema
 }
 
-/// A front matter's schema with the theme's section types.
+/// Returns the schema of front matter with the section types of a theme.
 fn front_matter(theme: &Theme) -> Json {
     let mut schema = titled(schema_of::<FrontMatter>(), "A page's front matter");
     let mut kinds = Vec::new();
     for (name, kind) in &theme.kinds {
         let definition = format!("section-{name}");
         embed(&mut schema, &definition, kind.shape.json());
-        // Without its kind a section would fit every one that needs nothing.
+        // Without its kind, a section would match every section type that has no required key.
         if let Some(required) = schema["$defs"][&definition]["required"].as_array_mut() {
             required.push("kind".into());
         }
@@ -143,7 +145,7 @@ fn front_matter(theme: &Theme) -> Json {
     schema
 }
 
-/// Puts a schema among the definitions of another, with its references made right.
+/// Adds a schema to the definitions of another one and adjusts its references.
 fn embed(schema: &mut Json, name: &str, inner: &Json) {
     let mut inner = inner.clone();
     move_references(&mut inner, &format!("#/$defs/{name}/"));
@@ -167,8 +169,8 @@ fn move_references(schema: &mut Json, to: &str) {
     }
 }
 
-/// The words that a tenant may replace, as the theme's keys are nested.
-fn words(strings: &Strings) -> Json {
+/// Returns the schema of the UI strings that a tenant may replace, nested like the keys of the theme.
+fn strings_schema(strings: &Strings) -> Json {
     let mut root = group();
     for (key, text) in strings {
         let mut at = &mut root;

@@ -1,4 +1,4 @@
-//! `rowhouse completions SHELL` and `rowhouse man [COMMAND]`: what a shell and `man` know of the command line, made from its own definition.
+//! `rowhouse completions SHELL` and `rowhouse man [COMMAND]`: completion scripts and manual pages from the definition of the command line.
 
 use std::io;
 use std::process::ExitCode;
@@ -10,7 +10,7 @@ use clap_mangen::Man;
 
 use crate::cli::{Cli, CompletionsArguments, ManArguments};
 
-/// Prints the script that a shell completes with.
+/// Prints the completion script of a shell.
 pub(crate) fn completions(arguments: &CompletionsArguments) -> ExitCode {
     let mut script = Vec::new();
     generate(
@@ -23,7 +23,7 @@ pub(crate) fn completions(arguments: &CompletionsArguments) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Prints the manual page of the program or of one of its commands.
+/// Prints the manual page of the program or of a command.
 pub(crate) fn man(arguments: &ManArguments) -> anyhow::Result<ExitCode> {
     let mut command = Cli::command();
     command.build();

@@ -1,70 +1,70 @@
-//! Asks the admin listener of a running server: plain HTTP/1.1, a connection for each question.
+//! A client of the admin listener of a running server: HTTP/1.1, one connection per request.
 //!
-//! **Invariant:** knows no route and no command; what an answer means is its caller's business.
+//! **Invariant:** knows no route and no command; its callers interpret the response.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// Bytes of an answer that are read: the differences of a release take a few millions.
+/// The largest response that is read, in bytes. A comparison of two releases takes a few million.
 const MAX_RESPONSE_BYTES: u64 = 64 * 1024 * 1024;
 
-/// What a server answered.
+/// The response of a server.
 #[derive(Debug)]
 pub(crate) struct AdminResponse {
     /// The status code.
     pub(crate) status: u16,
-    /// The content as text.
+    /// The body as text.
     pub(crate) text: String,
 }
 
-/// Sends one request without content, and reads the answer. `fields` are whole lines, each with its line end; `patience` is for each step.
+/// Sends a request without a body and returns the response.
 ///
-/// A server that listens on every address (`0.0.0.0`) is reached by that address, too.
+/// `fields` are header lines, each with its line end. `timeout` applies to each step: connecting, writing and reading. A server that listens on every address is reached at `0.0.0.0`, too.
 ///
 /// # Errors
-/// When nobody answers in time, or what answers is no HTTP.
+/// Fails if no server responds in time, or the response is not complete HTTP.
 pub(crate) fn ask(
     admin: SocketAddr,
     method: &str,
     target: &str,
     fields: &str,
-    patience: Duration,
+    timeout: Duration,
 ) -> io::Result<AdminResponse> {
-    let mut stream = TcpStream::connect_timeout(&admin, patience)?;
-    stream.set_read_timeout(Some(patience))?;
-    stream.set_write_timeout(Some(patience))?;
+    let mut stream = TcpStream::connect_timeout(&admin, timeout)?;
+    stream.set_read_timeout(Some(timeout))?;
+    stream.set_write_timeout(Some(timeout))?;
     let request = format!(
         "{method} {target} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{fields}\r\n"
     );
     stream.write_all(request.as_bytes())?;
-    let mut answer = Vec::new();
-    match stream.take(MAX_RESPONSE_BYTES).read_to_end(&mut answer) {
-        // That is how systems call a time-out of a socket.
+    let mut response = Vec::new();
+    match stream.take(MAX_RESPONSE_BYTES).read_to_end(&mut response) {
+        // Operating systems report a timeout of a socket as `WouldBlock`.
         Err(error) if error.kind() == ErrorKind::WouldBlock => {
-            Err(io::Error::new(ErrorKind::TimedOut, "no answer in time"))
+            Err(io::Error::new(ErrorKind::TimedOut, "no response in time"))
         }
         Err(error) => Err(error),
-        Ok(_) => parsed(&answer),
+        Ok(_) => parsed(&response),
     }
 }
 
-/// An answer whose content ends with the connection.
-fn parsed(answer: &[u8]) -> io::Result<AdminResponse> {
-    let answer = String::from_utf8_lossy(answer);
-    let no_http = || io::Error::new(ErrorKind::InvalidData, "the answer is no whole HTTP answer");
-    let (head, content) = answer.split_once("\r\n\r\n").ok_or_else(no_http)?;
+/// Parses a response whose body ends with the connection.
+fn parsed(response: &[u8]) -> io::Result<AdminResponse> {
+    let response = String::from_utf8_lossy(response);
+    let invalid = || io::Error::new(ErrorKind::InvalidData, "the response is not complete HTTP");
+    let (head, content) = response.split_once("\r\n\r\n").ok_or_else(invalid)?;
     let mut lines = head.split("\r\n");
     let status = lines
         .next()
         .and_then(|line| line.strip_prefix("HTTP/1.1 ")?.get(..3)?.parse().ok())
-        .ok_or_else(no_http)?;
+        .ok_or_else(invalid)?;
     let length = lines
         .filter_map(|line| line.split_once(':'))
         .find(|(name, _)| name.eq_ignore_ascii_case("content-length"))
         .and_then(|(_, value)| value.trim().parse::<usize>().ok());
     if length.is_some_and(|length| content.len() < length) {
-        return Err(no_http());
+        return Err(invalid());
     }
     Ok(AdminResponse {
         status,
@@ -77,9 +77,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_is_whole_or_an_error() {
-        let answer = parsed(b"HTTP/1.1 404 Not Found\r\nContent-Length: 3\r\n\r\nno\n").unwrap();
-        assert_eq!((answer.status, &*answer.text), (404, "no\n"));
+    fn response_is_complete_or_an_error() {
+        let response = parsed(b"HTTP/1.1 404 Not Found\r\nContent-Length: 3\r\n\r\nno\n").unwrap();
+        assert_eq!((response.status, &*response.text), (404, "no\n"));
         assert_eq!(parsed(b"HTTP/1.1 204 No\r\n\r\n").unwrap().text, "");
         for broken in [
             "",

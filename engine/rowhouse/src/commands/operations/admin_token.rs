@@ -1,4 +1,6 @@
-//! The token of the file that `--admin-token-file` names.
+//! The token in the file of `--admin-token-file`.
+//!
+//! **Invariant:** the token is never printed.
 
 use anyhow::{Context as _, anyhow};
 
@@ -6,10 +8,10 @@ use crate::cli::AdminTokenFlag;
 use server::admin::AdminToken;
 use server::settings::operator_file;
 
-/// What the file holds, where one is named.
+/// Returns the text of the file; `None` without the flag.
 ///
 /// # Errors
-/// When it cannot be read, or holds no token.
+/// Fails if the file cannot be read or has no valid token.
 pub(crate) fn read(flag: &AdminTokenFlag) -> anyhow::Result<Option<String>> {
     let Some(file) = &flag.admin_token_file else {
         return Ok(None);
@@ -23,10 +25,10 @@ pub(crate) fn read(flag: &AdminTokenFlag) -> anyhow::Result<Option<String>> {
     Ok(Some(text))
 }
 
-/// The same, as the admin listener compares with it.
+/// Returns the token with which the admin listener compares the tokens of requests; `None` without the flag.
 ///
 /// # Errors
-/// As above.
+/// Fails if the file cannot be read or has no valid token.
 pub(crate) fn token(flag: &AdminTokenFlag) -> anyhow::Result<Option<AdminToken>> {
     let text = read(flag)?;
     Ok(text.and_then(|text| AdminToken::new(&text).ok()))

@@ -1,6 +1,6 @@
-//! `rowhouse certificates`: how it stands with the certificate of every host that a running server serves.
+//! `rowhouse certificates`: the state of the certificates of all hosts of a running server.
 //!
-//! **Invariant:** whatever it prints comes from the server's admin listener, without control characters.
+//! **Invariant:** everything that it prints comes from the admin listener, without control characters.
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -15,13 +15,13 @@ use crate::commands::output::{ERRORS, print, say};
 use server::tls::attempts::OrderWait;
 use server::tls::overview::{CertificateLine, CertificateSource, CertificateState};
 
-/// For each step of the question.
+/// The timeout of each step of the request.
 const STEP_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Prints a line for each host; 1 where one of them has no valid certificate.
+/// Prints a line for each host. The exit code is 1 if a host has no valid certificate.
 pub(crate) fn run(arguments: &CertificatesArguments) -> anyhow::Result<ExitCode> {
-    let Some(lines) = asked(arguments.server.admin)? else {
-        say("error: the server does not speak HTTPS: it was started without `--https`");
+    let Some(lines) = fetch(arguments.server.admin)? else {
+        say("error: HTTPS is off: the server was started without `--https`");
         return Ok(ExitCode::from(ERRORS));
     };
     match arguments.format {
@@ -35,22 +35,23 @@ pub(crate) fn run(arguments: &CertificatesArguments) -> anyhow::Result<ExitCode>
     })
 }
 
-/// What the server at this address says of every host; nothing where it does not speak HTTPS.
+/// Returns the certificates of all hosts of the server; `None` if HTTPS is off.
 ///
 /// # Errors
-/// When nobody answers there, or something else than this version of rowhouse.
-pub(crate) fn asked(admin: SocketAddr) -> anyhow::Result<Option<Vec<CertificateLine>>> {
-    let answer = ask(admin, "GET", "/certificates", "", STEP_TIMEOUT)
-        .with_context(|| format!("nobody answers at `{admin}`"))?;
-    match answer.status {
+/// Fails if no server responds at `admin`, or the response is not that of this version of rowhouse.
+pub(crate) fn fetch(admin: SocketAddr) -> anyhow::Result<Option<Vec<CertificateLine>>> {
+    let response = ask(admin, "GET", "/certificates", "", STEP_TIMEOUT)
+        .with_context(|| format!("no server responds at `{admin}`"))?;
+    match response.status {
         404 => Ok(None),
-        200 => serde_json::from_str(&answer.text)
+        200 => serde_json::from_str(&response.text)
             .map(Some)
-            .context("the answer is not what this version of rowhouse understands"),
-        status => Err(anyhow!("the server answers {status}")),
+            .context("the response is not that of this version of rowhouse"),
+        status => Err(anyhow!("the server responds with status {status}")),
     }
 }
 
+/// Returns the lines as columns.
 fn table(lines: &[CertificateLine], now: i64) -> String {
     let width = lines.iter().map(|line| line.host.len()).max().unwrap_or(0);
     let row = |line: &CertificateLine| {
@@ -78,7 +79,7 @@ fn details(line: &CertificateLine, now: i64) -> String {
     let until = |at: u64| i64::try_from(at).unwrap_or(i64::MAX).saturating_sub(now);
     if let Some(end) = line.not_after {
         let end = until(end);
-        let verb = if end < 0 { "ended" } else { "ends" };
+        let verb = if end < 0 { "expired" } else { "expires" };
         parts.push(format!("{verb} {}", span(end)));
     }
     if line.ordering {
@@ -96,7 +97,7 @@ fn details(line: &CertificateLine, now: i64) -> String {
         if let Some(next) = line.next_try.filter(|_| !line.ordering) {
             parts.push(match until(next) {
                 next @ 1.. => format!("next try {}", span(next)),
-                // The server begins it as soon as an order is free.
+                // The server tries again as soon as an order is free.
                 _ => "next try is due".to_owned(),
             });
         }
@@ -104,7 +105,7 @@ fn details(line: &CertificateLine, now: i64) -> String {
     parts.join(", ")
 }
 
-/// A time from now on, as people say it.
+/// Returns a time relative to now, such as `in 10 min` or `2 h ago`.
 fn span(seconds: i64) -> String {
     let (length, unit) = match seconds.abs() {
         length @ 0..120 => (length, "s"),
@@ -126,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_says_how_it_stands() {
+    fn line_has_state_source_and_expiry() {
         let line = CertificateLine {
             host: "studio.example".to_owned(),
             state: CertificateState::Valid,
@@ -152,14 +153,14 @@ mod tests {
         };
         assert_eq!(
             table(&[line, missing], 1_000_000),
-            "studio.example  valid    from the authority, ends in 90 days\n\
+            "studio.example  valid    from the authority, expires in 90 days\n\
              own.example     missing  dns: no address, next try in 10 min\n"
         );
         assert_eq!(span(-7_200), "2 h ago");
     }
 
     #[test]
-    fn past_moments_are_not_announced_as_to_come() {
+    fn past_retry_is_due_and_not_in_the_future() {
         let line = CertificateLine {
             host: "own.example".to_owned(),
             state: CertificateState::Expired,
@@ -177,7 +178,7 @@ mod tests {
         let text = details(&line, 1_000_000);
         assert_eq!(
             text,
-            "from the authority, ended 2 h ago, dns: no address, next try is due"
+            "from the authority, expired 2 h ago, dns: no address, next try is due"
         );
         for now in 999_980..1_000_020 {
             let text = details(&line, now);

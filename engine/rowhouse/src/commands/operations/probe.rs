@@ -1,4 +1,6 @@
-//! `rowhouse probe`: asks a running server whether it is ready, for health checks where there is no other program to ask with.
+//! `rowhouse probe`: checks whether a running server is ready, for health checks of containers without a shell.
+//!
+//! **Invariant:** ends with 0 or 1, since container engines reserve 2.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -9,17 +11,17 @@ use crate::commands::output::{ERRORS, print, say};
 use server::settings::operator_file;
 use server::tls::probe::probe;
 
-/// For each step of the question; a server that takes longer is not well.
+/// The timeout of each step. A server that takes longer is unhealthy.
 const STEP_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Prints what `/readyz` says, and what a browser finds: 0 ready, 1 not ready, nobody there, or a certificate that is not good.
+/// Prints the response of `/readyz` and, with `--https`, the result of a handshake for each host.
 ///
-/// Not 2, as for whatever else could not run: container engines keep that one for themselves.
+/// The exit code is 1 if the server is not ready, does not respond, or has a certificate that a browser would not trust.
 pub(crate) fn run(arguments: &ProbeArguments) -> ExitCode {
     match ask(arguments.server.admin, "GET", "/readyz", "", STEP_TIMEOUT) {
-        Ok(answer) => {
-            print(answer.text.trim_end());
-            let is_healthy = answer.status == 200 && is_secure(arguments);
+        Ok(response) => {
+            print(response.text.trim_end());
+            let is_healthy = response.status == 200 && is_secure(arguments);
             match is_healthy {
                 true => ExitCode::SUCCESS,
                 false => ExitCode::from(ERRORS),
@@ -27,7 +29,7 @@ pub(crate) fn run(arguments: &ProbeArguments) -> ExitCode {
         }
         Err(error) => {
             say(&format!(
-                "error: nobody answers at `{}`: {error}",
+                "error: no server responds at `{}`: {error}",
                 arguments.server.admin
             ));
             ExitCode::from(ERRORS)
@@ -35,7 +37,7 @@ pub(crate) fn run(arguments: &ProbeArguments) -> ExitCode {
     }
 }
 
-/// Whether a browser would trust every host that is named.
+/// Returns whether a browser would trust the certificate of every host of `--host`. Prints the result of each.
 fn is_secure(arguments: &ProbeArguments) -> bool {
     let Some(address) = arguments.https else {
         return true;
@@ -48,13 +50,11 @@ fn is_secure(arguments: &ProbeArguments) -> bool {
     {
         Ok(roots) => roots,
         Err(error) => {
-            say(&format!(
-                "error: the file of `--root` cannot be read: {error}"
-            ));
+            say(&format!("error: cannot read the file of `--root`: {error}"));
             return false;
         }
     };
-    let mut is_well = true;
+    let mut is_healthy = true;
     for host in &arguments.host {
         match probe(address, host, roots.as_deref(), STEP_TIMEOUT) {
             Ok(found) => print(&format!(
@@ -62,10 +62,10 @@ fn is_secure(arguments: &ProbeArguments) -> bool {
                 found.version, found.protocol, found.days
             )),
             Err(error) => {
-                is_well = false;
+                is_healthy = false;
                 say(&format!("error: {host}: {error}"));
             }
         }
     }
-    is_well
+    is_healthy
 }

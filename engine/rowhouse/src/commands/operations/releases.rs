@@ -1,6 +1,6 @@
-//! `rowhouse releases`, `diff`, `rollback` and `resume`: what a running server keeps of a tenant, and which of it is served.
+//! `rowhouse releases`, `diff`, `rollback` and `resume`: the releases of a tenant on a running server.
 //!
-//! **Invariant:** knows no folder; whatever it prints comes from the server's admin listener. That is shown without control characters, since file names and pages may hold any.
+//! **Invariant:** knows no folder. Everything that it prints comes from the admin listener, without control characters: file names and pages may have any.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -21,28 +21,28 @@ use crate::commands::output::{ERRORS, print, say};
 use server::admin::COMMAND;
 use server::admin::control::{Change, PageChange, Refusal, ReleaseLine, RolledBack};
 
-/// For each step of a question. The server itself gives up a little earlier.
+/// The timeout of each step. The server itself times out a little earlier.
 const STEP_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// So many files are named as a release's cause; the others are counted.
+/// The number of files that are named as the cause of a release. Further files are counted.
 const MAX_CAUSES: usize = 3;
 
 const HEADING: Style = Style::new().bold();
 const ADDED: Style = AnsiColor::Green.on_default();
 const REMOVED: Style = AnsiColor::Red.on_default();
 
-/// Prints the releases of a tenant that the server keeps, newest first.
+/// Prints the releases of a tenant, newest first.
 pub(crate) fn list(arguments: &ReleasesArguments) -> anyhow::Result<ExitCode> {
     let tenant = &arguments.tenant;
     let target = format!("/tenants/{tenant}/releases");
-    let asked: Result<Vec<ReleaseLine>, _> = question(arguments.server, "GET", &target, "")?;
-    Ok(match asked {
+    let response: Result<Vec<ReleaseLine>, _> = request(arguments.server, "GET", &target, "")?;
+    Ok(match response {
         Err(refusal) => refused(&refusal),
         Ok(releases) => {
             match arguments.format {
                 ListFormat::Json => print(&serde_json::to_string_pretty(&releases)?),
                 ListFormat::Text if releases.is_empty() => {
-                    say(&format!("no release of `{tenant}` is kept yet"));
+                    say(&format!("`{tenant}` has no release yet"));
                 }
                 ListFormat::Text => {
                     print(table(&releases, &TimeZone::system()).trim_end());
@@ -53,7 +53,7 @@ pub(crate) fn list(arguments: &ReleasesArguments) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// Prints what changed between two releases.
+/// Prints the changes between two releases.
 pub(crate) fn diff(arguments: &DiffArguments) -> anyhow::Result<ExitCode> {
     let numbers = [("from", arguments.from), ("to", arguments.to)];
     let query: Vec<String> = numbers
@@ -61,8 +61,8 @@ pub(crate) fn diff(arguments: &DiffArguments) -> anyhow::Result<ExitCode> {
         .filter_map(|(name, number)| number.map(|number| format!("{name}={number}")))
         .collect();
     let target = format!("/tenants/{}/diff?{}", arguments.tenant, query.join("&"));
-    let asked: Result<Vec<PageChange>, _> = question(arguments.server, "GET", &target, "")?;
-    Ok(match asked {
+    let response: Result<Vec<PageChange>, _> = request(arguments.server, "GET", &target, "")?;
+    Ok(match response {
         Err(refusal) => refused(&refusal),
         Ok(changes) => {
             if changes.is_empty() {
@@ -76,31 +76,31 @@ pub(crate) fn diff(arguments: &DiffArguments) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// Has an earlier release served.
+/// Rolls a tenant back to an earlier release.
 pub(crate) fn roll_back(arguments: &RollbackArguments) -> anyhow::Result<ExitCode> {
     let tenant = &arguments.tenant;
     let target = match arguments.release {
         None => format!("/tenants/{tenant}/rollback"),
         Some(number) => format!("/tenants/{tenant}/rollback?release={number}"),
     };
-    let asked: Result<RolledBack, _> = command(arguments.server, &arguments.token, &target)?;
-    Ok(match asked {
+    let response: Result<RolledBack, _> = command(arguments.server, &arguments.token, &target)?;
+    Ok(match response {
         Err(refusal) => refused(&refusal),
         Ok(RolledBack { release }) => {
             say(&format!(
-                "release {release} of `{tenant}` is served, whatever changes in its folder; `rowhouse resume {tenant}` follows the folder again"
+                "release {release} of `{tenant}` is served and pinned: changes of the folder have no effect until `rowhouse resume {tenant}`"
             ));
             ExitCode::SUCCESS
         }
     })
 }
 
-/// Has the tenant's folder followed again.
+/// Serves the tenant's folder again.
 pub(crate) fn resume(arguments: &ResumeArguments) -> anyhow::Result<ExitCode> {
     let tenant = &arguments.tenant;
     let target = format!("/tenants/{tenant}/resume");
-    let asked: Result<IgnoredAny, _> = command(arguments.server, &arguments.token, &target)?;
-    Ok(match asked {
+    let response: Result<IgnoredAny, _> = command(arguments.server, &arguments.token, &target)?;
+    Ok(match response {
         Err(refusal) => refused(&refusal),
         Ok(_) => {
             say(&format!("`{tenant}` follows its folder again"));
@@ -109,7 +109,7 @@ pub(crate) fn resume(arguments: &ResumeArguments) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// What the server answers to what changes something.
+/// Sends a request that changes something, with the token if there is one.
 fn command<T: DeserializeOwned>(
     server: RunningServer,
     token: &AdminTokenFlag,
@@ -119,54 +119,56 @@ fn command<T: DeserializeOwned>(
     if let Some(token) = admin_token::read(token)? {
         fields.push_str(&format!("authorization: Bearer {}\r\n", token.trim()));
     }
-    question(server, "POST", target, &fields)
+    request(server, "POST", target, &fields)
 }
 
-/// What the server answers, or why it refuses. `fields` are whole lines.
+/// Sends a request and returns the parsed response, or the refusal of the server. `fields` are header lines, each with its line end.
 ///
 /// # Errors
-/// When no server is reached, or what answers is none of ours.
-fn question<T: DeserializeOwned>(
+/// Fails if no server responds, or the response is not that of this version of rowhouse.
+fn request<T: DeserializeOwned>(
     server: RunningServer,
     method: &str,
     target: &str,
     fields: &str,
 ) -> anyhow::Result<Result<T, Refusal>> {
     let admin = server.admin;
-    let answer = ask(admin, method, target, fields, STEP_TIMEOUT).map_err(|error| {
+    let response = ask(admin, method, target, fields, STEP_TIMEOUT).map_err(|error| {
         anyhow!(
-            "no server answers at `{admin}` ({error}): start it with `rowhouse serve --state DIR`, or name its admin address with `--admin`"
+            "no server responds at `{admin}` ({error}): start it with `rowhouse serve --state DIR`, or name its admin address with `--admin`"
         )
     })?;
-    let strange = || {
+    let foreign = || {
         format!(
-            "what answers at `{admin}` is no admin listener of this version of rowhouse (status {})",
-            answer.status
+            "the response of `{admin}` is not that of an admin listener of this version of rowhouse (status {})",
+            response.status
         )
     };
-    match answer.status {
-        200 => Ok(Ok(serde_json::from_str(&answer.text).with_context(strange)?)),
+    match response.status {
+        200 => Ok(Ok(
+            serde_json::from_str(&response.text).with_context(foreign)?
+        )),
         503 => Ok(Err(Refusal {
-            error: "the server is busy: it may still do what was asked".to_owned(),
+            error: "the server is busy: it may still carry out the command".to_owned(),
         })),
         _ => Ok(Err(
-            serde_json::from_str(&answer.text).map_err(|_| anyhow!(strange()))?
+            serde_json::from_str(&response.text).map_err(|_| anyhow!(foreign()))?
         )),
     }
 }
 
 fn refused(refusal: &Refusal) -> ExitCode {
-    say(&format!("error: {}", shown(&refusal.error)));
+    say(&format!("error: {}", without_controls(&refusal.error)));
     ExitCode::from(ERRORS)
 }
 
-/// A line for each release under a heading, with times as they are in `zone`.
+/// Returns a table with a line for each release, with times in `zone`.
 fn table(releases: &[ReleaseLine], zone: &TimeZone) -> String {
     let rows = releases.iter().map(|release| {
         let mark = match (release.is_served, release.is_pinned) {
-            (true, true) => "served, held",
+            (true, true) => "served, pinned",
             (true, false) => "served",
-            (false, true) => "held",
+            (false, true) => "pinned",
             (false, false) => "",
         };
         let columns = [
@@ -200,7 +202,7 @@ fn table(releases: &[ReleaseLine], zone: &TimeZone) -> String {
     text
 }
 
-/// Date and time in `zone`, to the second.
+/// Returns date and time in `zone`, to the second. `seconds` are those since 1970.
 fn moment(seconds: u64, zone: &TimeZone) -> String {
     let moment = i64::try_from(seconds).map(Timestamp::from_second);
     match moment {
@@ -212,26 +214,29 @@ fn moment(seconds: u64, zone: &TimeZone) -> String {
     }
 }
 
-/// The files that had changed, or as many as fit.
+/// Returns the names of the changed files that caused a release, up to [`MAX_CAUSES`] of them.
 fn cause(files: &[String]) -> String {
     let (named, others) = files.split_at(files.len().min(MAX_CAUSES));
-    let named = shown(&named.join(", "));
+    let named = without_controls(&named.join(", "));
     match others.len() {
         0 => named,
         others => format!("{named} and {others} more"),
     }
 }
 
-/// A changed path, with its difference indented.
+/// Returns a changed path with its indented diff.
 fn described(change: &PageChange) -> String {
     let word = match change.change {
         Change::Added => "added",
         Change::Removed => "removed",
         Change::Changed => "changed",
     };
-    let mut text = format!("{HEADING}{word} {}{HEADING:#}\n", shown(&change.path));
+    let mut text = format!(
+        "{HEADING}{word} {}{HEADING:#}\n",
+        without_controls(&change.path)
+    );
     for line in change.text.lines() {
-        let line = shown(line);
+        let line = without_controls(line);
         let style = match line.chars().next() {
             Some('+') => ADDED,
             Some('-') => REMOVED,
@@ -242,8 +247,8 @@ fn described(change: &PageChange) -> String {
     text
 }
 
-/// A text that cannot do anything to a terminal.
-fn shown(text: &str) -> String {
+/// Replaces control characters, which a terminal would interpret.
+fn without_controls(text: &str) -> String {
     text.replace(char::is_control, "\u{fffd}")
 }
 
@@ -255,6 +260,7 @@ mod tests {
 
     use super::*;
 
+    /// Removes the styles of a text.
     fn plain(text: &str) -> String {
         anstream::adapter::strip_str(text).to_string()
     }
@@ -271,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn releases_stand_in_columns_with_local_times() {
+    fn releases_are_in_columns_with_local_times() {
         let releases = [
             release(10, &["a", "b", "c", "d", "e"]),
             release(9, &["pages/\u{1b}[31m.md"]),
@@ -281,9 +287,9 @@ mod tests {
         assert_eq!(
             plain(&table(&releases, &zone)),
             "\
-release  since                pages                cause
-     10  2023-11-14 23:13:20     12                a, b, c and 2 more
-      9  2023-11-14 23:13:20     12  served, held  pages/\u{fffd}[31m.md
+release  since                pages                  cause
+     10  2023-11-14 23:13:20     12                  a, b, c and 2 more
+      9  2023-11-14 23:13:20     12  served, pinned  pages/\u{fffd}[31m.md
       8  2023-11-14 23:13:20     12
 "
         );
@@ -291,7 +297,7 @@ release  since                pages                cause
     }
 
     #[test]
-    fn a_difference_is_indented_and_coloured() {
+    fn diff_is_indented_and_coloured() {
         let change = PageChange {
             path: "/terms".to_owned(),
             change: Change::Changed,
@@ -305,8 +311,8 @@ release  since                pages                cause
         assert!(text.contains("\u{1b}[32m+b"), "{text:?}");
     }
 
-    /// Answers one request, and returns what was asked.
-    fn server(answer: &'static str) -> (RunningServer, thread::JoinHandle<String>) {
+    /// Responds to one request. The thread returns the request.
+    fn server(response: &'static str) -> (RunningServer, thread::JoinHandle<String>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let admin = listener.local_addr().unwrap();
         let thread = thread::spawn(move || {
@@ -317,14 +323,14 @@ release  since                pages                cause
                 socket.read_exact(&mut byte).unwrap();
                 asked.push(byte[0]);
             }
-            socket.write_all(answer.as_bytes()).unwrap();
+            socket.write_all(response.as_bytes()).unwrap();
             String::from_utf8(asked).unwrap()
         });
         (RunningServer { admin }, thread)
     }
 
     #[test]
-    fn a_command_comes_as_one_that_no_web_page_sends() {
+    fn command_has_a_field_that_no_web_page_sends() {
         let (admin, thread) = server("HTTP/1.1 200 OK\r\n\r\n{\"release\":3}");
         let target = "/tenants/app/rollback?release=3";
         let none = AdminTokenFlag {
@@ -341,7 +347,7 @@ release  since                pages                cause
     }
 
     #[test]
-    fn a_command_brings_the_token_and_a_question_does_not() {
+    fn command_has_the_token() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("token");
         std::fs::write(&file, "0123456789abcdef\n").unwrap();
@@ -361,28 +367,28 @@ release  since                pages                cause
     }
 
     #[test]
-    fn a_refusal_is_told_from_a_server_that_is_none_of_ours() {
-        let ask = |answer| {
-            let (admin, _thread) = server(answer);
-            question::<RolledBack>(admin, "POST", "/x", "")
+    fn refusal_differs_from_the_response_of_another_program() {
+        let ask = |response| {
+            let (admin, _thread) = server(response);
+            request::<RolledBack>(admin, "POST", "/x", "")
         };
-        let refusal = ask("HTTP/1.1 409 Conflict\r\n\r\n{\"error\":\"nothing is kept\"}").unwrap();
-        assert_eq!(refusal.unwrap_err().error, "nothing is kept");
+        let refusal = ask("HTTP/1.1 409 Conflict\r\n\r\n{\"error\":\"no release\"}").unwrap();
+        assert_eq!(refusal.unwrap_err().error, "no release");
         let busy = ask("HTTP/1.1 503 Service Unavailable\r\n\r\n").unwrap();
         assert!(busy.unwrap_err().error.contains("busy"));
-        for strange in [
+        for foreign in [
             "HTTP/1.1 404 Not Found\r\n\r\n",
             "HTTP/1.1 200 OK\r\n\r\nhello",
         ] {
-            let error = ask(strange).unwrap_err().to_string();
+            let error = ask(foreign).unwrap_err().to_string();
             assert!(
-                error.contains("no admin listener of this version"),
+                error.contains("not that of an admin listener of this version"),
                 "{error}"
             );
         }
         let error = ask("").unwrap_err().to_string();
         assert!(
-            error.starts_with("no server answers at `127.0.0.1:"),
+            error.starts_with("no server responds at `127.0.0.1:"),
             "{error}"
         );
     }

@@ -1,6 +1,6 @@
-//! What `serve` says on a terminal once requests are answered: the sites and their addresses, what is wrong, where operators look.
+//! The greeting of `serve` on a terminal: the sites with their addresses and errors, and the address of the console.
 //!
-//! **Invariant:** plain values in, text out; it is printed once, by a thread of its own, since a terminal may be held.
+//! **Invariant:** makes text from plain values. It is printed once, by a thread of its own, since a paused terminal blocks writes.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,57 +24,58 @@ const READY: Style = AnsiColor::Green.on_default().bold();
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 
-/// So many sites fit a screen; of further ones only those with a problem are listed.
+/// The number of sites that fit a screen. Of further sites, only those with errors are listed.
 const MAX_LISTED_SITES: usize = 20;
 
-/// All that there is to say.
+/// The values of the greeting.
 #[derive(Debug)]
 pub(crate) struct Greeting {
-    /// From the start until requests are answered.
+    /// The time from startup until requests are served.
     pub(crate) took: Duration,
-    /// Where visitors are listened for.
+    /// The addresses of the listeners for visitors.
     pub(crate) listen: Vec<SocketAddr>,
-    /// Where operators are listened for.
+    /// The address of the admin listener.
     pub(crate) admin: SocketAddr,
     /// The sites.
     pub(crate) overview: Overview,
 }
 
-/// The sites and what is wrong with them.
+/// The sites with their errors and warnings.
 #[derive(Debug)]
 pub(crate) struct Overview {
     origin: Origin,
     sites: Vec<GreetedSite>,
-    /// What no tenant's folder holds: themes, `deployment.yaml`.
-    elsewhere: Problems,
-    /// Why the folders could not be read.
+    /// The problems of files outside of tenants' folders: themes, `deployment.yaml`.
+    elsewhere: SiteProblems,
+    /// The reason why the folders could not be read.
     alarm: Option<String>,
 }
 
+/// A site in the greeting.
 #[derive(Debug)]
 struct GreetedSite {
     id: String,
     state: State,
     is_under_way: bool,
-    /// The canonical address first.
+    /// The URLs of the site, the canonical one first.
     addresses: Vec<String>,
-    problems: Problems,
+    problems: SiteProblems,
 }
 
-/// Errors and warnings, counted, with the first of the worst.
+/// The numbers of errors and warnings, and the text of the first error or else the first warning.
 #[derive(Debug, Default)]
-struct Problems {
+struct SiteProblems {
     errors: usize,
     warnings: usize,
     first: Option<String>,
 }
 
 impl Overview {
-    /// How everything is now.
+    /// Returns the sites of the registry with their current problems.
     pub(crate) fn of(registry: &Registry) -> Self {
         let places = registry.places();
-        let mut elsewhere = Problems::default();
-        let mut by_tenant: BTreeMap<String, Problems> = BTreeMap::new();
+        let mut elsewhere = SiteProblems::default();
+        let mut by_tenant: BTreeMap<String, SiteProblems> = BTreeMap::new();
         for diagnostic in registry.report().iter() {
             match owner(&diagnostic.file, &places.tenants) {
                 Some(id) => by_tenant.entry(id).or_default().add(diagnostic),
@@ -93,21 +94,23 @@ impl Overview {
         Self {
             origin: places.origin.clone(),
             sites: status.tenants().map(site).collect(),
-            // What is left is in a folder that is no tenant, or in none.
-            elsewhere: by_tenant.into_values().fold(elsewhere, Problems::and),
+            // The remaining folders are not tenants.
+            elsewhere: by_tenant
+                .into_values()
+                .fold(elsewhere, SiteProblems::merged),
             alarm: status.alarm,
         }
     }
 }
 
-/// The tenant in whose folder a file is.
+/// Returns the id of the tenant whose folder has the file.
 fn owner(file: &str, tenants: &Path) -> Option<String> {
     let within = Path::new(file).strip_prefix(tenants).ok()?;
     let folder = within.components().next()?;
     Some(folder.as_os_str().to_string_lossy().into_owned())
 }
 
-/// Where each tenant is to be found: its canonical address and, where browsers find every name of the domain by themselves (`localhost`, RFC 6761 section 6.3), its own host.
+/// Returns the URLs of each tenant by its id: the canonical one and, below `localhost`, that of its own host. Browsers resolve every name below `localhost` (RFC 6761, section 6.3).
 fn addresses(registry: &Registry) -> BTreeMap<String, Vec<String>> {
     let origin = &registry.places().origin;
     let is_local = is_local(origin);
@@ -133,7 +136,7 @@ fn is_local(origin: &Origin) -> bool {
     domain == "localhost" || domain.ends_with(".localhost")
 }
 
-impl Problems {
+impl SiteProblems {
     fn add(&mut self, diagnostic: &Diagnostic) {
         let is_first = match diagnostic.severity {
             Severity::Error => {
@@ -155,7 +158,8 @@ impl Problems {
         }
     }
 
-    fn and(self, other: Self) -> Self {
+    /// Returns the sums of both, with the text of the worse one.
+    fn merged(self, other: Self) -> Self {
         let worse = other.errors > 0 && self.errors == 0;
         let (one, two) = if worse {
             (other.first, self.first)
@@ -174,7 +178,7 @@ impl Problems {
     }
 }
 
-impl fmt::Display for Problems {
+impl fmt::Display for SiteProblems {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plural = |count| if count == 1 { "" } else { "s" };
         let (errors, warnings) = (self.errors, self.warnings);
@@ -205,9 +209,9 @@ impl GreetedSite {
         write!(formatter, "  {BOLD}{:id$}{BOLD:#}", self.id)?;
         let note = match (self.is_under_way, self.state) {
             (true, _) => "being rendered",
-            (false, State::Pending) => "to be rendered",
+            (false, State::Pending) => "queued for rendering",
             (false, State::Live) => "",
-            (false, State::Degraded) => "the last good pages are served",
+            (false, State::Degraded) => "serving the last valid pages",
             (false, State::Absent) => "not served",
         };
         if let [canonical, own @ ..] = &self.addresses[..] {
@@ -255,7 +259,7 @@ impl fmt::Display for Greeting {
             let domain = self.overview.origin.domain();
             writeln!(
                 formatter,
-                "             {WARNING}not where these addresses lead: give `--origin http://{domain}:{port}`{WARNING:#}"
+                "             {WARNING}the URLs above have another port: set `--origin http://{domain}:{port}`{WARNING:#}"
             )?;
         }
         writeln!(
@@ -292,7 +296,10 @@ impl fmt::Display for Overview {
             )?;
         }
         if self.sites.is_empty() {
-            writeln!(formatter, "  No sites yet: `rowhouse new NAME` makes one.")?;
+            writeln!(
+                formatter,
+                "  No sites yet: create one with `rowhouse new NAME`."
+            )?;
         }
         if !self.elsewhere.is_empty() {
             writeln!(formatter, "\n  {}", self.elsewhere)?;
@@ -303,7 +310,7 @@ impl fmt::Display for Overview {
         if !self.elsewhere.is_empty() || self.sites.iter().any(|site| !site.problems.is_empty()) {
             writeln!(
                 formatter,
-                "\n  `rowhouse check` shows each with its line and a hint."
+                "\n  `rowhouse check` shows each error and warning with its line and a hint."
             )?;
         }
         Ok(())
@@ -311,17 +318,17 @@ impl fmt::Display for Overview {
 }
 
 impl Greeting {
-    /// Prints it on a thread of its own: a terminal that is held (Ctrl-S) holds up nobody else.
+    /// Prints the greeting on a thread of its own: a paused terminal (Ctrl-S) blocks only that thread.
     pub(crate) fn print(self) {
         let text = self.to_string();
         let say = move || eprint!("{text}");
-        // Without that thread there is no greeting, and everything else works.
+        // Without the thread there is no greeting, and everything else works.
         let _ = thread::Builder::new()
             .name("greeting".to_owned())
             .spawn(say);
     }
 
-    /// The port that is listened on, where the addresses on this machine lead to another.
+    /// Returns the port of the listener if the URLs of the sites have another one on this machine.
     fn other_port(&self) -> Option<u16> {
         let origin = &self.overview.origin;
         let port = self.listen.first()?.port();
@@ -330,7 +337,7 @@ impl Greeting {
     }
 }
 
-/// An address that a browser on this machine can open: one that stands for every address is none.
+/// Returns an address that a browser on this machine can open: the loopback address in place of `0.0.0.0` and `[::]`.
 fn reachable(mut address: SocketAddr) -> SocketAddr {
     if address.ip().is_unspecified() {
         address.set_ip(match address.ip() {
@@ -355,13 +362,13 @@ mod tests {
     use anstream::adapter::strip_str;
     use content::report::{Code, Place};
 
-    fn problems(list: &[Diagnostic]) -> Problems {
-        let mut problems = Problems::default();
+    fn problems(list: &[Diagnostic]) -> SiteProblems {
+        let mut problems = SiteProblems::default();
         list.iter().for_each(|diagnostic| problems.add(diagnostic));
         problems
     }
 
-    fn site(id: &str, state: State, problems: Problems) -> GreetedSite {
+    fn site(id: &str, state: State, problems: SiteProblems) -> GreetedSite {
         let mut addresses = vec![
             format!("http://localhost:8080/{id}"),
             format!("http://{id}.localhost:8080"),
@@ -386,14 +393,14 @@ mod tests {
             overview: Overview {
                 origin: "http://localhost:8080".parse().unwrap(),
                 sites,
-                elsewhere: Problems::default(),
+                elsewhere: SiteProblems::default(),
                 alarm: None,
             },
         }
     }
 
     #[test]
-    fn it_names_sites_problems_and_where_operators_look() {
+    fn greeting_has_sites_problems_and_the_console() {
         let place = Place {
             line: 2,
             column: 1,
@@ -401,10 +408,10 @@ mod tests {
         };
         let error =
             |file, message| Diagnostic::error(Code::UnknownKey, file, message).at(place, "");
-        let mut studio = site("studio", State::Live, Problems::default());
+        let mut studio = site("studio", State::Live, SiteProblems::default());
         studio.addresses = vec!["http://localhost:8080".to_owned()];
         let warning = |file| Diagnostic::warning(Code::TitleLength, file, "the title is long");
-        let mut slow = site("slow", State::Absent, Problems::default());
+        let mut slow = site("slow", State::Absent, SiteProblems::default());
         slow.is_under_way = true;
         let mut greeting = greeting(vec![
             site(
@@ -438,9 +445,9 @@ mod tests {
     }
 
     #[test]
-    fn of_many_sites_those_without_an_error_are_counted() {
+    fn many_sites_are_counted_except_those_with_errors() {
         let mut sites: Vec<GreetedSite> = (0..1000)
-            .map(|number| site(&format!("t{number}"), State::Live, Problems::default()))
+            .map(|number| site(&format!("t{number}"), State::Live, SiteProblems::default()))
             .collect();
         let error = Diagnostic::error(Code::UnknownKey, "tenants/t900/tenant.yaml", "no key `a`");
         sites[900].problems = problems(&[error]);
@@ -454,24 +461,24 @@ mod tests {
     }
 
     #[test]
-    fn it_says_where_the_addresses_lead_to_another_port() {
+    fn another_port_in_the_origin_is_reported() {
         let mut greeting = greeting(Vec::new());
         assert!(!greeting.to_string().contains("--origin"));
         greeting.listen = vec![([127, 0, 0, 1], 9000).into()];
         let text = greeting.to_string();
         assert!(
-            text.contains("give `--origin http://localhost:9000`"),
+            text.contains("set `--origin http://localhost:9000`"),
             "{text}"
         );
         greeting.overview.origin = "https://studio.example".parse().unwrap();
         assert!(
             !greeting.to_string().contains("--origin"),
-            "a proxy is before it"
+            "a proxy listens there"
         );
     }
 
     #[test]
-    fn a_file_belongs_to_the_tenant_whose_folder_holds_it() {
+    fn file_belongs_to_the_tenant_of_its_folder() {
         let owner = |file| owner(file, Path::new("sites/tenants"));
         assert_eq!(
             owner("sites/tenants/a/pages/index.md").as_deref(),

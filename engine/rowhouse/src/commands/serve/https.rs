@@ -1,4 +1,6 @@
-//! What the flags about HTTPS describe, made ready: sockets, certificates, an authority.
+//! Sockets, certificates and the ACME client, as the flags for HTTPS describe them.
+//!
+//! **Invariant:** checks that the flags fit together before the server starts.
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
@@ -16,13 +18,13 @@ use server::tls::Tls;
 use server::tls::certificate_store::CertificateStore;
 use server::tls::files::{CertificateFile, FileCertificates};
 
-/// The sockets for visitors: those that a service manager hands over, and what is missing of those that the flags name.
+/// Returns the sockets for visitors. Sockets from a service manager (`LISTEN_FDS`) replace those of the flags.
 pub(crate) fn listeners(arguments: &ServeArguments) -> anyhow::Result<Listeners> {
     let mut listeners = inherited()?;
-    let is_alone = [&listeners.clear, &listeners.tls, &listeners.redirect]
+    let none_inherited = [&listeners.clear, &listeners.tls, &listeners.redirect]
         .iter()
         .all(|sockets| sockets.is_empty());
-    if is_alone {
+    if none_inherited {
         listeners.clear.push(listen(arguments.listen, "--listen")?);
     }
     let flags = &arguments.https;
@@ -41,42 +43,44 @@ pub(crate) fn listeners(arguments: &ServeArguments) -> anyhow::Result<Listeners>
     Ok(listeners)
 }
 
-/// Listens on the address of a flag.
+/// Listens on the address of `flag`.
 pub(crate) fn listen(address: SocketAddr, flag: &str) -> anyhow::Result<TcpListener> {
     bind(address).with_context(|| format!("cannot use the address of `{flag}`"))
 }
 
-/// What HTTPS is spoken with; nothing where there is no socket for it. The operators' own certificates are read here.
+/// Returns the TLS configuration with the certificates from files; `None` without a socket for HTTPS.
 pub(crate) fn tls(
     arguments: &ServeArguments,
     listeners: &Listeners,
 ) -> anyhow::Result<Option<Arc<Tls>>> {
     let flags = &arguments.https;
     if listeners.tls.is_empty() {
-        let wanted = flags.acme_contact.is_some() || !flags.certificate.is_empty();
+        let needs_https = flags.acme_contact.is_some() || !flags.certificate.is_empty();
         ensure!(
-            !wanted && listeners.redirect.is_empty(),
-            "certificates and `--http-redirect` are for HTTPS: give `--https ADDRESS`, too"
+            !needs_https && listeners.redirect.is_empty(),
+            "certificates and `--http-redirect` need HTTPS: add `--https ADDRESS`"
         );
         return Ok(None);
     }
     let origin = &arguments.content.origin;
     ensure!(
         origin.is_secure(),
-        "`--https` needs an `--origin` that begins with `https://`: it is what visitors type, and `{origin}` is not"
+        "`--https` needs an `--origin` that begins with `https://`, and `{origin}` does not: give the URL that visitors type"
     );
     ensure!(
         flags.acme_contact.is_some() || !flags.certificate.is_empty(),
-        "`--https` needs certificates: give `--acme-contact MAIL` to get them from an authority, or `--certificate FILE` with `--certificate-key FILE`"
+        "`--https` needs certificates: add `--acme-contact MAIL` to order them from a certificate authority, or `--certificate FILE` with `--certificate-key FILE`"
     );
     let certificates = Arc::new(CertificateStore::default());
     let files = FileCertificates::read(files(flags)?, Arc::clone(&certificates))?;
-    files.watch().context("cannot watch the certificates")?;
-    let tls = Tls::new(certificates, origin.port()).context("cannot speak TLS")?;
+    files
+        .watch()
+        .context("cannot watch the certificate files")?;
+    let tls = Tls::new(certificates, origin.port()).context("cannot configure TLS")?;
     Ok(Some(Arc::new(tls)))
 }
 
-/// Has certificates requested, where the flags want that.
+/// Starts the ACME client if `--acme-contact` is set.
 pub(crate) fn start_acme(
     arguments: &ServeArguments,
     listeners: &Listeners,
@@ -90,7 +94,7 @@ pub(crate) fn start_acme(
     let below_state = || Some(arguments.state.as_ref()?.join("certificates"));
     let Some(folder) = flags.certificates.clone().or_else(below_state) else {
         bail!(
-            "`--acme-contact` needs a folder that outlives a restart, since authorities give out the same certificate only a few times: give `--state DIR` or `--certificates DIR`"
+            "`--acme-contact` needs a folder that outlives a restart, since authorities issue the same certificate only a few times: add `--state DIR` or `--certificates DIR`"
         );
     };
     let roots = flags.acme_root.as_ref();
@@ -115,7 +119,7 @@ fn files(flags: &HttpsFlags) -> anyhow::Result<Vec<CertificateFile>> {
     let (certificates, keys) = (&flags.certificate, &flags.certificate_key);
     ensure!(
         certificates.len() == keys.len(),
-        "each `--certificate` needs its `--certificate-key`: there are {} and {}",
+        "each `--certificate` needs its `--certificate-key`, and there are {} and {}",
         certificates.len(),
         keys.len()
     );
@@ -138,7 +142,7 @@ fn external_account(flags: &HttpsFlags) -> anyhow::Result<Option<ExternalAccount
     }))
 }
 
-/// The addresses of sockets, as the log and the greeting name them.
+/// Returns the addresses of sockets, for the log and the greeting.
 pub(crate) fn addresses(sockets: &[TcpListener]) -> std::io::Result<Vec<std::net::SocketAddr>> {
     sockets.iter().map(TcpListener::local_addr).collect()
 }

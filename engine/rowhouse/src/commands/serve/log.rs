@@ -1,6 +1,8 @@
-//! Where the program's events and the lines of its access log go: stderr.
+//! The log and the access log, both on stderr.
 //!
-//! Both are written by threads of their own: a reader that does not read loses lines and holds nothing up.
+//! Two threads write them. If the reader of stderr stalls, lines are lost, and no request waits.
+//!
+//! **Invariant:** logging never blocks a request.
 
 use std::io::{self, IsTerminal as _};
 
@@ -13,13 +15,13 @@ use crate::cli::{AccessLogFlag as Form, ServeArguments};
 use crate::commands::progress::AboveBars;
 use server::access_log::{AccessLog, LogFormat};
 
-/// Pieces of the access log that may wait to be written. A piece has some 16 KB, so that a log that nobody reads costs 2 MB.
-const WAITING: usize = 128;
+/// The number of chunks of the access log that may be queued. A chunk has about 16 KB, so a stalled reader costs at most 2 MB.
+const MAX_QUEUED_CHUNKS: usize = 128;
 
-/// Events that may wait to be written. Room for all of them is taken at the start: some 30 bytes for each.
-const EVENTS: usize = 16 << 10;
+/// The number of events that may be queued. The queue is allocated at startup, with about 30 bytes for each event.
+const MAX_QUEUED_EVENTS: usize = 16 << 10;
 
-/// Starts both: the guards write what is left when they are dropped.
+/// Starts both logs. A guard writes the queued lines when it is dropped.
 pub(crate) fn start(arguments: &ServeArguments) -> (Option<AccessLog>, Vec<WorkerGuard>) {
     let mut guards = vec![start_events()];
     let format = match arguments.access_log {
@@ -29,7 +31,7 @@ pub(crate) fn start(arguments: &ServeArguments) -> (Option<AccessLog>, Vec<Worke
     };
     let access = format.map(|format| {
         let (writer, guard) = NonBlockingBuilder::default()
-            .buffered_lines_limit(WAITING)
+            .buffered_lines_limit(MAX_QUEUED_CHUNKS)
             .thread_name("access-log")
             .finish(io::stderr());
         guards.push(guard);
@@ -42,14 +44,14 @@ pub(crate) fn start(arguments: &ServeArguments) -> (Option<AccessLog>, Vec<Worke
     (access, guards)
 }
 
-/// Readable on a terminal, JSON elsewhere; `RUST_LOG` chooses what.
+/// Starts the log: text on a terminal, JSON elsewhere. `RUST_LOG` filters it.
 fn start_events() -> WorkerGuard {
-    let buffer = || NonBlockingBuilder::default().buffered_lines_limit(EVENTS);
+    let buffer = || NonBlockingBuilder::default().buffered_lines_limit(MAX_QUEUED_EVENTS);
     let (writer, guard) = match io::stderr().is_terminal() {
         true => buffer().finish(AboveBars),
         false => buffer().finish(io::stderr()),
     };
-    let chosen = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
     let events = tracing_subscriber::fmt::layer().with_writer(writer);
     let events = if io::stderr().is_terminal() {
         events.with_target(false).boxed()
@@ -57,9 +59,9 @@ fn start_events() -> WorkerGuard {
         events.json().flatten_event(true).boxed()
     };
     tracing_subscriber::registry()
-        .with(events.with_filter(chosen))
+        .with(events.with_filter(filter))
         .init();
-    // A panic is an event like the others: by itself the standard library writes it in pieces, with other lines between them.
+    // A panic is logged as one event. The standard library would write it in pieces, with other lines between them.
     std::panic::set_hook(Box::new(tracing_panic::panic_hook));
     guard
 }

@@ -1,7 +1,9 @@
-//! `rowhouse serve`: bind, compile, answer, reload on SIGHUP, drain on SIGTERM.
+//! `rowhouse serve`: binds, reads the folders, serves, reloads on SIGHUP, drains on SIGTERM.
 //!
-//! The addresses are bound before anything is compiled, so that a port in use is told at once.
-//! A service manager that hands over listening sockets (`LISTEN_FDS`) keeps them open while the program is restarted: connections wait in their queue, and none is refused.
+//! Addresses are bound before any folder is read, so that a port in use is reported at once.
+//! A service manager that passes listening sockets (`LISTEN_FDS`) keeps them open during a restart: connections wait in the queue of the socket, and none is refused.
+//!
+//! **Invariant:** the only module that knows every part of a running server.
 
 pub(crate) mod greeting;
 pub(crate) mod https;
@@ -45,13 +47,13 @@ use server::snapshot_store::SnapshotStore;
 use supervisor::source::watch::{DetectionMethod, Notice, NoticeSender, Watch};
 use supervisor::{Inbox, Operator, ReloadLoop, log_report};
 
-/// How long a person at a terminal waits for tenants to be rendered before the program serves.
-const GREETING: Duration = Duration::from_secs(2);
+/// The longest time to render tenants before the greeting on a terminal.
+const GREETING_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The time for writing the state at shutdown, however long connections took to drain.
+/// The shortest time for writing the state at shutdown, even if draining took the whole grace period.
 const MIN_FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Serves until a signal ends it.
+/// Serves until a signal ends the process.
 pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     let (access_log, _guards) = log::start(arguments);
     let spans = arguments.otlp.as_ref().map(Spans::start).transpose()?;
@@ -60,7 +62,7 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     let tls = https::tls(arguments, &visitors)?;
     let token = admin_token::token(&arguments.token)?;
     let operators = https::listen(arguments.admin, "--admin")?;
-    let keep = RetentionLimits {
+    let retention = RetentionLimits {
         releases: arguments.keep_releases,
         bytes: arguments.state_size,
     };
@@ -68,7 +70,7 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     let mut registry = registry(
         &arguments.content,
         arguments.caching.into(),
-        arguments.state.as_deref().map(|state| (state, keep)),
+        arguments.state.as_deref().map(|state| (state, retention)),
         arguments.dev,
     )?
     .serving()
@@ -80,16 +82,16 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     let board = Arc::new(StatusBoard::default());
     registry = registry.with_render_times(board.renders.clone());
     let inbox = Inbox::default();
-    // Before anything is read, so that no change is missed.
+    // The watch starts before the first read, so that no change is missed.
     let watch = Watch::new(watch_method(arguments.watch), registry.places().roots());
-    // After a panic there is nothing to serve yet; the owner tries again, and the process is not ready until then.
+    // After a panic the snapshot is empty. The reload loop reads the folders again, and the process is not ready until then.
     let reload = || registry.reload(Timestamp::now());
     let reloaded = guard("start", "all", "tenants", reload);
     let mut snapshot = reloaded.unwrap_or_else(|_| Ok(Snapshot::default()))?;
     let is_terminal = std::io::stderr().is_terminal();
     if is_terminal {
-        // So that the greeting can say what is wrong.
-        let finish = || registry.finish_within(GREETING, Timestamp::now());
+        // The greeting lists the errors of the rendered tenants.
+        let finish = || registry.finish_within(GREETING_TIMEOUT, Timestamp::now());
         let finished = guard("start", "all", "tenants", finish);
         snapshot = finished.ok().flatten().unwrap_or(snapshot);
     }
@@ -100,7 +102,7 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     }
     let overview = is_terminal.then(|| Overview::of(&registry));
     match overview {
-        // The greeting says the same.
+        // The greeting has the same report.
         Some(_) => with_default(NoSubscriber::default(), || log_report(&registry, &board)),
         None => log_report(&registry, &board),
     }
@@ -134,7 +136,7 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
         .enable_all()
         .build()
         .context("cannot start the event loop")?;
-    let running = RunningServer {
+    let running = ServerProcess {
         visitors,
         operators,
         admin: Admin {
@@ -144,7 +146,7 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
             hosts: arguments.admin_host.clone(),
             control: Some(operator.clone()),
             token,
-            console: Some(Arc::new(console.context("cannot make the console")?)),
+            console: Some(Arc::new(console.context("cannot render the console")?)),
             tls,
         },
         owner,
@@ -165,8 +167,8 @@ const fn watch_method(method: WatchMethod) -> DetectionMethod {
     }
 }
 
-/// What is running.
-struct RunningServer {
+/// The parts of a running server.
+struct ServerProcess {
     visitors: Listeners,
     operators: TcpListener,
     admin: Admin,
@@ -174,15 +176,15 @@ struct RunningServer {
     operator: Arc<Operator>,
     events: Option<Events>,
     begin: Instant,
-    /// What a terminal is greeted with; nothing where there is none.
+    /// The sites for the greeting; `None` without a terminal.
     overview: Option<Overview>,
     spans: Option<Arc<dyn RequestSpans>>,
 }
 
-impl RunningServer {
+impl ServerProcess {
     async fn serve(mut self, arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
-        let mut stop = Stop::new()?;
-        let mut again = Stop::new()?;
+        let mut stop = ShutdownSignals::new()?;
+        let mut second = ShutdownSignals::new()?;
         let hang_up = signal(SignalKind::hangup()).context("cannot wait for SIGHUP")?;
         let workers = ServeSettings::default().workers;
         let mut limits = Limits::from(&arguments.limits);
@@ -223,7 +225,7 @@ impl RunningServer {
                 );
                 let left = Duration::from_secs(arguments.grace).saturating_sub(took);
                 if !self.operator.flush(left.max(MIN_FLUSH_TIMEOUT)) {
-                    warn!("the state was not written completely; the next start renders again what is missing");
+                    warn!("state not written completely; the next startup renders the missing pages again");
                 }
                 Ok(ExitCode::SUCCESS)
             }
@@ -231,15 +233,15 @@ impl RunningServer {
                 result.context("the admin listener ended")?;
                 Ok(ExitCode::from(FAILED))
             }
-            () = pass_on(hang_up, self.owner, &self.admin.board) => Ok(ExitCode::from(FAILED)),
-            () = async { again.wait().await; again.wait().await; } => {
-                warn!("a second signal: ending at once");
+            () = reload_on_hang_up(hang_up, self.owner, &self.admin.board) => Ok(ExitCode::from(FAILED)),
+            () = async { second.wait().await; second.wait().await; } => {
+                warn!("second signal received; exiting without draining");
                 Ok(ExitCode::from(FAILED))
             }
         }
     }
 
-    /// Says that requests are answered: to people, to programs that read the log, and to the service manager.
+    /// Announces that requests are served: in the greeting or the log, and to the service manager.
     fn announce(&mut self, arguments: &ServeArguments) -> anyhow::Result<()> {
         let listen = https::addresses(&self.visitors.clear)?;
         let secure = https::addresses(&self.visitors.tls)?;
@@ -248,7 +250,7 @@ impl RunningServer {
         if self.admin.token.is_none() && !admin.ip().is_loopback() {
             warn!(
                 %admin,
-                "the admin listener has no token: any program that reaches it can roll back sites; give `--admin-token-file`, or listen on 127.0.0.1"
+                "admin listener has no token; any program that can reach it can roll back sites. Set `--admin-token-file`, or listen on 127.0.0.1"
             );
         }
         let took = self.begin.elapsed();
@@ -278,7 +280,7 @@ impl RunningServer {
                 "serving"
             );
         }
-        // Without a number: it stays in the service's status while sites come and go.
+        // Without the number of tenants: the status stays the same while tenants are added and removed.
         service_manager::ready(&format!("serving {}", arguments.content.origin));
         Ok(())
     }
@@ -288,29 +290,29 @@ fn milliseconds(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Passes every SIGHUP on as a wish to read all folders again.
-async fn pass_on(mut hang_up: Signal, owner: NoticeSender, board: &StatusBoard) {
+/// Reloads all folders at every SIGHUP.
+async fn reload_on_hang_up(mut hang_up: Signal, owner: NoticeSender, board: &StatusBoard) {
     let mut attempts = board.attempts();
     while hang_up.recv().await.is_some() {
         service_manager::reloading();
         attempts.mark_unchanged();
         if owner.send(Notice::Everything).is_err() {
-            error!("nobody keeps the folders any longer; what is served stays");
+            error!("reload loop has ended; serving the current snapshot without further reloads");
             std::future::pending::<()>().await;
         }
-        // The board lives as long as this, so that waiting does not fail.
+        // The sender is in the board, which outlives this future: waiting cannot fail.
         let _ = attempts.changed().await;
         service_manager::ready("reloaded");
     }
 }
 
-/// SIGTERM and SIGINT.
-struct Stop {
+/// The signals that end the process: SIGTERM and SIGINT.
+struct ShutdownSignals {
     terminate: Signal,
     interrupt: Signal,
 }
 
-impl Stop {
+impl ShutdownSignals {
     fn new() -> anyhow::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate()).context("cannot wait for SIGTERM")?,
@@ -318,6 +320,7 @@ impl Stop {
         })
     }
 
+    /// Waits for a signal and returns its name.
     async fn wait(&mut self) -> &'static str {
         tokio::select! {
             _ = self.terminate.recv() => "SIGTERM",

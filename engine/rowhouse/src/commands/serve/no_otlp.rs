@@ -1,4 +1,6 @@
-//! What stands in the place of the exporter of spans in a build without the feature `otlp`: a clear refusal.
+//! Refuses `--otlp` in a build without the feature `otlp`.
+//!
+//! **Invariant:** has the same items as the module for builds with the feature.
 
 use std::sync::Arc;
 
@@ -7,19 +9,19 @@ use url::Url;
 
 use server::access_log::spans::RequestSpans;
 
-/// Never there in this build.
+/// The exporter of spans. This build has none.
 #[derive(Debug)]
 pub(crate) enum Spans {}
 
 impl Spans {
-    /// Says what is missing, rather than to lose spans in silence.
+    /// Fails, so that no span is lost silently.
     pub(crate) fn start(_: &Url) -> anyhow::Result<Self> {
         bail!(
-            "this build has no OpenTelemetry: leave `--otlp` (ROWHOUSE_OTLP) out, or build rowhouse with `--features otlp`"
+            "this build has no OpenTelemetry: remove `--otlp` (ROWHOUSE_OTLP), or build rowhouse with `--features otlp`"
         )
     }
 
-    /// What makes spans.
+    /// Returns the recorder of spans.
     pub(crate) fn of_requests(&self) -> Arc<dyn RequestSpans> {
         match *self {}
     }
@@ -31,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_collector_is_refused_with_what_to_do() {
+    fn collector_is_refused_with_a_hint() {
         let collector = Url::parse("http://127.0.0.1:4318").unwrap();
         let error = Spans::start(&collector).unwrap_err().to_string();
         for named in ["no OpenTelemetry", "ROWHOUSE_OTLP", "--features otlp"] {

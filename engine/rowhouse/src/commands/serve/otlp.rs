@@ -1,7 +1,8 @@
-//! Sends the spans of requests to a collector, over HTTP (OTLP, `http/protobuf`).
+//! Exports the spans of requests to a collector, over HTTP (OTLP, `http/protobuf`).
 //!
-//! A thread of its own collects and sends them, some at a time. What it cannot send in time is lost, and no request waits for it.
-//! Only a build with the feature `otlp` has this; what is deployed does.
+//! One thread collects spans and sends them in batches. A batch that cannot be sent in time is lost. Only builds with the feature `otlp` have this module; `cargo dist` turns the feature on.
+//!
+//! **Invariant:** no request waits for the collector.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -24,15 +25,15 @@ use url::Url;
 
 use server::access_log::spans::{AccessEntry, RequestSpans, Trace};
 
-/// How long a collector may take to answer, and the last spans to be sent at the end.
+/// The timeout of one export, and of the last export at shutdown.
 const EXPORT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Sends spans for as long as it lives, and the last of them when it is dropped.
+/// The exporter of spans. Dropping it sends the last ones.
 #[derive(Debug)]
 pub(crate) struct Spans(SdkTracerProvider);
 
 impl Spans {
-    /// Begins to send to `collector`.
+    /// Starts to export to `collector`.
     pub(crate) fn start(collector: &Url) -> anyhow::Result<Self> {
         let runtime = Builder::new_current_thread()
             .enable_all()
@@ -55,7 +56,7 @@ impl Spans {
         Ok(Self(provider))
     }
 
-    /// What makes spans.
+    /// Returns the recorder of spans.
     pub(crate) fn of_requests(&self) -> Arc<dyn RequestSpans> {
         Arc::new(Tracer(self.0.tracer("rowhouse")))
     }
@@ -64,12 +65,12 @@ impl Spans {
 impl Drop for Spans {
     fn drop(&mut self) {
         if let Err(error) = self.0.shutdown_with_timeout(EXPORT_TIMEOUT) {
-            warn!(%error, "the last spans could not be sent");
+            warn!(%error, "could not send the last spans to the collector; they are lost");
         }
     }
 }
 
-/// Puts spans into the queue of the thread that sends them, which takes what there is room for and never waits.
+/// Adds spans to the queue of the exporting thread. A full queue drops them.
 #[derive(Debug)]
 struct Tracer(SdkTracer);
 
@@ -107,7 +108,7 @@ impl RequestSpans for Tracer {
     }
 }
 
-/// The span in which a proxy made the request.
+/// Returns the context with the span of the proxy as the parent.
 fn under(trace: Trace) -> Context {
     let flags = TraceFlags::default().with_sampled(trace.sampled);
     Context::new().with_remote_span_context(SpanContext::new(
@@ -119,7 +120,7 @@ fn under(trace: Trace) -> Context {
     ))
 }
 
-/// Where traces go: below the address of a collector, unless a path is given.
+/// Returns the URL for traces: `/v1/traces` of the collector, unless its URL has a path.
 fn endpoint(collector: &Url) -> String {
     match collector.path() {
         "" | "/" => format!("{}v1/traces", collector),
@@ -127,7 +128,7 @@ fn endpoint(collector: &Url) -> String {
     }
 }
 
-/// The thread that sends has no event loop: this brings one along.
+/// An HTTP client with its own event loop, since the exporting thread has none.
 #[derive(Debug)]
 struct CollectorClient {
     runtime: Runtime,

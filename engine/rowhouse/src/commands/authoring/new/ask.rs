@@ -1,4 +1,6 @@
-//! Questions at a terminal, one a line.
+//! The questions of `rowhouse new` at a terminal, one per line.
+//!
+//! **Invariant:** knows a reader and a writer, not the terminal.
 
 use std::io::{BufRead, Write};
 
@@ -8,7 +10,7 @@ use clap::ValueEnum;
 use crate::cli::plain_name;
 use content::name::TenantId;
 
-/// Who asks and who answers.
+/// A writer for questions and a reader for answers.
 pub(super) struct Questions<R, W> {
     answers: R,
     questions: W,
@@ -19,11 +21,10 @@ impl<R: BufRead, W: Write> Questions<R, W> {
         Self { answers, questions }
     }
 
-    /// The id of a tenant, requested until it is one.
+    /// Asks for the id of a tenant until the answer is valid.
     pub(super) fn id(&mut self) -> anyhow::Result<TenantId> {
         loop {
-            let answer =
-                self.line("The folder of the site, which is its path and host (a-z, 0-9, -): ")?;
+            let answer = self.line("Folder of the site, also its path and host (a-z, 0-9, -): ")?;
             match TenantId::new(&answer) {
                 Ok(id) => return Ok(id),
                 Err(error) => writeln!(self.questions, "{error}")?,
@@ -31,7 +32,7 @@ impl<R: BufRead, W: Write> Questions<R, W> {
         }
     }
 
-    /// A name, requested until it is one; an empty answer takes the default.
+    /// Asks for a name until the answer is valid. An empty answer is the default.
     pub(super) fn name(&mut self, question: &str, default: &str) -> anyhow::Result<String> {
         loop {
             let answer = self.line(&format!("{question} [{default}]: "))?;
@@ -45,7 +46,7 @@ impl<R: BufRead, W: Write> Questions<R, W> {
         }
     }
 
-    /// One of several values, by its number or its name; an empty answer takes the default.
+    /// Asks for one of several values, by number or by name, until the answer is valid. An empty answer is the default.
     pub(super) fn choice<V: ValueEnum + Copy + PartialEq>(
         &mut self,
         question: &str,
@@ -66,7 +67,7 @@ impl<R: BufRead, W: Write> Questions<R, W> {
             writeln!(self.questions, " {mark}{number}  {name:<8} {help}")?;
         }
         loop {
-            let answer = self.line("A number or a name [*]: ")?;
+            let answer = self.line("Number or name [*]: ")?;
             if answer.is_empty() {
                 return Ok(default);
             }
@@ -86,7 +87,7 @@ impl<R: BufRead, W: Write> Questions<R, W> {
         self.questions.flush()?;
         let mut line = String::new();
         if self.answers.read_line(&mut line)? == 0 {
-            bail!("nothing was made: the answers ended");
+            bail!("nothing was created: the input ended");
         }
         Ok(line.trim().to_owned())
     }

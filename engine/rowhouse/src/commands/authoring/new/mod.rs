@@ -1,6 +1,8 @@
-//! `rowhouse new [ID]`: a tenant to begin with, which passes `check`.
+//! `rowhouse new [ID]`: creates the folder of a new tenant, which passes `check`.
 //!
-//! On a terminal it asks for what no flag says.
+//! Without an id, it asks on a terminal for every value that no flag sets.
+//!
+//! **Invariant:** never changes a folder that exists.
 
 mod ask;
 
@@ -17,17 +19,17 @@ use crate::commands::output::{print, say};
 use content::name::TenantId;
 use content::tenant::manifest::DEFAULT_THEME;
 
-/// The files of new tenants: for each kind those of a language, and those of `all`. `{{id}}`, `{{name}}`, `{{today}}`, `{{facts}}` and `{{drawing}}` are filled in.
+/// The files of new tenants, by kind and language; those in `all` are for every language. The placeholders are `{{id}}`, `{{name}}`, `{{today}}`, `{{facts}}` and `{{drawing}}`.
 #[derive(RustEmbed)]
 #[folder = "starters"]
 struct Starter;
 
-/// The theme of a manual: `base` has no place for long documents.
+/// The theme of a manual, since `base` has no layout for long documents.
 const MANUAL_THEME: &str = "plain";
 
-/// What somebody wants.
+/// The values of a new tenant.
 #[derive(Debug, PartialEq)]
-struct Wish {
+struct NewTenant {
     id: TenantId,
     name: String,
     kind: StarterKind,
@@ -36,72 +38,76 @@ struct Wish {
     theme: String,
 }
 
-/// Makes the folder. What is there already is never touched.
+/// Creates the folder and prints its files. Fails if the folder exists.
 pub(crate) fn run(arguments: &NewArguments) -> anyhow::Result<ExitCode> {
     let asks = stdin().is_terminal() && stderr().is_terminal();
-    let wish = match asks {
-        true => wish(
+    let tenant = match asks {
+        true => values(
             arguments,
             Some(&mut Questions::new(stdin().lock(), stderr())),
         )?,
-        false => wish::<std::io::Empty, std::io::Sink>(arguments, None)?,
+        false => values::<std::io::Empty, std::io::Sink>(arguments, None)?,
     };
-    let id = &wish.id;
+    let id = &tenant.id;
     let folder = arguments.tenants.join(id.as_str());
     if folder.exists() {
         bail!(
-            "`{}` is there already: choose another name, or remove it first",
+            "`{}` already exists: choose another id, or remove the folder first",
             folder.display()
         );
     }
-    for (path, text) in wish.files() {
+    for (path, text) in tenant.files() {
         let target = folder.join(path);
         let parent = target.parent().unwrap_or(&folder);
         fs::create_dir_all(parent)
-            .with_context(|| format!("cannot make the folder `{}`", parent.display()))?;
+            .with_context(|| format!("cannot create the folder `{}`", parent.display()))?;
         fs::write(&target, text).with_context(|| format!("cannot write `{}`", target.display()))?;
         print(&target.display().to_string());
     }
     say(&format!(
-        "\nNext:\n  1. Look at it: http://{id}.localhost:8080/ and http://localhost:8080/{id}, while `rowhouse serve` runs.\n  \
-         2. Write what only you know; `rowhouse check {id}` lists what is left, line by line.\n  \
-         3. For an editor that completes and checks the YAML, run `rowhouse schema .rowhouse` beside the tenants' folder.\n  \
-         4. Give it an icon of its own, `assets/icon.svg`, and what its theme has under `settings`: a drawing, colours."
+        "\nNext:\n  1. See the site: run `rowhouse serve`, and open http://{id}.localhost:8080/ or http://localhost:8080/{id}.\n  \
+         2. Write your own text; `rowhouse check {id}` lists the lines that are left.\n  \
+         3. For completion in your editor, run `rowhouse schema .rowhouse` beside the folder of tenants.\n  \
+         4. Give the site its own icon, `assets/icon.svg`, and its theme's `settings`, such as colours."
     ));
     Ok(ExitCode::SUCCESS)
 }
 
-/// What the flags say, then what is answered, then what most people want.
-fn wish<R: std::io::BufRead, W: std::io::Write>(
+/// Returns the values from the flags, or else from the answers, or else the defaults.
+fn values<R: std::io::BufRead, W: std::io::Write>(
     arguments: &NewArguments,
     mut questions: Option<&mut Questions<R, W>>,
-) -> anyhow::Result<Wish> {
+) -> anyhow::Result<NewTenant> {
     let id = match (&arguments.id, &mut questions) {
         (Some(id), _) => TenantId::new(id)?,
         (None, Some(questions)) => questions.id()?,
-        (None, None) => bail!("say which folder to make, as in `rowhouse new corner`"),
+        (None, None) => bail!("name the folder to create, as in `rowhouse new corner`"),
     };
-    // Who names the folder and nothing else, even at a terminal, wants it made.
+    // With an id there are no questions, even on a terminal.
     let mut questions = questions.filter(|_| arguments.id.is_none());
     let default = title_case(id.as_str());
     let name = match (&arguments.name, &mut questions) {
         (Some(name), _) => name.clone(),
-        (None, Some(questions)) => questions.name("Its name, as visitors read it", &default)?,
+        (None, Some(questions)) => questions.name("Name that visitors read", &default)?,
         (None, None) => default,
     };
     let kind = match (arguments.kind, &mut questions) {
         (Some(kind), _) => kind,
-        (None, Some(questions)) => questions.choice("What is it?", StarterKind::App)?,
+        (None, Some(questions)) => questions.choice("Kind of site", StarterKind::App)?,
         (None, None) => StarterKind::App,
     };
     let colour = match (arguments.colour, &mut questions) {
         (Some(colour), _) => colour,
-        (None, Some(questions)) => questions.choice("Its colour?", Colour::Green)?,
+        (None, Some(questions)) => {
+            questions.choice("Colour of links and buttons", Colour::Green)?
+        }
         (None, None) => Colour::Green,
     };
     let language = match (arguments.language, &mut questions) {
         (Some(language), _) => language,
-        (None, Some(questions)) => questions.choice("Its language?", StarterLanguage::En)?,
+        (None, Some(questions)) => {
+            questions.choice("Language of the pages", StarterLanguage::En)?
+        }
         (None, None) => StarterLanguage::En,
     };
     let theme = arguments.theme.clone().unwrap_or_else(|| match kind {
@@ -109,9 +115,9 @@ fn wish<R: std::io::BufRead, W: std::io::Write>(
         _ => DEFAULT_THEME.to_owned(),
     });
     if kind == StarterKind::Manual && theme == DEFAULT_THEME {
-        bail!("a manual needs the theme `{MANUAL_THEME}`, or one that has it as its parent");
+        bail!("a manual needs the theme `{MANUAL_THEME}`, or a theme with that parent");
     }
-    Ok(Wish {
+    Ok(NewTenant {
         id,
         name,
         kind,
@@ -121,8 +127,8 @@ fn wish<R: std::io::BufRead, W: std::io::Write>(
     })
 }
 
-impl Wish {
-    /// The files with their paths in the folder.
+impl NewTenant {
+    /// Returns the files with their paths in the tenant's folder.
     fn files(&self) -> Vec<(String, String)> {
         let kind = self.kind.name();
         let folders = ["all", self.language.tag()].map(|folder| format!("{kind}/{folder}/"));
@@ -141,7 +147,7 @@ impl Wish {
     }
 
     fn filled(&self, text: &str) -> String {
-        // In the theme `base` each site has a house.
+        // Only the theme `base` has the key `drawing`, and draws a house for each site.
         let drawing = match self.theme == DEFAULT_THEME {
             true => "    drawing: house\n",
             false => "",
@@ -153,7 +159,7 @@ impl Wish {
             .replace("{{today}}", &jiff::Zoned::now().date().to_string())
     }
 
-    /// Theme, language and colours, where they are not the default.
+    /// Returns the lines of the manifest for the theme, the language and the colours.
     fn facts(&self) -> String {
         let mut facts = String::new();
         if self.theme != DEFAULT_THEME {
@@ -170,7 +176,7 @@ impl Wish {
     }
 }
 
-/// `corner-shop` as `Corner Shop`.
+/// Returns an id as a name: `corner-shop` becomes `Corner Shop`.
 fn title_case(id: &str) -> String {
     id.split('-')
         .map(|word| {
@@ -198,46 +204,47 @@ mod tests {
         }
     }
 
-    fn answered(flags: &[&str], answers: &str) -> (Wish, String) {
+    fn answered(flags: &[&str], answers: &str) -> (NewTenant, String) {
         let mut asked = Vec::new();
         let mut questions = Questions::new(answers.as_bytes(), &mut asked);
-        let wish = wish(&arguments(flags), Some(&mut questions)).unwrap();
-        (wish, String::from_utf8(asked).unwrap())
+        let tenant = values(&arguments(flags), Some(&mut questions)).unwrap();
+        (tenant, String::from_utf8(asked).unwrap())
     }
 
     #[test]
-    fn an_id_becomes_a_name() {
+    fn id_becomes_a_name() {
         assert_eq!(title_case("corner-shop"), "Corner Shop");
         assert_eq!(title_case("a1"), "A1");
     }
 
     #[test]
-    fn it_asks_for_what_no_flag_says() {
-        let (wish, asked) = answered(&["--colour", "blue"], "Corner\ncorner\n\n9\n3\nde\n");
-        assert_eq!(wish.id.as_str(), "corner");
-        assert_eq!(wish.name, "Corner", "an empty line takes what is offered");
+    fn questions_are_asked_for_values_without_a_flag() {
+        let (tenant, asked) = answered(&["--colour", "blue"], "Corner\ncorner\n\n9\n3\nde\n");
+        assert_eq!(tenant.id.as_str(), "corner");
+        assert_eq!(tenant.name, "Corner", "an empty line is the default");
         assert_eq!(
-            wish.kind,
+            tenant.kind,
             StarterKind::Blog,
-            "by its number, once that is one"
+            "by its number, once that is valid"
         );
-        assert_eq!(wish.colour, Colour::Blue);
-        assert_eq!(wish.language, StarterLanguage::De, "by its name");
+        assert_eq!(tenant.colour, Colour::Blue);
+        assert_eq!(tenant.language, StarterLanguage::De, "by its name");
         assert!(asked.contains("`Corner` is no host label"), "{asked}");
         assert!(!asked.contains("colour"), "{asked}");
     }
 
     #[test]
-    fn who_names_the_folder_is_asked_nothing() {
-        let (wish, asked) = answered(&["corner"], "");
-        assert_eq!((wish.kind, asked.as_str()), (StarterKind::App, ""));
+    fn with_an_id_no_question_is_asked() {
+        let (tenant, asked) = answered(&["corner"], "");
+        assert_eq!((tenant.kind, asked.as_str()), (StarterKind::App, ""));
     }
 
     #[test]
-    fn without_a_terminal_an_id_is_needed() {
-        let wish = wish::<std::io::Empty, std::io::Sink>(&arguments(&[]), None);
+    fn without_a_terminal_an_id_is_required() {
+        let tenant = values::<std::io::Empty, std::io::Sink>(&arguments(&[]), None);
         assert!(
-            wish.unwrap_err()
+            tenant
+                .unwrap_err()
                 .to_string()
                 .contains("rowhouse new corner")
         );
