@@ -1,4 +1,6 @@
-//! Every command with its arguments, flags and variables, from the command line's own definition.
+//! The reference of commands, arguments, flags and variables, from the definition of the command line.
+//!
+//! **Invariant:** lists every command and flag that `--help` lists.
 
 use std::fmt::Write as _;
 
@@ -9,17 +11,17 @@ use super::page::ReferencePage;
 use crate::cli::Cli;
 use crate::cli::exit_codes::EXIT_CODES;
 
-/// The page.
+/// Returns the page.
 pub(super) fn page() -> ReferencePage {
     let mut program = Cli::command();
     program.build();
     let mut body = String::from(
-        "Data goes to stdout, messages and logs to stderr. Every flag of `serve` has an environment variable; a flag overrides its variable. `rowhouse` without a command is `rowhouse serve`.\n\n",
+        "Data goes to stdout, messages and logs to stderr. Every flag of `serve` has an environment variable. A flag overrides its variable, and an empty variable counts as unset. `rowhouse` without a command is `rowhouse serve`.\n\n| value | examples |\n|---|---|\n| `SIZE` | `512MiB` (1,024-based), `512MB` (1,000-based), or a plain number of bytes |\n| `DURATION` | `200ms`, `10s`, `5m`, `24h`, `7d`, or a plain number of seconds |\n| `ADDRESS` | `127.0.0.1:8080`, `[::]:8080` (every address), or `8080` (this machine only) |\n\n`--https` and `--http-redirect` need an address with a port, since a port alone would not reach other machines.\n\n",
     );
     body += &exit_codes();
     for command in program.get_subcommands() {
         if command.get_name() != "help" {
-            body += &one(command);
+            body += &command_section(command);
         }
     }
     ReferencePage {
@@ -30,7 +32,7 @@ pub(super) fn page() -> ReferencePage {
     }
 }
 
-/// The exit codes as a table.
+/// Returns the exit codes as a table.
 fn exit_codes() -> String {
     let mut text = String::from("| exit code | of | meaning |\n|---:|---|---|\n");
     for (code, commands, meaning) in EXIT_CODES {
@@ -45,7 +47,8 @@ fn exit_codes() -> String {
     text
 }
 
-fn one(command: &Command) -> String {
+/// Returns the section of a command.
+fn command_section(command: &Command) -> String {
     let name = command.get_name();
     let about = command.get_about().map(ToString::to_string);
     let mut text = format!("## `rowhouse {name}` {{#{name}}}\n\n");
@@ -69,7 +72,7 @@ fn one(command: &Command) -> String {
     text
 }
 
-/// How an argument is written.
+/// Returns an argument as it is written: `--listen ADDRESS`.
 fn term(argument: &Arg) -> String {
     let names = argument.get_value_names().unwrap_or_default();
     let value = names.first().map(ToString::to_string).unwrap_or_default();
@@ -82,21 +85,22 @@ fn term(argument: &Arg) -> String {
     }
 }
 
+/// Returns whether a flag has a value.
 fn takes_value(argument: &Arg) -> bool {
     matches!(argument.get_action(), ArgAction::Set | ArgAction::Append)
 }
 
-/// What it does, its choices, its variable and its default.
+/// Returns the meaning of an argument with its choices, its variable and its default.
 fn meaning(argument: &Arg) -> String {
     let short = argument
         .get_help()
         .map(ToString::to_string)
         .unwrap_or_default();
-    // Some defaults are told in words.
-    let (short, told) = match short.split_once(" [default: ") {
-        Some((short, told)) => (
+    // Some defaults are in the help text, as `[default: …]`.
+    let (short, worded_default) = match short.split_once(" [default: ") {
+        Some((short, default)) => (
             short.to_owned(),
-            Some(told.trim_end_matches(']').to_owned()),
+            Some(default.trim_end_matches(']').to_owned()),
         ),
         None => (short, None),
     };
@@ -123,9 +127,12 @@ fn meaning(argument: &Arg) -> String {
     }
     let defaults = argument.get_default_values();
     let defaults: Vec<String> = defaults.iter().map(|it| it.display().to_string()).collect();
-    match (told, defaults.is_empty() || !takes_value(argument)) {
-        (Some(told), _) => {
-            let _ = write!(text, " Default: {}.", prose(&told));
+    match (
+        worded_default,
+        defaults.is_empty() || !takes_value(argument),
+    ) {
+        (Some(default), _) => {
+            let _ = write!(text, " Default: {}.", prose(&default));
         }
         (None, false) => {
             let _ = write!(text, " Default: `{}`.", defaults.join(","));
@@ -135,6 +142,7 @@ fn meaning(argument: &Arg) -> String {
     text
 }
 
+/// Returns a text with its first letter in lower case.
 fn lower(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().map(|first| first.to_lowercase().to_string());

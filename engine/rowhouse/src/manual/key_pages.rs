@@ -1,4 +1,6 @@
-//! Every key that authors can write, from the JSON Schemas that hold what they wrote to account.
+//! The reference of every key that authors can write, from the JSON Schemas that check their files.
+//!
+//! **Invariant:** has no list of keys of its own.
 
 use content::address::deployment::Claims;
 use content::formats::schema_of;
@@ -10,11 +12,11 @@ use serde_json::{Map, Value as Json};
 use super::markdown::{block, definition, open, prose};
 use super::page::{ManualError, ReferencePage, example};
 
-/// The themes inside the program whose section types are listed.
+/// The built-in themes whose section types are listed.
 pub(super) const THEMES: [&str; 2] = ["plain", "base"];
 
-/// What is known of one file of authors.
-struct File {
+/// A kind of file that authors write.
+struct FileKind {
     name: &'static str,
     title: &'static str,
     description: &'static str,
@@ -22,8 +24,8 @@ struct File {
     schema: Json,
 }
 
-/// The pages of all schemas; `pictures`: with what each section type looks like.
-pub(super) fn all(pictures: bool) -> Result<Vec<ReferencePage>, ManualError> {
+/// Returns the pages of all schemas. `frames` says whether section types are shown in frames.
+pub(super) fn all(frames: bool) -> Result<Vec<ReferencePage>, ManualError> {
     let mut pages = Vec::new();
     for file in files() {
         pages.push(page_of(&file, &example(&format!("{}.yaml", file.name))?));
@@ -31,48 +33,45 @@ pub(super) fn all(pictures: bool) -> Result<Vec<ReferencePage>, ManualError> {
     let folders = theme::embedded();
     for name in THEMES {
         let theme = theme::load(name, &folders).0;
-        pages.push(theme_page(
-            &theme.ok_or(ManualError::Theme(name))?,
-            pictures,
-        ));
+        pages.push(theme_page(&theme.ok_or(ManualError::Theme(name))?, frames));
     }
     Ok(pages)
 }
 
-fn files() -> [File; 4] {
+fn files() -> [FileKind; 4] {
     [
-        File {
+        FileKind {
             name: "manifest",
             title: "tenant.yaml",
-            description: "Every key of a tenant's manifest, tenant.yaml, with its type, its default, what it means and an example.",
+            description: "Every key of a tenant's manifest, tenant.yaml, with its type, its default, its meaning and an example.",
             intro: "`tenant.yaml` describes a site, apart from its pages. Only `name` is required. A key that this page does not list is the error [`unknown-key`](/reference/errors#unknown-key).",
             schema: schema_of::<Manifest>(),
         },
-        File {
+        FileKind {
             name: "front-matter",
             title: "Front matter",
             description: "Every key of front matter, between the two lines --- at the top of a page, with its type, its default and an example.",
             intro: "Front matter is the YAML between the two lines `---` at the top of a page. Only `title` is required. The theme defines the section types: [plain](/reference/sections-plain), [base](/reference/sections-base).",
             schema: schema_of::<FrontMatter>(),
         },
-        File {
+        FileKind {
             name: "deployment",
             title: "deployment.yaml",
-            description: "Every key of deployment.yaml, which says which tenant is at the domain's root and which addresses tenants may claim.",
+            description: "Every key of deployment.yaml, which names the root tenant and the addresses that tenants may claim.",
             intro: "`deployment.yaml` is in the folder of tenants, or where `--deployment` says. Without this file each manifest may claim any free address, and a tenant keeps the addresses that it has. [Domains](/guides/domains) is the guide.",
             schema: schema_of::<Claims>(),
         },
-        File {
+        FileKind {
             name: "theme",
             title: "theme.yaml",
-            description: "Every key of a theme's manifest, theme.yaml, with its type, its default, what it means and an example.",
+            description: "Every key of a theme's manifest, theme.yaml, with its type, its default, its meaning and an example.",
             intro: "`theme.yaml` makes a folder a theme. Only `name` is required. [Make a theme](/guides/theme) is the guide.",
             schema: schema_of::<ThemeManifest>(),
         },
     ]
 }
 
-fn page_of(file: &File, example: &str) -> ReferencePage {
+fn page_of(file: &FileKind, example: &str) -> ReferencePage {
     let schema = &file.schema;
     let mut body = format!("{}\n\n", file.intro);
     for (key, value) in properties(schema) {
@@ -85,7 +84,7 @@ fn page_of(file: &File, example: &str) -> ReferencePage {
         body += &block("yaml", &lines_of(example, key));
     }
     body += &format!(
-        "## All of it\n\nA file with every key:\n\n{}",
+        "## Complete example\n\nA file with every key:\n\n{}",
         block("yaml", example)
     );
     ReferencePage {
@@ -96,10 +95,10 @@ fn page_of(file: &File, example: &str) -> ReferencePage {
     }
 }
 
-/// What a theme lets a tenant set and say.
-fn theme_page(theme: &Theme, pictures: bool) -> ReferencePage {
+/// Returns the page of a theme: its settings and its section types.
+fn theme_page(theme: &Theme, frames: bool) -> ReferencePage {
     let name = &theme.name;
-    let shown = match pictures {
+    let shown = match frames {
         true => "Each section type is shown with its example",
         false => "`rowhouse serve --dev` shows each section type with its example at `/_gallery`",
     };
@@ -111,8 +110,8 @@ fn theme_page(theme: &Theme, pictures: bool) -> ReferencePage {
     for (kind_name, kind) in &theme.kinds {
         let description = prose(&kind.description);
         body += &format!("## `{kind_name}` {{#{kind_name}}}\n\n{description}\n\n");
-        if pictures && kind.example.is_some() {
-            // A paragraph that the theme of the manual makes a picture of.
+        if frames && kind.example.is_some() {
+            // The theme of the manual turns this paragraph into a frame.
             body += &format!("[See `{kind_name}` by itself]({name}:/_gallery/{kind_name})\n\n");
         }
         body += &keys_of(kind.shape.json(), "");
@@ -138,7 +137,7 @@ fn theme_page(theme: &Theme, pictures: bool) -> ReferencePage {
     }
 }
 
-/// The keys of an object and those within them.
+/// Returns the keys of an object with their inner keys.
 fn keys_of(schema: &Json, path: &str) -> String {
     let mut all = Vec::new();
     let object = properties(schema).filter(|(key, _)| *key != "kind");
@@ -164,18 +163,18 @@ fn one(root: &Json, value: &Json, path: &str, required: bool, all: &mut Vec<Stri
     nested(root, value, path, all);
 }
 
-/// The keys within a value: those of an object, of the items of a list, or of what names lead to.
+/// Adds the keys within a value: of an object, of the items of a list, or of the values of a map.
 fn nested(root: &Json, value: &Json, path: &str, all: &mut Vec<String>) {
     let value = followed(root, value);
     for one in shapes(value) {
         nested(root, one, path, all);
     }
     let items = &value["items"];
-    let named = &value["additionalProperties"];
+    let map_values = &value["additionalProperties"];
     let (inner, path) = if items.is_object() {
         (followed(root, items), format!("{path}[]"))
-    } else if named.is_object() {
-        (followed(root, named), format!("{path}.*"))
+    } else if map_values.is_object() {
+        (followed(root, map_values), format!("{path}.*"))
     } else {
         (value, path.to_owned())
     };
@@ -193,7 +192,7 @@ fn nested(root: &Json, value: &Json, path: &str, all: &mut Vec<String>) {
     }
 }
 
-/// The shapes of a value that may have one of several.
+/// Returns the alternatives of a value (`anyOf`), without `null`.
 fn shapes(schema: &Json) -> impl Iterator<Item = &Json> {
     let shapes = schema["anyOf"].as_array().into_iter().flatten();
     shapes.filter(|shape| shape["type"] != "null")
@@ -209,7 +208,7 @@ fn is_required(schema: &Json, key: &str) -> bool {
     required.is_some_and(|required| required.iter().any(|name| name == key))
 }
 
-/// A schema, or the one that it refers to; of a value that may be missing, what it is otherwise.
+/// Follows a reference (`$ref`), and the non-null alternative of an optional value.
 fn followed<'s>(root: &'s Json, schema: &'s Json) -> &'s Json {
     if let Some(reference) = schema["$ref"].as_str() {
         let pointer = reference.trim_start_matches('#');
@@ -223,7 +222,7 @@ fn followed<'s>(root: &'s Json, schema: &'s Json) -> &'s Json {
     }
 }
 
-/// The type of a value and its default, as one sentence.
+/// Returns the type and the default of a value as sentences.
 fn facts(root: &Json, value: &Json, required: bool) -> String {
     let kind = type_of(root, value);
     let default = match &value["default"] {
@@ -285,7 +284,7 @@ fn type_of(root: &Json, value: &Json) -> String {
     }
 }
 
-/// The type of the items of a list.
+/// Returns the type of the items of a list, in the plural.
 fn many(root: &Json, items: &Json) -> String {
     match type_of(root, items).as_str() {
         "an object" => "objects".to_owned(),
@@ -294,27 +293,27 @@ fn many(root: &Json, items: &Json) -> String {
     }
 }
 
-/// A text of a format, in the words of its schema where that has some of its own.
+/// Returns the name of a format of text, or else the description of its schema.
 fn format_name(format: &str, schema: &Json) -> String {
     let known = match format {
-        "asset" => "the path of a picture within `assets/`",
+        "asset" => "the path of an image in `assets/`",
         "collection" => "the path of a collection",
         "colour" => "a colour, `#rrggbb`",
-        "date" => "a day, as in `2026-03-01`",
-        "drawing" => "the path of a drawing (SVG)",
+        "date" => "a date, such as `2026-03-01`",
+        "drawing" => "the path of an SVG file",
         "email" => "an email address",
         "file" => "the path of a file",
         "hostname" => "a host name",
         "icon" => "the name of an icon",
-        "image" => "the path of a picture within `assets/`",
+        "image" => "the path of an image in `assets/`",
         "inline-markdown" => "a line of Markdown",
-        "language" => "a language tag, as in `en` or `de`",
+        "language" => "a language tag, such as `en` or `de`",
         "link" => "[a link](/reference/links)",
         "markdown" => "Markdown",
-        "moment" | "date-time" => "a moment, as in `2026-12-01T09:00:00-06:00`",
+        "moment" | "date-time" => "a date and time, such as `2026-12-01T09:00:00-06:00`",
         "prefix" => "a path such as `/apps/corner`",
         "route" => "the path of a page",
-        "time-zone" => "a time zone, as in `Europe/Berlin`",
+        "time-zone" => "a time zone, such as `Europe/Berlin`",
         "web-url" => "a URL",
         _ => "",
     };
@@ -325,7 +324,7 @@ fn format_name(format: &str, schema: &Json) -> String {
     }
 }
 
-/// The lines of a key at the top of a YAML file, without comments.
+/// Returns the lines of a top-level key of a YAML file.
 fn lines_of(example: &str, key: &str) -> String {
     let begins = |line: &str| line.split_once(':').is_some_and(|(name, _)| name == key);
     let mut lines = example.lines().skip_while(|line| !begins(line));

@@ -1,4 +1,6 @@
-//! Metrics, errors, addresses and limits, from the lists of the crates that have them.
+//! The reference of metrics, errors, addresses and limits, from the lists of their crates.
+//!
+//! **Invariant:** has no list of codes, metrics or flags of its own.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -17,7 +19,7 @@ use super::page::{ManualError, ReferencePage};
 use crate::cli::Cli;
 use supervisor::replaced;
 
-/// All of them.
+/// Returns all pages.
 pub(super) fn all() -> Result<Vec<ReferencePage>, ManualError> {
     Ok(vec![
         metrics(&metric_list::text()?),
@@ -27,7 +29,7 @@ pub(super) fn all() -> Result<Vec<ReferencePage>, ManualError> {
     ])
 }
 
-/// A family of metrics, as the OpenMetrics text describes it.
+/// A metric family of the OpenMetrics text.
 #[derive(Default)]
 struct Family {
     help: String,
@@ -35,6 +37,7 @@ struct Family {
     labels: BTreeSet<String>,
 }
 
+/// Returns the page of metrics from their OpenMetrics text.
 fn metrics(text: &str) -> ReferencePage {
     let mut families: BTreeMap<String, Family> = BTreeMap::new();
     for line in text.lines() {
@@ -87,6 +90,7 @@ fn metrics(text: &str) -> ReferencePage {
     )
 }
 
+/// Returns the names of the labels of a sample, without `le` of histograms.
 fn label_names(rest: &str) -> impl Iterator<Item = String> {
     let labels = rest.split('}').next().unwrap_or_default();
     let names = labels.split(',').filter_map(|pair| pair.split_once('='));
@@ -127,27 +131,27 @@ fn addresses() -> ReferencePage {
     let all: [(&str, &str); 15] = [
         (
             reserved::ROBOTS,
-            "What robots may fetch (RFC 9309), and where the sitemap is. On every host.",
+            "The rules for robots (RFC 9309), with the address of the sitemap. On every host.",
         ),
         (
             reserved::SITEMAP,
-            "The pages of a host that search engines should know, or the index of its parts. A host that is not canonical sends on to the canonical one.",
+            "The sitemap of a host, or the index of its parts. A host that is not canonical redirects to the canonical one.",
         ),
         (
             &part,
-            "A part of a sitemap that is too large for one file, counted from 1.",
+            "A part of a sitemap that is too large for one file, numbered from 1.",
         ),
         (
             reserved::SECURITY,
-            "Where to report a weakness (RFC 9116): the company's `email`. On every host.",
+            "The contact for vulnerability reports (RFC 9116): the company's `email`. On every host.",
         ),
         (
             reserved::FAVICON,
-            "The icon that browsers ask for unasked, drawn from the tenant's icon.",
+            "The icon that browsers request by default, rendered from the tenant's icon.",
         ),
         (
             reserved::TOUCH_ICON,
-            "The icon that phones ask for unasked: a redirect to the drawn one.",
+            "The icon that phones request by default: a redirect to the rendered icon.",
         ),
         (
             reserved::WEB_MANIFEST,
@@ -163,27 +167,27 @@ fn addresses() -> ReferencePage {
         ),
         (
             reserved::APPLE_ASSOCIATION,
-            "Which links open in the tenant's app for Apple's systems (`app.apple`). On the tenant's own hosts.",
+            "The links that open in the tenant's app on Apple's systems (`app.apple`). On the tenant's own hosts.",
         ),
         (
             reserved::ASSET_LINKS,
-            "Which links open in the tenant's app for Android (`app.android`). On the tenant's own hosts.",
+            "The links that open in the tenant's app on Android (`app.android`). On the tenant's own hosts.",
         ),
         (
             reserved::APP_ADS,
-            "Who may sell advertising in the app (`app.ads`). On the tenant's own hosts.",
+            "The authorised sellers of advertising in the app (`app.ads`). On the tenant's own hosts.",
         ),
         (
             reserved::ASSETS,
-            "Files with a hash in their name: scripts, fonts, pictures in their sizes, social images, icons. They never change, so caches keep them for a year.",
+            "Files with a hash in their name: scripts, fonts, images in all sizes, social images, icons. They never change, so caches keep them for a year.",
         ),
         (
             "/_gallery",
-            "With `serve --dev` only: every kind of section of the tenant's theme.",
+            "With `serve --dev` only: every section type of the tenant's theme.",
         ),
         (
             "/.rowhouse/events",
-            "With `serve --dev` only: what open pages are told of changes.",
+            "With `serve --dev` only: the events that reload open pages.",
         ),
     ];
     let mut body = String::from(
@@ -201,7 +205,7 @@ fn addresses() -> ReferencePage {
     )
 }
 
-/// A limit: what it limits, and the value.
+/// A limit: its subject and its value.
 type Limit = (&'static str, String);
 
 fn limits() -> ReferencePage {
@@ -300,7 +304,7 @@ fn of_a_tenant(limits: &source::FolderLimits) -> Vec<Limit> {
     ]
 }
 
-/// The flags of `serve` that limit clients, with their defaults.
+/// Returns a table of the flags of `serve` that limit clients, with their defaults.
 fn clients() -> String {
     let mut program = Cli::command();
     program.build();
@@ -316,7 +320,7 @@ fn clients() -> String {
         let help = flag.get_help().map(ToString::to_string).unwrap_or_default();
         let help = prose(help.split(" [default").next().unwrap_or_default());
         let default = flag.get_default_values().first();
-        let default = default.map(|it| it.display().to_string());
+        let default = default.map(|default| default.display().to_string());
         let default = default.unwrap_or_default();
         let _ = writeln!(text, "| `--{name}` | {help} | {default} |");
     }
@@ -324,7 +328,7 @@ fn clients() -> String {
 }
 
 fn replaced_files() -> String {
-    let mut text = String::from("| what | of a tenant | of all |\n|---|---:|---:|\n");
+    let mut text = String::from("| limit on | of a tenant | of all |\n|---|---:|---:|\n");
     for (what, of_one, of_all) in [
         (
             "replaced files",
@@ -348,7 +352,7 @@ fn replaced_files() -> String {
 }
 
 fn table(limits: &[Limit]) -> String {
-    let mut text = String::from("| what | at most |\n|---|---:|\n");
+    let mut text = String::from("| limit on | maximum |\n|---|---:|\n");
     for (what, most) in limits {
         let _ = writeln!(text, "| {what} | {most} |");
     }
@@ -359,7 +363,7 @@ fn mebibytes(bytes: u64) -> String {
     format!("{} MiB", bytes >> 20)
 }
 
-/// A number with commas between groups of three digits.
+/// Returns a number with commas between groups of three digits.
 fn thousands(number: usize) -> String {
     let digits = number.to_string();
     let mut text = String::new();

@@ -1,6 +1,8 @@
-//! Markdown, written by a program.
+//! Parts of generated Markdown.
+//!
+//! **Invariant:** knows no page.
 
-/// A text whose `<` stands for itself, outside of code and of addresses between `<` and `>`.
+/// Escapes each `<` that would begin an HTML element. Code and URLs in angle brackets stay as they are.
 pub(super) fn prose(text: &str) -> String {
     let pieces = text.split('`').enumerate().map(|(index, piece)| {
         if index % 2 == 1 {
@@ -11,12 +13,12 @@ pub(super) fn prose(text: &str) -> String {
     pieces.collect::<Vec<_>>().join("`")
 }
 
-/// A block of code with its language.
+/// Returns a code block.
 pub(super) fn block(language: &str, code: &str) -> String {
     format!("```{language}\n{}\n```\n\n", code.trim_end())
 }
 
-/// A term and what it means, as a definition list has them.
+/// Returns an entry of a definition list.
 pub(super) fn definition(term: &str, meaning: &str) -> String {
     let mut paragraphs = meaning.split("\n\n").map(|part| part.replace('\n', " "));
     let first = paragraphs.next().unwrap_or_default();
@@ -24,7 +26,7 @@ pub(super) fn definition(term: &str, meaning: &str) -> String {
     format!("{term}\n: {first}{rest}\n\n")
 }
 
-/// A text without its last full stop, to go on after it.
+/// Removes the full stop at the end, so that the sentence can continue.
 pub(super) fn open(text: &str) -> &str {
     text.strip_suffix('.').unwrap_or(text)
 }
@@ -34,13 +36,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_would_be_html_is_escaped() {
+    fn only_html_is_escaped() {
         assert_eq!(prose("`<id>` of <id>"), "`<id>` of \\<id>");
         assert_eq!(prose("see <https://a.example>"), "see <https://a.example>");
     }
 
     #[test]
-    fn a_meaning_keeps_its_paragraphs() {
+    fn definition_keeps_its_paragraphs() {
         assert_eq!(
             definition("a", "One\ntwo.\n\nThree."),
             "a\n: One two.\n\n    Three.\n\n"

@@ -1,16 +1,16 @@
-//! The manual as a tenant: the pages that people wrote (`engine/rowhouse/manual/`), and the reference, which the program writes of itself.
+//! The manual as a tenant: written pages (`engine/rowhouse/manual/`) and a generated reference.
 //!
-//! | module | what it writes | from |
+//! | module | what it generates | from |
 //! |---|---|---|
 //! | [`key_pages`] | every key of manifests, front matter, `deployment.yaml`, `theme.yaml` and sections | their JSON Schemas |
-//! | [`command_page`] | every command, flag and variable | the command line |
-//! | [`list_pages`] | metrics, errors and warnings, addresses, limits | the lists of the crates that have them |
+//! | [`command_page`] | every command, flag and variable | the definition of the command line |
+//! | [`list_pages`] | metrics, errors and warnings, addresses, limits | the lists of their crates |
 //!
-//! No page of the reference is kept as a file, so that none can be out of date.
+//! Generated pages are not in the repository, so they cannot be out of date.
 //!
-//! What a section type looks like is shown by its example in a frame, which is a page of a tenant with that theme: what is seen is what a tenant gets, by day and by night and at any width, and nobody has to draw it anew. The theme of the manual (`manual/theme`) makes a frame of a link to such a page.
+//! The reference shows each section type in a frame. The frame has a page of a tenant with that theme, so readers see what visitors would get, in light and dark and at any width. The theme of the manual (`manual/theme`) turns a link to such a page into a frame.
 //!
-//! **Invariant:** knows Markdown and no HTML; nothing here serves or writes.
+//! **Invariant:** knows Markdown and no HTML; does not serve, and writes no file.
 
 mod command_page;
 mod key_pages;
@@ -33,30 +33,32 @@ use content::theme;
 /// The tenant's id.
 pub(crate) const ID: &str = "manual";
 
-/// Files by their paths.
+/// The bytes of files by path.
 pub type Files = BTreeMap<String, Vec<u8>>;
 
-/// The manual as a deployment of its own.
+/// The manual with everything that is needed to serve it.
 #[derive(Debug)]
 pub struct ManualDeployment {
-    /// The folder of tenants: the manual at the root, and a tenant for each theme whose section types it shows.
+    /// The folder of tenants: the manual as the root tenant, and a tenant for each theme whose section types the manual shows.
     pub tenants: Files,
     /// The folder of themes.
     pub themes: Files,
 }
 
-/// The files of the tenant, by their paths in its folder, to be served among others: with a theme that everybody has, and without pictures, which need pages of other themes.
+/// Returns the files of the manual as a tenant among others, by their paths in its folder.
+///
+/// The tenant has the theme `plain` and no frames, which need tenants with other themes.
 ///
 /// # Errors
-/// When a part of the program that the reference is made from cannot be read.
+/// Fails if a source of the reference cannot be read, which is a bug of the program.
 pub fn files() -> Result<Files, ManualError> {
     tenant(false)
 }
 
-/// The manual with the pictures of all section types.
+/// Returns the manual as a deployment of its own, with a frame for each section type.
 ///
 /// # Errors
-/// When a part of the program that the reference is made from cannot be read.
+/// Fails if a source of the reference cannot be read, which is a bug of the program.
 pub fn deployment() -> Result<ManualDeployment, ManualError> {
     let mut tenants = Files::from([("deployment.yaml".to_owned(), format!("root: {ID}\n").into())]);
     add(&mut tenants, ID, tenant(true)?);
@@ -96,21 +98,22 @@ fn add(files: &mut Files, folder: &str, more: impl IntoIterator<Item = (String, 
     files.extend(more.map(|(path, bytes)| (format!("{folder}/{path}"), bytes)));
 }
 
-fn tenant(pictures: bool) -> Result<Files, ManualError> {
-    let is_beside = |path: &str| {
+/// Returns the files of the manual. `frames` says whether section types are shown in frames.
+fn tenant(frames: bool) -> Result<Files, ManualError> {
+    let is_no_page = |path: &str| {
         [EXAMPLES, SAMPLE, THEME]
             .iter()
             .any(|it| path.starts_with(it))
     };
     let mut files: Files = AuthoredFiles::below("")
-        .filter(|(path, _)| !is_beside(path))
+        .filter(|(path, _)| !is_no_page(path))
         .collect();
-    if pictures && let Some(manifest) = files.get_mut(MANIFEST) {
+    if frames && let Some(manifest) = files.get_mut(MANIFEST) {
         let text =
             String::from_utf8_lossy(manifest).replace("theme: plain\n", &format!("theme: {ID}\n"));
         *manifest = text.into_bytes();
     }
-    let mut pages = key_pages::all(pictures)?;
+    let mut pages = key_pages::all(frames)?;
     pages.push(command_page::page());
     pages.extend(list_pages::all()?);
     for page in pages {
@@ -126,7 +129,7 @@ mod tests {
     use super::*;
     use crate::cli::Cli;
 
-    /// The words of a command as a shell has them, up to what belongs to the shell.
+    /// Splits a command into words as a shell does, up to the first operator of the shell.
     fn words(line: &str) -> Vec<String> {
         let line = line.split([';', '|', '>']).next().unwrap_or_default();
         let mut words = Vec::new();
@@ -140,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn every_command_of_the_manual_is_one() {
+    fn commands_in_the_manual_are_valid() {
         let mut tried = 0;
         for (path, bytes) in files().unwrap() {
             let text = String::from_utf8(bytes).unwrap();
@@ -150,7 +153,7 @@ mod tests {
                 let lines = block.lines().map(str::trim_start);
                 for line in lines.filter(|line| line.starts_with("rowhouse ")) {
                     let parsed = Cli::try_parse_from(words(line));
-                    // The parser hands the version and the help over as errors that go to stdout.
+                    // Clap returns the version and the help as errors, which go to stdout.
                     let wrong = parsed.err().filter(clap::Error::use_stderr);
                     assert!(wrong.is_none(), "{path}: {line}: {wrong:?}");
                     tried += 1;

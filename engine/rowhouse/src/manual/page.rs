@@ -1,24 +1,26 @@
-//! A page of the reference, and the files that people wrote.
+//! A generated page of the reference, and the written files of the manual.
+//!
+//! **Invariant:** knows no content of a page.
 
 use rust_embed::RustEmbed;
 use thiserror::Error;
 
-/// What people wrote: the tenant, the examples of the reference, and what shows section types.
+/// The written files: the tenant, the examples of the reference, and the pages and the theme for frames.
 #[derive(RustEmbed)]
 #[folder = "manual"]
 pub(super) struct AuthoredFiles;
 
-/// Where the examples lie, which are no files of the tenant.
+/// The folder of the examples, which are not files of the tenant.
 pub(super) const EXAMPLES: &str = "examples/";
 
-/// Where the theme of the manual lies.
+/// The folder with the theme of the manual.
 pub(super) const THEME: &str = "theme/";
 
-/// Where the pages lie of which a theme's section types are shown.
+/// The folder with the pages of the tenants in frames.
 pub(super) const SAMPLE: &str = "sample/";
 
 impl AuthoredFiles {
-    /// The files below a folder by their paths within it.
+    /// Returns the files in a folder, by their paths relative to it.
     pub(super) fn below(folder: &str) -> impl Iterator<Item = (String, Vec<u8>)> {
         Self::iter().filter_map(move |path| {
             let within = path.strip_prefix(folder)?.to_owned();
@@ -27,34 +29,34 @@ impl AuthoredFiles {
     }
 }
 
-/// Why there is no manual: a bug of the program.
+/// The reason why the manual cannot be made: a bug of the program.
 #[derive(Debug, Error)]
 pub enum ManualError {
-    /// A file of the manual is not inside the program.
+    /// A file of the manual is missing in the program.
     #[error("the manual has no file `{0}`")]
     NoFile(String),
-    /// A theme inside the program cannot be read.
-    #[error("the theme `{0}` inside the program has errors")]
+    /// A built-in theme cannot be read.
+    #[error("the built-in theme `{0}` has errors")]
     Theme(&'static str),
     /// The metrics cannot be listed.
     #[error("the metrics cannot be listed")]
     Metrics(#[from] std::fmt::Error),
 }
 
-/// A page of the reference.
+/// A generated page of the reference.
 pub(super) struct ReferencePage {
-    /// The name of its file.
+    /// The name of the file, without its ending.
     pub(super) name: String,
-    /// Its title.
+    /// The title.
     pub(super) title: String,
-    /// What search results say.
+    /// The description for search results.
     pub(super) description: String,
-    /// The Markdown.
+    /// The text in Markdown, without front matter.
     pub(super) body: String,
 }
 
 impl ReferencePage {
-    /// The file.
+    /// Returns the bytes of the file, with front matter.
     pub(super) fn text(&self) -> Vec<u8> {
         let Self {
             title,
@@ -66,7 +68,7 @@ impl ReferencePage {
     }
 }
 
-/// A file of [`EXAMPLES`].
+/// Returns the text of a file in [`EXAMPLES`].
 pub(super) fn example(name: &str) -> Result<String, ManualError> {
     let path = format!("{EXAMPLES}{name}");
     let file = AuthoredFiles::get(&path).ok_or(ManualError::NoFile(path))?;
