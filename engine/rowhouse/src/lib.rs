@@ -1,6 +1,6 @@
 //! Rowhouse serves many small sites from one program: a site is a folder.
 //!
-//! This crate is the program: the command line, the export, the manual and the console. The crates below it do the work.
+//! This crate is the program: the command line, the export, the manual and the console. The other crates of the engine read, render and serve.
 //!
 //! ```text
 //! folder ──► content ──► render ──► release ──► server ──► bytes
@@ -12,59 +12,67 @@
 //! main ──► cli ──► commands ──► supervisor, export, manual, console
 //! ```
 //!
-//! # What each does not know
+//! | module | what it has |
+//! |---|---|
+//! | [`cli`] | arguments and environment variables, parsed into values |
+//! | [`commands`] | one module for each command |
+//! | [`export`] | a snapshot as files for a static host |
+//! | [`manual`] | the manual, with a reference generated from the program |
+//! | [`console`] | the pages of the admin listener |
 //!
-//! - `content` knows no HTML, HTTP or socket; `render` no disk, socket or other tenant's content; `release` no YAML, Tera or connection; `server` not where bytes came from. Cargo holds these arrows: `content` and `server` never meet.
-//! - [`cli`] turns text into values, and decides nothing. The crates below know values, not flags.
-//! - [`commands`] is the only one that prints, and only `main` ends the process.
-//! - [`supervisor::source`] knows paths and times, not tenants; it reads no content.
-//! - [`supervisor`] is the only one that sees both what renders and what is served. A tenant's failure, be it an error, a panic or work without end, removes neither another tenant nor its own last good state, which `--state` keeps over a restart.
-//! - [`export`] knows only a snapshot: what it writes is what would be served.
-//! - [`manual`] knows the lists that the program has of its own keys, flags, metrics and errors, and nothing of how pages are made of them.
-//! - [`console`] shows what others say of themselves, to operators alone; it changes nothing.
-//! - What is for authors (`--dev`) is an input of rendering and a setting of serving; without the flag not one byte is different.
+//! # Invariants
+//!
+//! - `content` knows no HTML, HTTP or sockets. `render` knows no disk, no sockets and no other tenant's content. `release` knows no YAML, Tera or connections. `server` does not know where bytes came from. Cargo enforces these arrows: `content` and `server` never depend on each other.
+//! - [`cli`] decides nothing. The crates below know values, not flags.
+//! - Only [`commands`] prints, and only `main` ends the process.
+//! - [`supervisor::source`] knows paths and times, but no tenants, and reads no content.
+//! - Only [`supervisor`] knows both rendering and serving. An error, a panic or endless work in one tenant removes no other tenant. It does not remove the tenant's own last valid state either, which `--state` persists over a restart.
+//! - [`export`] knows only a snapshot: it writes what would be served.
+//! - [`manual`] knows the program's lists of keys, flags, metrics and errors, but not how pages are rendered from them.
+//! - [`console`] shows facts of the other crates to operators, and changes nothing.
+//! - `--dev` is an input of rendering and a setting of serving. Without it, not one byte differs.
 //!
 //! # Walkthrough: a request
 //!
-//! 1. `server` reads the request's head from the connection and takes the current [`Snapshot`](release::snapshot::Snapshot) from its [store](server::snapshot_store::SnapshotStore).
-//! 2. The host names an entry of the snapshot's table: a tenant's own host, the domain, a redirect, or nothing (a neutral 421).
-//! 3. On the domain, the longest prefix of whole segments names a [`Mount`](release::snapshot::Mount) (`/apps/corner`); the rest goes to the root tenant.
-//! 4. The rest of the path names a resource of the mount. If there is none, the mount has its 404 page.
-//! 5. `Accept-Encoding` chooses one of the encodings that are ready; `If-None-Match` may make it a 304. The bytes go out as they lie in memory: no lock, no file, no template.
+//! 1. `server` reads the head of the request and takes the current [`Snapshot`](release::snapshot::Snapshot) from its [store](server::snapshot_store::SnapshotStore).
+//! 2. The host is looked up in the snapshot: it is a tenant's own host, the domain, a redirect, or unknown (a neutral 421).
+//! 3. On the domain, the longest prefix of complete segments selects a [`Mount`](release::snapshot::Mount) (`/apps/corner`). Other paths belong to the root tenant.
+//! 4. The rest of the path is looked up in the mount. A path without a resource gets the mount's 404 page.
+//! 5. `Accept-Encoding` selects one of the stored content encodings, and `If-None-Match` may turn the response into a 304. The bytes are sent from memory, without a lock, a file or a template.
 //!
 //! # Walkthrough: a saved file
 //!
-//! 1. [`supervisor::source`] notices the path and waits until nothing more changes; [`supervisor`] has that folder read again ([`content::source`]). If its bytes are the same, that is all.
-//! 2. [`content::tenant`] turns it into a site, or into errors with file, line and column. With errors, the last good site stays and the report says why.
-//! 3. [`render`] makes its pages (Tera layouts, Markdown, islands, head), and puts them at each of its addresses with their links and encodings.
-//! 4. A new snapshot is put together from the new mounts and everybody else's old ones, and swapped in at once. Requests that began before end with the old one.
-//! 5. Steps 1 to 3 happen on threads beside the owner. What takes longer than a moment is swapped in when it is done. Pictures, and the best encodings of pages, are made aside once somebody asks for the tenant: the snapshot has places for them, which are filled while it is served. No other change waits for any of this.
-//! 6. What fails is one tenant's: a panic at any step becomes its error, and what could not be read is tried again until it is.
+//! 1. [`supervisor::source`] notices the path and waits until the folder settles. [`supervisor`] reads the folder again ([`content::source`]). If its bytes are the same, nothing else happens.
+//! 2. [`content::tenant`] turns the folder into a site, or into errors with file, line and column. With errors, the last valid site stays, and the report has the reason.
+//! 3. [`render`] makes the pages (Tera layouts, Markdown, islands, head) and places them at each address of the tenant, with their links and content encodings.
+//! 4. A new snapshot combines the new mounts with the old mounts of all other tenants, and replaces the current one at once. Requests in flight finish with the old snapshot.
+//! 5. Steps 1 to 3 run on worker threads. A slow job is swapped in when it is done, and no other change waits for it. Images and the best encodings of pages are made in the background after the tenant is requested. The snapshot has places for them, which are filled while it is served.
+//! 6. A failure belongs to one tenant: a panic at any step becomes its error, and an unreadable folder is read again until that succeeds.
 //!
-//! # Walkthrough: a start, and a tenant that is out of memory
+//! # Walkthrough: startup and eviction
 //!
-//! 1. Every folder is read and addresses are given out. The first snapshot has an open mount at each address, and the server is ready.
-//! 2. The tenants are rendered in the background, and looked at. Their pages lie beside open mounts until somebody asks: they are compressed then. A request that finds an open mount has that done, or its tenant brought to the front, and waits until the mount is filled, on the event loop as others are answered.
-//! 3. A tenant whose newest release in the state was made from just the same ([`render::release_key`]) is not rendered: what is known of it is taken up, and its pages are read when somebody asks.
-//! 4. What does not fit into `--memory` is put to sleep: the next snapshot has an open mount in its place, and a request there has it brought back from the state, or rendered again from content that is still in memory, packed.
+//! 1. Every folder is read and addresses are assigned. The first snapshot has an empty mount at each address, and the server is ready.
+//! 2. The tenants are rendered and checked in the background. Their pages stay beside the empty mounts until the first request, and are compressed then. A request that finds an empty mount has the mount filled, or moves its tenant to the front of the render queue. The request waits on the event loop while others are served.
+//! 3. A tenant is not rendered if its newest release in the state has the same [`render::release_key`]. Its facts are restored, and its pages are read at the first request.
+//! 4. Beyond `--memory`, tenants are evicted: the next snapshot has an empty mount in their place. The next request restores the tenant from the state, or renders it again from the compressed content in memory.
 //!
-//! # Walkthrough: back to yesterday
+//! # Walkthrough: a rollback
 //!
-//! 1. With a state, what a tenant serves is recorded as a release ([`release::store`]) once nobody waits for anything: its pages, and the shared files that they name.
-//! 2. `rowhouse rollback` asks the admin listener, which asks the owner ([`supervisor::Operator`]). It loads the release, pins it on disk, and swaps in a snapshot with the release's pages in the tenant's mounts.
-//! 3. The folder is read, rendered, reported and recorded as before. `rowhouse resume` swaps its pages in again.
+//! 1. With `--state`, the pages that a tenant serves are recorded as a release ([`release::store`]), with the shared files that they name. Recording waits until no request waits for a job.
+//! 2. `rowhouse rollback` sends a command to the admin listener, which passes it to the reload loop ([`supervisor::Operator`]). The loop loads the release, pins it on disk, and swaps in a snapshot with the pages of the release.
+//! 3. The folder is still read, rendered, reported and recorded. `rowhouse resume` swaps its pages in again.
 //!
-//! # Walkthrough: an operator looks
+//! # Walkthrough: a page of the console
 //!
-//! 1. A browser asks the admin listener for `/`. What no other route answers is a page of the [`console`].
-//! 2. It reads how tenants are from the status board, charts from the counters' [history](server::metrics::history), those of one tenant from [its own](server::metrics::tenant_history), and what is wrong from the owner, for the tenants of that page alone ([`supervisor::Operator::findings`]). While the owner is busy, the errors stand there in a line each.
-//! 3. Whenever something is reported, `/events` says so; the open page asks for itself again, and replaces what differs. A button sends a form to the route that `rowhouse rollback` asks, too.
+//! 1. A browser requests `/` of the admin listener. A path without another route is a page of the [`console`].
+//! 2. The page reads states from the status board, and charts from the [history](server::metrics::history) of the counters or the [history of a tenant](server::metrics::tenant_history). Errors come from the reload loop, for the tenants of that page only ([`supervisor::Operator::findings`]). While the loop is busy, the page has the errors of the status board, one line each.
+//! 3. After each report, `/events` notifies the open page. The page requests itself again and replaces the elements that differ. A button sends a form to the route that `rowhouse rollback` uses.
 //!
 //! # Walkthrough: a new folder
 //!
-//! 1. The folder's name is the tenant's id, if it is a host label.
-//! 2. [`content::address`] gives out hosts and prefixes over all tenants: who has one keeps it, then come folder names, then what manifests claim and `deployment.yaml` lists. What another tenant has is an error that names the owner.
-//! 3. From there it is a saved file.
+//! 1. The name of the folder is the tenant's id, if it is a valid host label.
+//! 2. [`content::address`] assigns hosts and prefixes to all tenants. A tenant keeps the addresses that it has. Free addresses go to folder names first, then to the claims of manifests that `deployment.yaml` lists. A claim of a taken address is an error that names the owner.
+//! 3. The rest is the same as for a saved file.
 
 pub mod export;
 

@@ -1,11 +1,11 @@
-//! Parses the command line, runs the command, and ends with its exit code.
+//! The program: parses the command line, runs the command, and ends with its exit code.
 
 use std::process::ExitCode;
 
 use rowhouse::cli::Cli;
 use rowhouse::commands;
 
-// The allocator of the C library returns only the end of a pool to the system, and has a pool for each thread: a tenant that was rendered would be paid for as long as the program runs.
+// The allocator of the C library has a pool for each thread, and returns only the end of a pool to the system. The memory that rendered a tenant would stay in use for as long as the program runs.
 #[cfg(not(feature = "jemalloc"))]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -15,7 +15,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
-    // A server at rest frees nothing that would remind the allocator of giving back what was freed before. Where it has no thread for that, it does so later.
+    // Without a thread of its own, jemalloc returns memory only at the next `free`, and an idle server frees nothing. An error is harmless: memory is returned later.
     #[cfg(feature = "jemalloc")]
     let _ = tikv_jemalloc_ctl::background_thread::write(true);
     commands::run(Cli::of_process())
@@ -31,7 +31,7 @@ mod tests {
     const BLOCK_BYTES: usize = 1000;
     const BLOCKS: usize = 32_000;
 
-    /// The resident memory of this process, in MB.
+    /// Returns the resident memory of this process, in MB.
     fn resident() -> usize {
         let status = fs::read_to_string("/proc/self/status").expect("a status");
         let line = status
@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn freed_memory_returns_to_the_system_beside_blocks_that_stay() {
+    fn freed_memory_returns_to_the_system_while_some_blocks_stay() {
         let before = resident();
         let workers: Vec<_> = (0..THREADS)
             .map(|_| {
@@ -54,7 +54,7 @@ mod tests {
                 })
             })
             .collect();
-        let kept: Vec<_> = workers
+        let blocks: Vec<_> = workers
             .into_iter()
             .map(|worker| worker.join().expect("a block"))
             .collect();
@@ -67,6 +67,6 @@ mod tests {
             thread::yield_now();
         }
         assert!(grown < 64, "{grown} MB stay of 250 MB");
-        assert_eq!(kept.len(), THREADS);
+        assert_eq!(blocks.len(), THREADS);
     }
 }

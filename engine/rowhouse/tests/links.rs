@@ -1,6 +1,6 @@
-//! Link resolution: a link that an author writes leads to a page, under every mount, or is told with its line.
+//! Property tests of link resolution: under every mount, a link in a page resolves to a page, or is reported with its line.
 //!
-//! A short while by default; with `PROPTEST_CASES=100000` it goes on for longer. What fails is reduced to its smallest form, and becomes a test of its own elsewhere.
+//! The tests are short by default; `PROPTEST_CASES=100000` makes them longer. A failure is reduced to its smallest form, and gets a test of its own.
 #![allow(missing_docs, unreachable_pub, clippy::unwrap_used)]
 
 use std::cell::RefCell;
@@ -24,7 +24,7 @@ use supervisor::{Places, Registry};
 use tempfile::TempDir;
 use url::Url;
 
-/// For cases that take as long as rendering a tenant.
+/// Returns a configuration with an eighth of the usual cases, since each case renders a tenant.
 fn few() -> ProptestConfig {
     let usual = ProptestConfig::default();
     ProptestConfig {
@@ -33,14 +33,14 @@ fn few() -> ProptestConfig {
     }
 }
 
-/// Where the tenant with the invented links answers.
+/// The mounts of the tenant with the generated links: origin and path prefix.
 const MOUNTS: [(&str, &str); 3] = [
     ("https://corner.studio.example", ""),
     ("https://studio.example", "/corner"),
     ("https://studio.example", "/shops/corner"),
 ];
 
-/// A deployment of two tenants, one of which gets a new page in every case.
+/// A deployment of two tenants. One of them gets a new page in every case.
 struct Deployment {
     folder: TempDir,
     registry: Registry,
@@ -73,7 +73,7 @@ impl Deployment {
         write("corner/pages/notes/first.md", "---\ntitle: First\n---\n");
         let places = Places {
             tenants: folder.path().join("tenants"),
-            // A small theme: it is rendered in every case.
+            // A small theme, since every case renders it.
             themes: Some(
                 Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/sites/themes"),
             ),
@@ -122,7 +122,7 @@ fn get(snapshot: &Snapshot, url: &Url) -> (StatusCode, Option<String>, String) {
     (answer.response.status(), location, text)
 }
 
-/// Links as authors write them: right, nearly right, and of other kinds.
+/// Generates links: valid ones, nearly valid ones, and those of other schemes.
 fn link() -> impl Strategy<Value = String> {
     let known = select(vec![
         "/",
@@ -197,7 +197,7 @@ fn link() -> impl Strategy<Value = String> {
     prop_oneof![8 => known.prop_map(str::to_owned), 1 => "/[a-z./%#?:]{0,8}", 1 => "[!-;=?-~]{0,10}"]
 }
 
-/// Each link between a page's heading and its footer.
+/// Returns each link between the heading and the footer of a page.
 fn hrefs(html: &str) -> Vec<String> {
     let (_, rest) = html.split_once("</h1>").unwrap();
     let (main, _) = rest.split_once("<footer>").unwrap();
@@ -210,7 +210,7 @@ proptest! {
     #![proptest_config(crate::few())]
 
     #[test]
-    fn a_link_leads_to_a_page_under_every_mount_or_is_told_with_its_line(links in vec(link(), 1..4)) {
+    fn link_resolves_to_a_page_under_every_mount_or_is_reported_with_its_line(links in vec(link(), 1..4)) {
         let body: String = links.iter().map(|link| format!("[words](<{link}>)\n\n")).collect();
         STREET.with_borrow_mut(|deployment| {
             let snapshot = deployment.with_page(&body);
@@ -257,7 +257,7 @@ proptest! {
 
 proptest! {
     #[test]
-    fn a_link_stays_below_its_prefix_or_leaves_as_it_is(link in "(/?[a-z.]{0,5}){0,3}(:/[a-z]{0,3})?(\\?q)?(#[a-z]{0,3})?", any in "\\PC{0,20}") {
+    fn link_stays_below_its_prefix_or_is_unchanged(link in "(/?[a-z.]{0,5}){0,3}(:/[a-z]{0,3})?(\\?q)?(#[a-z]{0,3})?", any in "\\PC{0,20}") {
         for link in [link, any] {
             match parse_link(&link) {
                 Ok(LinkTarget::SameTenant(path, fragment)) => {

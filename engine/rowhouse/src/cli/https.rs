@@ -96,21 +96,21 @@ pub struct HttpsFlags {
     pub proxy_protocol: bool,
 }
 
-/// `certificates`.
+/// The arguments of `certificates`.
 #[derive(Debug, Clone, Args)]
 pub struct CertificatesArguments {
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: ListFormat,
-    /// The server.
+    /// The running server.
     #[command(flatten)]
     pub server: RunningServer,
 }
 
-/// `probe`.
+/// The arguments of `probe`.
 #[derive(Debug, Clone, Args)]
 pub struct ProbeArguments {
-    /// The server.
+    /// The running server.
     #[command(flatten)]
     pub server: RunningServer,
     /// Address to check HTTPS at, too: the handshake and the certificate

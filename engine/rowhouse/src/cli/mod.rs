@@ -169,10 +169,10 @@ pub struct ContentFlags {
     pub shows_kinds: bool,
 }
 
-/// `serve`.
+/// The arguments of `serve`.
 #[derive(Debug, Clone, Args)]
 pub struct ServeArguments {
-    /// Content and origin.
+    /// The folders and the origin.
     #[command(flatten)]
     pub content: ContentFlags,
     /// Address and port to listen on for visitors
@@ -298,7 +298,7 @@ pub struct ServeArguments {
     /// The spans are sent as OTLP over HTTP, without TLS. A URL without a path gets `/v1/traces`. A request that a trusted proxy sends with `traceparent` becomes part of that trace.
     #[arg(long, env = "ROWHOUSE_OTLP", value_name = "URL", value_parser = collector)]
     pub otlp: Option<Url>,
-    /// HTTPS.
+    /// HTTPS and certificates.
     #[command(flatten)]
     pub https: HttpsFlags,
     /// Caching of pages.
@@ -331,7 +331,7 @@ pub enum AccessLogFlag {
     Off,
 }
 
-/// `check`.
+/// The arguments of `check`.
 #[derive(Debug, Clone, Args)]
 pub struct CheckArguments {
     /// Tenants to check [default: all]
@@ -348,10 +348,10 @@ pub struct CheckArguments {
     /// Also ask the running server which hosts have no valid certificate, and why
     #[arg(long, conflicts_with = "explain")]
     pub live: bool,
-    /// The server.
+    /// The running server.
     #[command(flatten)]
     pub server: RunningServer,
-    /// Content and origin.
+    /// The folders and the origin.
     #[command(flatten)]
     pub content: ContentFlags,
 }
@@ -367,7 +367,7 @@ pub enum CheckFormat {
     Sarif,
 }
 
-/// `export`.
+/// The arguments of `export`.
 #[derive(Debug, Clone, Args)]
 pub struct ExportArguments {
     /// Folder to write to: new, empty or an earlier export
@@ -389,7 +389,7 @@ pub struct ExportArguments {
     /// The default is half of the memory of the machine or the cgroup. Pages beyond the limit are rendered a second time when they are written.
     #[arg(long, env = "ROWHOUSE_MEMORY", value_name = "SIZE", value_parser = values::size::<usize>(0..=u64::MAX))]
     pub memory: Option<usize>,
-    /// Content and origin.
+    /// The folders and the origin.
     #[command(flatten)]
     pub content: ContentFlags,
     /// Caching of pages. The field is the last, since its help heading applies to all flags after it.
@@ -412,7 +412,7 @@ pub enum StaticHost {
     Caddy,
 }
 
-/// `schema`.
+/// The arguments of `schema`.
 #[derive(Debug, Clone, Args)]
 pub struct SchemaArguments {
     /// Folder to write to [default: print to stdout]
@@ -435,14 +435,14 @@ pub struct SchemaArguments {
     pub themes: Option<PathBuf>,
 }
 
-/// `completions`.
+/// The arguments of `completions`.
 #[derive(Debug, Clone, Args)]
 pub struct CompletionsArguments {
     /// Shell that the script is for
     pub shell: Shell,
 }
 
-/// `man`.
+/// The arguments of `man`.
 #[derive(Debug, Clone, Args)]
 pub struct ManArguments {
     /// Command of the page [default: the program]
@@ -458,7 +458,7 @@ pub fn manual_origin(port: u16) -> String {
     format!("http://localhost:{port}")
 }
 
-/// `manual`.
+/// The arguments of `manual`.
 #[derive(Debug, Clone, Args)]
 pub struct ManualArguments {
     /// Address and port to listen on
@@ -475,18 +475,18 @@ pub struct ManualArguments {
     pub write: Option<PathBuf>,
 }
 
-/// `routes`.
+/// The arguments of `routes`.
 #[derive(Debug, Clone, Args)]
 pub struct RoutesArguments {
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: ListFormat,
-    /// Content and origin.
+    /// The folders and the origin.
     #[command(flatten)]
     pub content: ContentFlags,
 }
 
-/// `releases`.
+/// The arguments of `releases`.
 #[derive(Debug, Clone, Args)]
 pub struct ReleasesArguments {
     /// Id of the tenant
@@ -495,12 +495,12 @@ pub struct ReleasesArguments {
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: ListFormat,
-    /// The server.
+    /// The running server.
     #[command(flatten)]
     pub server: RunningServer,
 }
 
-/// `diff`.
+/// The arguments of `diff`.
 #[derive(Debug, Clone, Args)]
 pub struct DiffArguments {
     /// Id of the tenant
@@ -510,12 +510,12 @@ pub struct DiffArguments {
     pub from: Option<u64>,
     /// Number of the later release [default: the newest]
     pub to: Option<u64>,
-    /// The server.
+    /// The running server.
     #[command(flatten)]
     pub server: RunningServer,
 }
 
-/// `rollback`.
+/// The arguments of `rollback`.
 #[derive(Debug, Clone, Args)]
 pub struct RollbackArguments {
     /// Id of the tenant
@@ -523,7 +523,7 @@ pub struct RollbackArguments {
     pub tenant: TenantId,
     /// Number of the release to serve [default: the one before the current one]
     pub release: Option<u64>,
-    /// The server.
+    /// The running server.
     #[command(flatten)]
     pub server: RunningServer,
     /// The token of commands.
@@ -531,13 +531,13 @@ pub struct RollbackArguments {
     pub token: AdminTokenFlag,
 }
 
-/// `resume`.
+/// The arguments of `resume`.
 #[derive(Debug, Clone, Args)]
 pub struct ResumeArguments {
     /// Id of the tenant
     #[arg(value_parser = TenantId::new)]
     pub tenant: TenantId,
-    /// The server.
+    /// The running server.
     #[command(flatten)]
     pub server: RunningServer,
     /// The token of commands.

@@ -1,6 +1,6 @@
 //! The flags that the commands for a running server share.
 //!
-//! **Invariant:** plain values.
+//! **Invariant:** knows no command.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-/// `new`.
+/// The arguments of `new`.
 #[derive(Debug, Clone, Args)]
 pub struct NewArguments {
     /// Id of the tenant: its folder, path and host (a-z, 0-9, inner hyphens)
