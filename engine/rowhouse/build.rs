@@ -35,7 +35,7 @@ fn main() {
 }
 
 /// Returns the text of `--version`: `0.1.0 (fc1059fca37b)`, or without parentheses if `hash` is not a hash.
-fn version(package: &str, hash: &str) -> String {
+pub(crate) fn version(package: &str, hash: &str) -> String {
     let is_hash =
         hash.len() >= MIN_HASH_DIGITS && hash.bytes().all(|digit| digit.is_ascii_hexdigit());
     match is_hash {
@@ -45,14 +45,14 @@ fn version(package: &str, hash: &str) -> String {
 }
 
 /// The current commit of a repository.
-struct Commit {
-    hash: String,
+pub(crate) struct Commit {
+    pub(crate) hash: String,
     /// The files of Git that change with the current commit.
-    files: Vec<PathBuf>,
+    pub(crate) files: Vec<PathBuf>,
 }
 
 /// Returns the current commit of the repository with its root at `root`; nothing without a repository, a commit or Git.
-fn commit_of(root: &Path) -> Option<Commit> {
+pub(crate) fn commit_of(root: &Path) -> Option<Commit> {
     // An unpacked archive may be in the repository of another project.
     if !root.join(".git").exists() {
         return None;

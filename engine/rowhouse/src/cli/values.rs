@@ -21,7 +21,7 @@ pub(super) fn size<T: TryFrom<u64> + 'static>(
     range: RangeInclusive<u64>,
 ) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static {
     move |text| {
-        let bytes = text.parse().map_err(|_| {
+        let bytes = text.parse::<ByteSize>().map_err(|_| {
             "write a size such as 512MiB, 1.5GB, or a plain number of bytes".to_owned()
         });
         let ByteSize(bytes) = bytes?;
@@ -70,7 +70,7 @@ fn duration(text: &str) -> Option<Duration> {
 /// Parses an address with its port. A port alone and `localhost` mean this machine: `8080` is `127.0.0.1:8080`.
 pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
     let port = text.strip_prefix("localhost:").unwrap_or(text);
-    match port.parse() {
+    match port.parse::<u16>() {
         Ok(port) => Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port))),
         Err(_) => full_address(text),
     }
@@ -110,7 +110,7 @@ pub(super) fn origin(text: &str) -> Result<Origin, String> {
             return Err(format!("the scheme is missing: write `{completed}`"));
         }
     }
-    text.parse().map_err(|error| format!("{error}"))
+    text.parse::<Origin>().map_err(|error| error.to_string())
 }
 
 #[cfg(test)]
