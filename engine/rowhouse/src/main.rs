@@ -18,7 +18,7 @@ fn main() -> ExitCode {
     // Without a thread of its own, jemalloc returns memory only at the next `free`, and an idle server frees nothing. An error is harmless: memory is returned later.
     #[cfg(feature = "jemalloc")]
     let _ = tikv_jemalloc_ctl::background_thread::write(true);
-    commands::run(Cli::of_process())
+    commands::run(Cli::from_process())
 }
 
 #[cfg(test)]

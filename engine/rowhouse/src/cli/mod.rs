@@ -67,7 +67,7 @@ impl Cli {
     ///
     /// An empty variable counts as unset: service managers and container engines often have them.
     #[must_use]
-    pub fn of_process() -> Self {
+    pub fn from_process() -> Self {
         let command = without_empty_variables(Self::command());
         let matches = command.get_matches();
         Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
@@ -314,7 +314,7 @@ pub struct ServeArguments {
 pub enum WatchMethod {
     /// Notifications of the system, or polling where there are none
     Auto,
-    /// A look at every file once a second, as network file systems need
+    /// Polling of all files once a second, for network file systems
     Poll,
     /// None; SIGHUP reloads
     Off,
