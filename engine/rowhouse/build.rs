@@ -3,7 +3,10 @@
 //! The commit is that of the variable `ROWHOUSE_COMMIT`, or else of the repository that the workspace is the root of.
 //! The profiles `dev` and `test` do not look at the repository. Otherwise every commit would compile this crate and all tests again.
 
-#![expect(clippy::print_stdout, reason = "Cargo reads instructions from stdout")]
+#![allow(
+    clippy::print_stdout,
+    reason = "Cargo reads instructions from stdout; a test includes this file"
+)]
 
 use std::env;
 use std::path::{Path, PathBuf};
