@@ -22,7 +22,7 @@ pub struct HttpsFlags {
     /// Certificates come from a certificate authority (`--acme-contact`), from files (`--certificate`), or from both. A file takes precedence.
     #[arg(long, env = "ROWHOUSE_HTTPS", value_name = "ADDRESS", value_parser = values::full_address)]
     pub https: Option<SocketAddr>,
-    /// Address and port to redirect HTTP to HTTPS from, such as `[::]:80`
+    /// Address and port of the redirect from HTTP to HTTPS, such as `[::]:80`
     ///
     /// The listener also responds to the HTTP challenges of the certificate authority.
     #[arg(long, env = "ROWHOUSE_HTTP_REDIRECT", value_name = "ADDRESS", value_parser = values::full_address)]

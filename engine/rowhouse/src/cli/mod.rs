@@ -92,7 +92,7 @@ fn without_empty_variables(command: clap::Command) -> clap::Command {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Serve all tenants and reload their folders as they change (the default)
+    /// Serve all tenants, with live reload of folders (the default)
     Serve(Box<ServeArguments>),
     /// Print every error and warning in the tenants' folders
     Check(CheckArguments),
@@ -560,6 +560,9 @@ mod tests {
     /// The widest line of a help text, in characters.
     const MAX_HELP_WIDTH: usize = 79;
 
+    /// The widest description of a command that fits a line of the list of commands, in characters.
+    const MAX_ABOUT_WIDTH: usize = 63;
+
     fn commands() -> Vec<clap::Command> {
         let mut program = Cli::command();
         program.build();
@@ -582,6 +585,8 @@ mod tests {
                 }
             }
             let about = command.get_about().map(ToString::to_string);
+            let width = about.as_ref().map_or(0, |about| about.chars().count());
+            assert!(width <= MAX_ABOUT_WIDTH, "{name}: {about:?}");
             let arguments = command.get_arguments().map(|argument| {
                 let help = argument.get_help().map(ToString::to_string);
                 (argument.get_id().to_string(), help.unwrap_or_default())
