@@ -90,7 +90,7 @@ fn served(site: &TestSite, host: &str, path: &str) -> Response<Bytes> {
         uri: &path.parse().expect("an address"),
         version: Version::HTTP_11,
         headers: &headers,
-        content: false,
+        has_content: false,
     };
     let response = respond(&site.snapshot, &request).response;
     response.map(|body| body.in_memory().cloned().expect("a body in memory"))

@@ -168,7 +168,7 @@ fn secure(site: &TestSite, host: &'static str, path: &str) -> HeaderMap {
         uri: &path.parse().expect("a target"),
         version: Version::HTTP_11,
         headers: &headers,
-        content: false,
+        has_content: false,
     };
     respond(&site.snapshot, &asked).response.headers().clone()
 }

@@ -38,7 +38,7 @@ pub(crate) fn answer(
         uri: &uri,
         version: Version::HTTP_11,
         headers: &headers,
-        content: false,
+        has_content: false,
     };
     let response = respond(&site.snapshot, &asked).response;
     response.map(|body| body.in_memory().cloned().expect("a body in memory"))

@@ -112,7 +112,7 @@ fn get(snapshot: &Snapshot, url: &Url) -> (StatusCode, Option<String>, String) {
         uri: &uri,
         version: Version::HTTP_11,
         headers: &headers,
-        content: false,
+        has_content: false,
     };
     let answer = respond(snapshot, &asked);
     assert_eq!(answer.coding, Coding::Identity);

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http::header::LOCATION;
 use http::{Response, StatusCode};
 use jiff::Timestamp;
-use release::snapshot::{Body, HostEntry, HostRoutes, Resource, ResourceTable};
+use release::snapshot::{HostEntry, HostRoutes, Resource, ResourceTable};
 use render::{ASSETS, Caching, Islands};
 use rowhouse_ui::Bundle;
 use server::admin::status::StatusBoard;
@@ -61,7 +61,7 @@ impl ManualPages {
             Some(below) => page(&manual.routes, below),
             None => manual.shared.get(path),
         };
-        Ok(resource.map(|resource| response(resource)))
+        Ok(resource.and_then(|resource| response(resource)))
     }
 }
 
@@ -76,36 +76,21 @@ fn page<'r>(routes: &'r HostRoutes, below: &str) -> Option<&'r Arc<Resource>> {
     mount.resource(path).or_else(not_found)
 }
 
-fn response(resource: &Resource) -> Response<Bytes> {
-    let Body {
-        status,
-        fields,
-        variants,
-        ..
-    } = match resource {
-        Resource::Body(body) => body,
+/// Returns a resource as a response, without a content encoding.
+fn response(resource: &Resource) -> Option<Response<Bytes>> {
+    let mut response = Response::default();
+    match resource {
         Resource::Redirect(location) => {
-            let mut response = Response::new(Bytes::new());
             *response.status_mut() = StatusCode::PERMANENT_REDIRECT;
             response.headers_mut().insert(LOCATION, location.clone());
-            return response;
         }
-    };
-    let bytes = variants.identity().map(|variant| variant.bytes.to_bytes());
-    let mut response = match bytes {
-        Some(Ok(bytes)) => Response::new(bytes),
-        // The manual has no file that is not in memory.
-        _ => {
-            return super::answer(
-                StatusCode::INTERNAL_SERVER_ERROR,
-                "text/plain",
-                Bytes::new(),
-            );
+        Resource::Body(body) => {
+            *response.status_mut() = body.status;
+            *response.body_mut() = body.variants.identity()?.bytes.to_bytes().ok()?;
+            response.headers_mut().clone_from(body.fields.given().0);
         }
-    };
-    *response.status_mut() = *status;
-    response.headers_mut().clone_from(fields.given().0);
-    response
+    }
+    Some(response)
 }
 
 /// Compiles the manual as a tenant of its own deployment.
@@ -144,7 +129,7 @@ mod tests {
     use super::*;
 
     fn text(pages: &ManualPages, path: &str) -> (StatusCode, String) {
-        let response = pages.response(path).unwrap().unwrap();
+        let response = pages.response(path).unwrap().expect(path);
         let body = String::from_utf8_lossy(response.body()).into_owned();
         (response.status(), body)
     }
@@ -159,11 +144,14 @@ mod tests {
         assert_eq!(text(&pages, "/manual/").0, StatusCode::OK);
         assert_eq!(text(&pages, "/manual/none").0, StatusCode::NOT_FOUND);
         assert_eq!(text(&pages, "/manual/search.json").0, StatusCode::OK);
-        // Every link and file of a page is below the prefix, or is a shared file.
-        let own = start
-            .split(['"', '\''])
-            .filter(|part| part.starts_with('/'));
-        let own: Vec<&str> = own.map(|link| link.split('#').next().unwrap()).collect();
+        // Every link and file of a page is below the prefix, or is a shared file; `/` is the console. Images that the program draws, such as the icon for home screens, are left out.
+        let values = ["href=\"", "src=\""]
+            .iter()
+            .flat_map(|name| start.split(name).skip(1));
+        let own = values.filter_map(|rest| rest.split(['"', '#']).next());
+        let own: Vec<&str> = own
+            .filter(|link| link.starts_with('/') && *link != "/" && !link.contains("touch-icon"))
+            .collect();
         assert!(own.len() > 10, "{own:?}");
         for link in own {
             let (status, _) = text(&pages, link);
