@@ -374,7 +374,7 @@ fn full_or_read_only_disk_changes_no_byte() {
         }
         wait("the error of the disk", || server.log().contains(told));
         let log = server.log();
-        assert!(log.contains("kept for the next start"), "{log}");
+        assert!(log.contains("cannot be written"), "{log}");
         assert!(!log.contains("panicked"), "{log}");
         drop(server);
         // The last valid state is the earlier one, and complete.

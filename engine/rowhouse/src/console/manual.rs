@@ -11,6 +11,7 @@ use bytes::Bytes;
 use http::header::LOCATION;
 use http::{Response, StatusCode};
 use jiff::Timestamp;
+use release::snapshot::fields::CACHE_TAG;
 use release::snapshot::{HostEntry, HostRoutes, Resource, ResourceTable};
 use render::{ASSETS, Caching, Islands};
 use rowhouse_ui::Bundle;
@@ -22,8 +23,8 @@ use crate::manual;
 /// The prefix of the manual, which is the address that its tenant's name gives it.
 pub(super) const PREFIX: &str = "/manual";
 
-/// The host for which the manual is compiled. Its pages link to each other by path.
-const HOST: &str = "localhost";
+/// The host for which the manual is compiled, which its pages name as their home: `/` of the admin listener is the console. Links are paths.
+const HOST: &str = "console";
 
 /// The pages of the manual, once one was requested, or the reason why there are none.
 #[derive(Debug, Default)]
@@ -88,6 +89,8 @@ fn response(resource: &Resource) -> Option<Response<Bytes>> {
             *response.status_mut() = body.status;
             *response.body_mut() = body.variants.identity()?.bytes.to_bytes().ok()?;
             response.headers_mut().clone_from(body.fields.given().0);
+            // A placeholder: the field names the tenant for caches in front of a server.
+            response.headers_mut().remove(CACHE_TAG);
         }
     }
     Some(response)
