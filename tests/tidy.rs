@@ -520,6 +520,29 @@ fn prose_uses_the_terms_of_the_field() {
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
+#[test]
+fn no_comment_begins_with_relative_clause() {
+    let openings = ["What ", "Who ", "Whoever "];
+    let sources = files().into_iter().filter(|file| file.ends_with(".rs"));
+    let found: Vec<String> = sources
+        .flat_map(|file| {
+            let source = text(&file);
+            let lines = source.lines().enumerate().filter(|(_, line)| {
+                let comment = line.trim_start().strip_prefix("//");
+                let comment = comment.map(|rest| rest.trim_start_matches(['/', '!', ' ']));
+                comment.is_some_and(|text| openings.iter().any(|it| text.starts_with(it)))
+            });
+            let lines = lines.map(|(number, line)| format!("{file}:{}: {line}", number + 1));
+            lines.collect::<Vec<_>>()
+        })
+        .collect();
+    assert!(
+        found.is_empty(),
+        "name the actor or the thing first:\n{}",
+        found.join("\n")
+    );
+}
+
 /// Returns the number of lines of a source file that are not tests.
 fn count_code_lines(file: &str) -> usize {
     if file.starts_with("tests/") || file.contains("/tests/") || file.ends_with("/tests.rs") {

@@ -71,12 +71,17 @@ fn repeatedly_replaced_tenant_at_its_limits_fits_into_memory() {
     let page = "---\ntitle: Data\n---\n[One](../assets/one.bin) [Two](../assets/two.bin)\n";
     site.write("tenants/app/pages/data.md", page);
     let write = |round: u8| {
-        for (name, seed) in [("one", 0), ("two", 1)] {
+        let folder = site.path("tenants/app/assets");
+        fs::create_dir_all(&folder).expect("a folder");
+        let files = [("one", 0), ("two", 1)];
+        for (name, seed) in files {
             let bytes = vec![round * 2 + seed; 31 << 20];
-            let folder = site.path("tenants/app/assets");
-            fs::create_dir_all(&folder).expect("a folder");
-            fs::write(folder.join(".new"), bytes).expect("a file");
-            fs::rename(folder.join(".new"), folder.join(format!("{name}.bin"))).expect("a file");
+            fs::write(folder.join(format!(".{name}")), bytes).expect("a file");
+        }
+        // Both at once: on a slow machine, the server would read a version with one new file, too.
+        for (name, _) in files {
+            let new = folder.join(format!(".{name}"));
+            fs::rename(new, folder.join(format!("{name}.bin"))).expect("a file");
         }
     };
     write(0);
@@ -103,8 +108,14 @@ fn replaced_texts_use_at_most_twice_their_size() {
         for number in 0..6 {
             text[..2].copy_from_slice(&[b'a' + round, b'a' + number]);
             let length = if number < 2 { 1 << 20 } else { 8 << 20 };
-            let path = format!("tenants/app/assets/text-{number}.txt");
+            let path = format!("tenants/app/assets/.text-{number}");
             site.write(&path, &text[..length]);
+        }
+        // All at once: on a slow machine, the server would read versions with some new files, too.
+        for number in 0..6 {
+            let path = |name: String| site.path(&format!("tenants/app/assets/{name}"));
+            let (new, place) = (format!(".text-{number}"), format!("text-{number}.txt"));
+            fs::rename(path(new), path(place)).expect("a file");
         }
     };
     write(&mut site, 0);

@@ -56,7 +56,7 @@ pub struct FrontMatter {
     /// The text of a collection entry in lists.
     #[serde(default)]
     pub excerpt: Option<String>,
-    /// What an entry is about.
+    /// The topics of a collection entry.
     #[serde(default)]
     pub tags: Vec<String>,
     /// The social image of the page.
