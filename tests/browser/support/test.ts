@@ -54,7 +54,7 @@ async function watchOver(page: Page): Promise<Watch> {
   page.on('console', (message) => report(`console ${message.type()}: ${message.text()}`));
   page.on('pageerror', (error) => {
     // A busy browser may show the next page before it has the image of the last one. It then skips the view transition,
-    // and rejects a promise that no page can handle (w3c/csswg-drafts, issue 13726).
+    // and rejects a promise that no page can handle.
     if (error.message !== LATE_TRANSITION) report(`uncaught: ${error.message}`);
   });
   page.on('request', (request) => {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use zstd::bulk::Compressor;
+use zstd::zstd_safe::get_frame_content_size;
 
 use content::name::TenantId;
 use content::source::{Folder, LargeSourceFile};
@@ -19,6 +20,9 @@ use release::store::Rows;
 
 /// The compression level of zstd. Level 1 compresses some hundred megabytes a second, which is faster than reading a folder.
 const COMPRESSION_LEVEL: i32 = 1;
+
+/// Limit on the size of an unpacked folder, in bytes: its files, and room for their paths. Damaged data may claim any size.
+const MAX_UNPACKED_BYTES: usize = 128 << 20;
 
 thread_local! {
     /// One compressor for each thread, because making a compressor takes as long as compressing a small folder.
@@ -129,7 +133,10 @@ impl PackedFolder {
     }
 
     pub(crate) fn folder(&self) -> Option<Folder> {
-        let bytes = zstd::decode_all(self.bytes.as_ref()).ok()?;
+        // Allocated exactly: a buffer that grows needs twice the memory, and the files are parts of it.
+        let length = get_frame_content_size(&self.bytes).ok()??;
+        let length = usize::try_from(length).ok()?.min(MAX_UNPACKED_BYTES);
+        let bytes = zstd::bulk::decompress(&self.bytes, length).ok()?;
         let file = |(path, bytes): (Bytes, Bytes)| {
             let path = String::from_utf8(path.to_vec()).ok()?;
             Some((path, bytes))

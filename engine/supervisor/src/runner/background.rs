@@ -216,7 +216,7 @@ impl Dispatcher {
             let Some(BackgroundJob { id, name, work }) = self.waiting.pop_front() else {
                 return;
             };
-            let done = Done(self.done.clone(), id);
+            let done = DoneOnDrop(self.done.clone(), id);
             let thread = thread::Builder::new().spawn(move || {
                 let _done = done;
                 lower_priority();
@@ -241,9 +241,9 @@ impl Dispatcher {
 }
 
 /// Reports the end of a job when dropped, even after a panic.
-struct Done(Sender<BackgroundMessage>, BackgroundJobId);
+struct DoneOnDrop(Sender<BackgroundMessage>, BackgroundJobId);
 
-impl Drop for Done {
+impl Drop for DoneOnDrop {
     fn drop(&mut self) {
         let _ = self.0.send(BackgroundMessage::Done(self.1));
     }

@@ -201,14 +201,14 @@ impl Watch {
             self.looked = Instant::now();
             if self.update_identities() {
                 // `FolderChanges::all` includes the pending changes.
-                let pending = self.mailbox.take();
+                let pending = self.mailbox.drain();
                 self.changes(pending);
                 return Some(FolderChanges::all());
             }
         }
         let has_changes = self.mailbox.has_changes();
         has_changes.then(|| {
-            let pending = self.mailbox.take();
+            let pending = self.mailbox.drain();
             self.changes(pending)
         })
     }

@@ -164,7 +164,7 @@ impl Mailbox {
     }
 
     /// Empties the mailbox, and returns its notices.
-    pub(super) fn take(&self) -> PendingNotices {
+    pub(super) fn drain(&self) -> PendingNotices {
         std::mem::take(&mut *self.0.lock())
     }
 
