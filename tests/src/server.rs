@@ -165,6 +165,8 @@ impl TestServer {
             .env_remove("RUST_LOG")
             // As in `deploy/`: the tests of memory do not measure pools of each thread.
             .env("MALLOC_ARENA_MAX", "1")
+            // Freed memory goes back to the system at once and not after a second, so that a peak is memory in use.
+            .env("MIMALLOC_PURGE_DELAY", "0")
             .envs(environment.iter().copied())
             .stdin(OwnedFd::from(socket))
             .stdout(Stdio::null())
