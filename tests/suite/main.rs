@@ -1,54 +1,16 @@
-//! The end-to-end suite, one module for each concern.
+//! The end-to-end suite, one folder for each subject.
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 mod addresses;
-mod attacks;
-mod caching;
-mod command_line;
-mod console;
-mod demand;
-mod deployment;
-mod dev;
-mod drafts;
-mod editor_links;
-mod endless;
-mod errors;
-mod export;
-mod failing;
-mod faults;
-mod first_view;
-mod floods;
-mod guides;
-mod headers;
-mod heavy;
-mod hostile;
-mod islands;
-mod lazy;
-mod life;
-mod limits;
-mod links;
-mod log;
+mod authoring;
 mod manual;
-mod markup;
 mod media;
-mod memory;
-mod names;
-mod neighbours;
+mod operators;
 mod pages;
-mod photos;
-mod pictures;
 mod program;
-mod recalled;
-mod redirects;
-mod reference;
-mod releases;
-mod replaced;
-mod reserved;
-mod site_files;
-mod starters;
+mod reload;
+mod rendering;
+mod resilience;
+mod security;
 mod state;
-mod steps;
-mod theming;
-mod tutorial;
-mod watching;

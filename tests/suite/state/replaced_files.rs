@@ -12,7 +12,7 @@ use rowhouse_tests::text_of;
 use rowhouse_ui::Bundle;
 use supervisor::{Persisted, Places, Registry};
 
-use crate::state::{KEEP, StatefulDeployment};
+use crate::state::persisted_data::{KEEP, StatefulDeployment};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use rowhouse::export::Options;
 use rowhouse_tests::TestSite;
 
-use crate::addresses::add;
-use crate::links::{addresses, broken_of};
+use crate::addresses::assignment::add;
+use crate::pages::broken_links::{addresses, broken_of};
 
 /// The addresses of the tenant in these tests.
 const PLACES: [(&str, &str); 3] = [

@@ -8,8 +8,8 @@ use image::imageops::FilterType;
 use image::{DynamicImage, ImageFormat, Rgb, RgbImage, Rgba, RgbaImage};
 use rowhouse_tests::TestSite;
 
-use crate::addresses::add;
-use crate::links::answer;
+use crate::addresses::assignment::add;
+use crate::pages::broken_links::answer;
 
 const HOST: &str = "corner.studio.example";
 

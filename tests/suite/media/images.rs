@@ -7,8 +7,8 @@ use image::{DynamicImage, ImageFormat, RgbImage};
 use rowhouse::export::Options;
 use rowhouse_tests::TestSite;
 
-use crate::addresses::add;
-use crate::links::{answer, broken_of};
+use crate::addresses::assignment::add;
+use crate::pages::broken_links::{answer, broken_of};
 
 const HOST: &str = "corner.studio.example";
 const PLACES: [(&str, &str); 3] = [

@@ -11,7 +11,7 @@ use release::store::Store;
 use rowhouse_tests::{Answer, TestServer, TestSite, binary, copy, fixture, state, workspace};
 use tempfile::TempDir;
 
-use crate::state::KEEP;
+use crate::state::persisted_data::KEEP;
 
 const FILE: &str = "tenants/deployment.yaml";
 
@@ -225,7 +225,7 @@ fn file_of_six_sites_changes_nothing_and_refuses_other_claims() {
     without.remove(FILE);
     let without = TestSite::copy_of(without.folder());
     let everything = |site: &TestSite| {
-        let all = crate::dev::everything(&site.snapshot).into_iter();
+        let all = crate::authoring::dev_mode::everything(&site.snapshot).into_iter();
         all.map(|(name, resource)| (name, text_or_target(resource)))
             .collect::<BTreeMap<_, _>>()
     };

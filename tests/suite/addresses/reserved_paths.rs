@@ -6,7 +6,7 @@ use content::name::reserved::{is_reserved, takes_reserved};
 use release::snapshot::HostEntry;
 use rowhouse_tests::TestSite;
 
-use crate::addresses::add;
+use crate::addresses::assignment::add;
 
 /// Paths of the engine, at the top of a host and of every tenant.
 const OWN: [&str; 12] = [

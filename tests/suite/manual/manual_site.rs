@@ -9,9 +9,9 @@ use rowhouse_tests::{Answer, TestServer, Visitor, address_in, binary, fixture, r
 use serde_json::Value as Json;
 use tempfile::TempDir;
 
-use crate::guides::blocks_of;
-use crate::program::{run, stderr, stdout};
-use crate::reference::pages;
+use crate::manual::guides::blocks_of;
+use crate::manual::reference::pages;
+use crate::program::commands::{run, stderr, stdout};
 
 #[test]
 fn manual_passes_its_own_check() {

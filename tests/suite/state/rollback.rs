@@ -9,7 +9,7 @@ use release::snapshot::Resource;
 use release::store::{Release, Store};
 use rowhouse_tests::{TestServer, binary};
 
-use crate::state::{KEEP, StatefulDeployment};
+use crate::state::persisted_data::{KEEP, StatefulDeployment};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 

@@ -8,7 +8,7 @@ use rowhouse_tests::{TestServer, fixture, workspace};
 use serde_json::Value as Json;
 use tempfile::TempDir;
 
-use crate::program::{run, stdout};
+use crate::program::commands::{run, stdout};
 
 /// Returns each page's Markdown by its path within `pages`.
 pub(crate) fn pages() -> BTreeMap<String, String> {

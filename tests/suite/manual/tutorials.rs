@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use rowhouse_tests::{TestServer, binary, copy, expect_text, workspace};
 use tempfile::TempDir;
 
-use crate::program::{stderr, stdout};
+use crate::program::commands::{stderr, stdout};
 
 /// The timeout of a saved file on a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(60);

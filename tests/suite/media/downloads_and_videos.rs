@@ -7,8 +7,8 @@ use http::header::{
 use rowhouse::export::Options;
 use rowhouse_tests::TestSite;
 
-use crate::addresses::add;
-use crate::links::{addresses, answer, broken_of};
+use crate::addresses::assignment::add;
+use crate::pages::broken_links::{addresses, answer, broken_of};
 
 const HOST: &str = "corner.studio.example";
 

@@ -12,9 +12,9 @@ use rowhouse_tests::state;
 use rowhouse_ui::Bundle;
 use supervisor::{Persisted, Places, Registry};
 
-use crate::dev::everything;
-use crate::pictures::photo;
-use crate::state::{KEEP, StatefulDeployment};
+use crate::authoring::dev_mode::everything;
+use crate::media::images::photo;
+use crate::state::persisted_data::{KEEP, StatefulDeployment};
 
 #[test]
 fn state_gives_same_bytes() {

@@ -1,4 +1,4 @@
-//! The guides and the hand-written reference pages of the manual: every code block is tried, or compared with the program. The tutorial has its own test ([`tutorial`](crate::tutorial)).
+//! The guides and the hand-written reference pages of the manual: every code block is tried, or compared with the program. The tutorials have their own tests ([`tutorials`](crate::manual::tutorials)).
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,9 +10,9 @@ use image::{Rgb, RgbImage};
 use rowhouse_tests::{TestServer, binary, copy, workspace};
 use tempfile::TempDir;
 
-use crate::media::film;
-use crate::program::{stderr, stdout};
-use crate::reference::pages;
+use crate::manual::reference::pages;
+use crate::media::downloads_and_videos::film;
+use crate::program::commands::{stderr, stdout};
 
 /// The file that a block belongs to.
 #[derive(Clone, Copy)]

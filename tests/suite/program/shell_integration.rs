@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use rowhouse_tests::{binary, fixture, workspace};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-use crate::program::{run, stderr, stdout};
+use crate::program::commands::{run, stderr, stdout};
 
 /// The timeout of a step on a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(120);

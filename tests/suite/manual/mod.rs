@@ -1,0 +1,6 @@
+//! The manual and the tutorials, compared with the program.
+
+mod guides;
+mod manual_site;
+mod reference;
+mod tutorials;

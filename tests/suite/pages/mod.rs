@@ -1,0 +1,8 @@
+//! Compiled pages, and the files beside them.
+
+pub(crate) mod broken_links;
+mod caching;
+mod compiled_pages;
+mod first_view;
+mod islands;
+mod site_files;

@@ -1,0 +1,7 @@
+//! The program as its users run it: commands, exports, signals, startup and shutdown.
+
+pub(crate) mod commands;
+mod customer_names;
+mod export;
+mod shell_integration;
+mod startup_and_shutdown;

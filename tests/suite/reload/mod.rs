@@ -1,0 +1,4 @@
+//! Changes of folders while the server runs.
+
+mod incremental_reload;
+pub(crate) mod watched_folders;

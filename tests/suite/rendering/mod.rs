@@ -1,0 +1,4 @@
+//! The render queue, rendering on demand, and eviction.
+
+mod eviction;
+mod on_demand;

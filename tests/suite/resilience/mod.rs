@@ -1,0 +1,8 @@
+//! Failures, limits and broken tenants: other tenants are served as before.
+
+mod broken_tenants;
+mod circular_links;
+mod content_limits;
+mod injected_failures;
+mod killed_process;
+mod memory_limits;

@@ -1,0 +1,7 @@
+//! Attacks by tenants and by clients.
+
+mod connection_floods;
+mod escaping;
+mod header_fields;
+mod hostile_tenants;
+mod shared_origin;
