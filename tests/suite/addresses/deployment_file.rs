@@ -164,7 +164,7 @@ fn error_in_file_changes_only_report() {
     assert_eq!(owner(&site, "greedy.example", ""), "nobody");
     assert!(
         site.report_text()
-            .contains("error[unreadable]: the file is not there")
+            .contains("error[unreadable]: the file does not exist")
     );
 }
 

@@ -103,7 +103,7 @@ fn first_page_is_complete_without_scripts() {
         "Memory",
         "Disk",
         "Release 1,",
-        "as the program found it at its start",
+        "first release since startup",
         "2 sites",
     ] {
         assert!(text.contains(shown), "`{shown}` in {text}");
@@ -119,7 +119,7 @@ fn first_page_is_complete_without_scripts() {
     for shown in [
         "app is live",
         "warning[heading-order]",
-        "as the program found it at its start",
+        "first release since startup",
         "No request for a missing path since 20",
     ] {
         assert!(site.contains(shown), "`{shown}` in {site}");

@@ -214,7 +214,7 @@ fn failed_reload_loop_reports_restarts_and_reads_next_change() {
         let words = format!("Words {number}.");
         street.page("app", &words);
         wait(&server, step, || {
-            ready(&server).contains("alarm: the program itself failed") && restarts() > before
+            ready(&server).contains("alarm: internal error") && restarts() > before
         });
         assert_eq!(server.get(&server.domain(), "/about").status, 200);
         street.fail(&[]);
@@ -364,7 +364,7 @@ fn tenant_with_lost_job_is_rendered_again() {
     street.fail(&["loop:hand over"]);
     street.page("app", "After.");
     wait(&server, "the panic", || {
-        server.log().contains("the program itself failed")
+        server.log().contains("internal error")
     });
     street.fail(&[]);
     wait(&server, "the page", || {

@@ -287,11 +287,11 @@ fn timed_out(made_from: &BuildInputs) -> Option<JobOutcome> {
         Code::TemplateFailed,
         format!("{}/{template}", made_from.inputs.templates.theme.label),
         format!(
-            "rendering {page} did not end within {} seconds and was given up",
+            "rendering {page} did not end within {} seconds and was abandoned",
             PAGE_TIMEOUT.as_secs()
         ),
     );
-    let hint = "look for loops within loops, and for lists that grow with every turn";
+    let hint = "look for nested loops, and for lists that grow in a loop";
     Some(failed(made_from, diagnostic.hint(hint), PAGE_TIMEOUT))
 }
 

@@ -143,12 +143,12 @@ fn weight_of(tree: &Tree) -> u64 {
 pub(crate) fn too_heavy(file: String, verb: &str, bytes: u64, limit: u64) -> Diagnostic {
     let mebibytes = |bytes: u64| bytes.div_ceil(1 << 20);
     let message = format!(
-        "the tenant takes some {} MiB of memory to be {verb}, more than the {} MiB that there are for work in progress",
+        "the tenant needs about {} MiB of memory to be {verb}; the limit for all work in flight is {} MiB",
         mebibytes(bytes),
         mebibytes(limit)
     );
     Diagnostic::error(Code::TooLarge, file, message)
-        .hint("make several tenants of it, or give the program more memory (`--memory`)")
+        .hint("split the tenant into several tenants, or raise `--memory`")
 }
 
 impl ReadRequest {
@@ -197,7 +197,7 @@ impl ReadRequest {
     /// Returns the result of a reading that was abandoned, because a call to the file system did not return within `limit`. The folder is read again later.
     pub(crate) fn unresponsive(&self, limit: Duration, secure: bool) -> FolderReading {
         let message = format!(
-            "the file system of this folder does not respond: a call has been in flight for more than {} seconds",
+            "the file system of this folder does not respond; a call has been in flight for more than {} seconds",
             limit.as_secs()
         );
         let problem = Diagnostic::error(Code::Unreadable, self.label.clone(), message)

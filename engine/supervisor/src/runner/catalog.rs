@@ -112,7 +112,7 @@ impl Catalog {
                     let label = path.display().to_string();
                     let message = error.to_string();
                     let diagnostic = Diagnostic::error(Code::BadFolderName, label, message)
-                        .hint("rename the folder: its name is the tenant's host and path");
+                        .hint("rename the folder; its name is the tenant's host and path");
                     self.notes.push(Diagnostic {
                         severity,
                         ..diagnostic
@@ -430,14 +430,11 @@ fn unknown_theme<'a>(site: &Site, themes: impl Iterator<Item = &'a str> + Clone)
     let theme = &site.manifest.theme;
     let (message, hint) = if themes.clone().any(|known| known == theme.as_str()) {
         (
-            format!("the theme `{theme}` has errors, so that no page can be rendered"),
-            format!("mend what is reported of `themes/{theme}`"),
+            format!("the theme `{theme}` has errors, so no page can be rendered"),
+            format!("correct the errors of `themes/{theme}`"),
         )
     } else {
-        (
-            format!("there is no theme `{theme}`"),
-            hint_for(theme, themes),
-        )
+        (format!("unknown theme `{theme}`"), hint_for(theme, themes))
     };
     let mut report = Report::default();
     report.push(Diagnostic::error(Code::UnknownTheme, site.name_of(MANIFEST), message).hint(hint));

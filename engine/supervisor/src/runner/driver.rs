@@ -833,7 +833,7 @@ impl Registry {
             let label = site.label.clone();
             let mut tenant = Box::new(TenantData::new(cache, replaced));
             tenant.take(site, now, drafts);
-            let message = "the folder is gone; its last good copy is served";
+            let message = "the folder is gone; serving its last valid copy";
             tenant
                 .reports
                 .content

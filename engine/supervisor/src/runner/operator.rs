@@ -209,7 +209,7 @@ impl Operator {
             Ok(result) => result,
             Err(RecvTimeoutError::Timeout) if !self.inbox.withdraw(ticket) => begun(&result),
             Err(_) => Err(ControlError::Failed(format!(
-                "nothing was changed: the reload loop was busy for {seconds} s; the log says why"
+                "nothing was changed: the reload loop was busy for {seconds} s; see the log for the cause"
             ))),
         }
     }
@@ -219,7 +219,7 @@ impl Operator {
 fn begun<T>(result: &Receiver<Result<T, ControlError>>) -> Result<T, ControlError> {
     let unknown = || {
         Err(ControlError::Failed(
-            "the command has begun, and its result is not known yet: `rowhouse releases` shows it"
+            "the command has started, but its result is not known yet; check it with `rowhouse releases`"
                 .to_owned(),
         ))
     };

@@ -300,7 +300,7 @@ impl ReloadLoop {
         }
         let placed = place(data, release).ok_or_else(|| {
             ControlError::Failed(format!(
-                "release {number} of `{tenant}` has none of the addresses that the tenant has now"
+                "nothing was changed: release {number} of `{tenant}` has none of the tenant's current addresses"
             ))
         })?;
         data.recorded.prepared_rollback = Some(placed);
@@ -393,7 +393,7 @@ impl ReloadLoop {
 
     /// Reports that the loop has panicked and starts again.
     fn report_panic(&mut self) {
-        let problem = "the program itself failed during a reload; trying again, and serving the last valid state";
+        let problem = "internal error during a reload; retrying, and serving the last valid state";
         error!("{problem}");
         self.registry.alarm = Some(problem.to_owned());
         self.board
@@ -492,7 +492,7 @@ fn log_state(tenant: &TenantStatus, old: Option<&TenantStatus>) {
         return;
     }
     if tenant.is_under_way && tenant.errors.is_empty() {
-        info!(tenant = %tenant.id, state = tenant.state.name(), "rendering takes long");
+        info!(tenant = %tenant.id, state = tenant.state.name(), "rendering is still in flight");
         return;
     }
     if tenant.state == State::Live {
@@ -506,7 +506,7 @@ fn log_state(tenant: &TenantStatus, old: Option<&TenantStatus>) {
         state = tenant.state.name(),
         errors = tenant.errors.len(),
         first = tenant.errors.first().map_or("", String::as_str),
-        "the folder has errors; `rowhouse check` shows them all"
+        "the folder has errors; `rowhouse check` lists them"
     );
 }
 

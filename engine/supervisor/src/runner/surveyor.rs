@@ -52,7 +52,9 @@ impl Surveyor {
         let (begun, receiver) = self.in_flight.take()?;
         match receiver.try_recv() {
             Ok(survey) => Some(Ok(survey)),
-            Err(TryRecvError::Disconnected) => Some(Err("the program failed to read the folders")),
+            Err(TryRecvError::Disconnected) => {
+                Some(Err("internal error while reading the folders"))
+            }
             Err(TryRecvError::Empty) if begun.elapsed() < SURVEY_TIMEOUT => {
                 self.in_flight = Some((begun, receiver));
                 None

@@ -108,7 +108,7 @@ impl PageChanges {
         let text = if self.text < MAX_DIFF_BYTES {
             difference(&old, &new)
         } else {
-            "(not shown: there are too many changes)\n".to_owned()
+            "(not shown: too many changes)\n".to_owned()
         };
         self.add(path, Change::Changed, text);
     }

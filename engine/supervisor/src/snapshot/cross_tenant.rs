@@ -66,7 +66,7 @@ fn neighbour_links(catalog: &Catalog) -> Report {
             found.add(diagnostic.severity, code, &diagnostic.file, || {
                 let (message, hint) = match neighbour.flatten() {
                     None => (
-                        format!("there is no tenant `{}`", link.tenant),
+                        format!("unknown tenant `{}`", link.tenant),
                         hint_for(&link.tenant, catalog.tenants.keys().map(TenantId::as_str)),
                     ),
                     Some(neighbour) => (

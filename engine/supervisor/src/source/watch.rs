@@ -172,7 +172,7 @@ impl Watch {
         if self.has_fallen_back {
             return;
         }
-        warn!(%reason, "no notifications from the system; polling instead, which notices changes up to a second later");
+        warn!(%reason, "no notifications from the system; polling instead; changes are noticed up to a second later");
         self.watcher = None;
         self.has_fallen_back = true;
         self.folders = WatchedFolders::default();
@@ -264,7 +264,7 @@ impl Watch {
         if was_within_limit && !self.beyond_limit.is_empty() {
             warn!(
                 polled = self.beyond_limit.len(),
-                "limit of watches reached; polling some tenants, whose changes are noticed up to a second later; raise `fs.inotify.max_user_watches`"
+                "limit of watches reached; polling some tenants, so changes are noticed up to a second later; raise `fs.inotify.max_user_watches`"
             );
         }
     }

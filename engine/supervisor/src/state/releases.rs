@@ -66,14 +66,14 @@ fn cause(data: &mut TenantData, made_from: &BuildInputs, key: [u8; 32]) -> Optio
     Some(match &last {
         Some((_, _, last)) if *last == key => return None,
         _ if !changed.is_empty() => changed.into_iter().collect(),
-        None => vec!["as the program found it at its start".to_owned()],
+        None => vec!["first release since startup".to_owned()],
         Some((theme, _, _)) if !Arc::ptr_eq(theme, &inputs.templates) => {
-            vec!["the theme".to_owned()]
+            vec!["theme changed".to_owned()]
         }
         Some((_, deployment, _)) if !Arc::ptr_eq(deployment, &inputs.deployment) => {
-            vec!["the company profile, a site that it lists, or the year".to_owned()]
+            vec!["company profile, listed site or year changed".to_owned()]
         }
-        Some(_) => vec!["its addresses".to_owned()],
+        Some(_) => vec!["addresses changed".to_owned()],
     })
 }
 

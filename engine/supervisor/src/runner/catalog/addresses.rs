@@ -109,9 +109,9 @@ impl Addresses {
         let meanwhile = match &self.deployment {
             Some(file) if file.is_valid() => "the last valid file stays in force",
             Some(_) => {
-                "until the file is valid, tenants have the addresses of their names only, and the domain has no root tenant"
+                "until the file is valid, each tenant has only the host and path of its id, and the domain has no root tenant"
             }
-            None => "until the file is valid, manifests claim addresses without limits, as before",
+            None => "until the file is valid, manifests may claim any free address, as before",
         };
         let alarm = format!("{}; {meanwhile}", one_line(first));
         if is_new {
@@ -234,7 +234,7 @@ fn alone(diagnostic: Diagnostic) -> Report {
 }
 
 fn gone(label: &str) -> Diagnostic {
-    Diagnostic::error(Code::Unreadable, label, "the file is not there").hint(
-        "put it back; to go without it, start the program anew, without `--deployment`: then every manifest is believed",
+    Diagnostic::error(Code::Unreadable, label, "the file does not exist").hint(
+        "restore the file, or restart without `--deployment`; without the file, manifests may claim any free address",
     )
 }

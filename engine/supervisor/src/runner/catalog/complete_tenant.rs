@@ -66,7 +66,7 @@ fn whole(data: &TenantData, compressed: bool, secure: bool) -> Option<CompleteTe
     let drawn = |picture: &&Picture| match picture.drawn(&compiled, secure) {
         Ok(drawn) => Some((picture.digest(), Arc::new(drawn))),
         Err(problem) => {
-            warn!(problem, "image cannot be rendered; leaving it out");
+            warn!(problem, "image cannot be rendered; omitting the image");
             None
         }
     };

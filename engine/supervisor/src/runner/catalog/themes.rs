@@ -225,7 +225,7 @@ impl Themes {
 fn gone(directory: &Path, problem: &SourceError) -> Diagnostic {
     let file = directory.display().to_string();
     Diagnostic::error(Code::Unreadable, file, problem.to_string())
-        .hint("what was kept of the themes is used until the folder is back")
+        .hint("restore the folder; until then the persisted themes are used")
 }
 
 /// Compiles the templates of a theme. If that fails, the result has the templates `last_good`.

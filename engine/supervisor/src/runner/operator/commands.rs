@@ -68,7 +68,7 @@ impl Commands {
                 "nothing was changed: another rollback of the tenant is in flight; try again",
             ),
             Reply::NoPages => failed(
-                "nothing was changed: the folder has no valid pages; correct what `rowhouse check` reports first",
+                "nothing was changed: the folder has no valid pages; correct the errors that `rowhouse check` lists, then try again",
             ),
             Reply::NotWritten => failed(&self.problem.take().unwrap_or_default()),
         };
