@@ -11,7 +11,7 @@ mod sample;
 #[path = "support/wire.rs"]
 mod wire;
 
-#[path = "listener/frames.rs"]
-mod frames;
-#[path = "listener/http2.rs"]
+#[path = "listener/protocols/http2.rs"]
 mod http2;
+#[path = "listener/protocols/http2_frames.rs"]
+mod http2_frames;

@@ -15,15 +15,5 @@ mod wire;
 
 mod admin;
 mod connections;
-mod console;
-mod frames;
-mod http;
-mod http2;
-mod https;
-mod large_files;
-mod limits;
-mod negotiation;
-mod operators;
-mod releases;
-mod request;
-mod waiting;
+mod protocols;
+mod requests;
