@@ -32,7 +32,7 @@
 //! |---|---|---|
 //! | the layers of tower-http | `layers`, on tower's traits | tower-http passes the request id in the extensions of request and response: two hash tables to allocate per request |
 //! | `TowerToHyperService` | `request_service` | clones its service and moves the request once more, for each request |
-//! | `hyper_util::server::conn::auto` | `protocol` | its HTTP/1 settings lack `max_header_size`, which `--max-header-size` sets |
+//! | `hyper_util::server::conn::auto` | `http2_preface` | its HTTP/1 settings lack `max_header_size`, which `--max-header-size` sets |
 //! | `GracefulShutdown` of hyper-util | `worker` | checks a shared channel at each poll of a connection; the worker checks a `Cell`. The trait `GracefulConnection` is used |
 //! | a tokio timer per request | `connection_state` | needs a clock reading and a timer for each timeout; here the connection counts its steps, and the worker checks the counts twice a second |
 //! | one event loop for all threads | `worker` | needs locks and wake-ups between threads |

@@ -14,7 +14,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use tokio::sync::watch;
 
 use super::tls::handshake_counters::HandshakeCounters;
-use crate::connection::connection_counters::ConnectionCounters;
+use crate::metrics::connection_counters::ConnectionCounters;
 use crate::metrics::history::{History, Sample};
 use crate::metrics::not_found::NotFoundPaths;
 use crate::metrics::tenant_history::TenantHistory;

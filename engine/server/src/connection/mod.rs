@@ -1,21 +1,20 @@
 //! Runs connections: a worker's event loop, the state and timeouts of each connection, and the services that answer its requests.
 //!
-//! * [`worker`] is a thread with its event loop.
-//! * [`stream`] wraps a connection's socket; [`protocol`] and [`proxy_header`] read its first bytes; [`connection_state`] tracks its phase.
+//! * [`worker`] is a thread with its event loop; its connections share a [`worker_context`].
+//! * [`stream`] wraps a connection's socket; [`http2_preface`] and [`proxy_header`] read its first bytes; [`connection_state`] tracks its phase.
 //! * [`request_service`] passes requests to the layers, [`body_stream`] sends the response, and [`event_service`] streams [`events`].
 //! * [`drain`] counts what a graceful shutdown waited for.
 //!
 //! **Invariant:** knows no route and no tenant.
 
 pub(crate) mod body_stream;
-pub(crate) mod connection_counters;
 pub(crate) mod connection_state;
-pub(crate) mod context;
 pub mod drain;
 pub(crate) mod event_service;
 pub mod events;
-pub(crate) mod protocol;
+pub(crate) mod http2_preface;
 pub(crate) mod proxy_header;
 pub(crate) mod request_service;
 pub(crate) mod stream;
 pub(crate) mod worker;
+pub(crate) mod worker_context;

@@ -24,7 +24,7 @@ use tower::layer::layer_fn;
 
 use crate::connection::body_stream::{OpenStream, SnapshotBody};
 use crate::connection::connection_state::ConnectionState;
-use crate::connection::context::WorkerContext;
+use crate::connection::worker_context::WorkerContext;
 use crate::listen::admission::Peer;
 use crate::request::host::requested_host;
 use crate::request::layers::access_log::AccessLogger;

@@ -32,13 +32,13 @@ use tokio::time::MissedTickBehavior;
 use tracing::debug;
 
 use crate::connection::connection_state::{CloseReason, ConnectionState, Phase};
-use crate::connection::context::WorkerContext;
 use crate::connection::drain::{DrainReport, InFlight};
 use crate::connection::event_service::EventService;
-use crate::connection::protocol::opens_with_preface;
+use crate::connection::http2_preface::opens_with_preface;
 use crate::connection::proxy_header;
 use crate::connection::request_service::{Channel, RequestService};
 use crate::connection::stream::Stream;
+use crate::connection::worker_context::WorkerContext;
 use crate::listen::admission::ConnectionPermit;
 use crate::listen::admission::NewConnection;
 use crate::listen::admission::{Admission, AdmissionGuard};

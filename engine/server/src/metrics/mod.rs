@@ -5,6 +5,7 @@
 //!
 //! **Invariant:** counts nothing itself.
 
+pub(crate) mod connection_counters;
 pub mod history;
 pub mod metric_list;
 pub mod not_found;
@@ -24,7 +25,7 @@ use super::tls::handshake_counters::HandshakeCounters;
 use super::tls::overview::CertificateLine;
 use crate::access_log::AccessLog;
 use crate::admin::status::{State, StatusBoard};
-use crate::connection::connection_counters::ConnectionCounters;
+use crate::metrics::connection_counters::ConnectionCounters;
 use release::snapshot::traffic::{LATENCY_BOUNDS, Traffic};
 
 /// The media type of the text that [`render`] returns.

@@ -14,7 +14,7 @@ use tower::Service;
 use super::exchange::{Exchange, LayerFuture, LayerService};
 use crate::access_log::AccessEntry;
 use crate::access_log::AccessLogBuffer;
-use crate::connection::context::WorkerContext;
+use crate::connection::worker_context::WorkerContext;
 use crate::request::forwarded::visitor;
 use crate::request::trace::Trace;
 use crate::response::answer::{Answer, Owner};

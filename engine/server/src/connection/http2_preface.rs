@@ -1,4 +1,4 @@
-//! Detects the protocol of a connection without TLS.
+//! Detects HTTP/2 on a connection without TLS, by its preface.
 //!
 //! **Invariant:** consumes no byte of the socket.
 
