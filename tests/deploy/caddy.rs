@@ -38,7 +38,7 @@ impl CaddyServer {
                 .env("CADDY_ASK", rowhouse.operators.to_string())
                 .env("CADDY_UPSTREAMS", rowhouse.visitors.to_string()),
         );
-        let mut street = Self {
+        let mut server = Self {
             folder,
             rowhouse,
             caddy,
@@ -46,15 +46,15 @@ impl CaddyServer {
             http,
         };
         wait_for("Caddy's own authority", || {
-            street.caddy.must_run();
-            street.authority().is_file().then_some(())
+            server.caddy.must_run();
+            server.authority().is_file().then_some(())
         });
         // Caddy orders a certificate during the first handshake, valid from the current second. The clock of curl is
         // coarser and may be behind, so curl may reject the certificate for some milliseconds.
         wait_for("a certificate that is valid to curl too", || {
-            street.secure("localhost", &[]).0.then_some(())
+            server.secure("localhost", &[]).0.then_some(())
         });
-        street
+        server
     }
 
     /// Returns the root certificate of Caddy's own authority.
@@ -92,32 +92,32 @@ fn new_folder_is_served_over_https_and_unknown_host_gets_no_certificate() {
     if !is_there("caddy") || !is_there("curl") {
         return;
     }
-    let street = CaddyServer::start();
-    let (content, said) = street.secure("localhost", &[]);
+    let server = CaddyServer::start();
+    let (content, said) = server.secure("localhost", &[]);
     assert!(
         content && said.contains("the house of Home"),
         "{said}\n{}",
-        street.caddy.log()
+        server.caddy.log()
     );
     assert!(said.ends_with("200 HTTP/2"), "{said}");
 
-    let (content, said) = street.secure("garden.localhost", &[]);
+    let (content, said) = server.secure("garden.localhost", &[]);
     assert!(!content, "no tenant has the host yet: {said}");
 
-    let beside = street.folder.path().join("garden");
+    let beside = server.folder.path().join("garden");
     tenant(&beside, "Garden", "");
-    street.drop_folder(&beside, "garden");
+    server.drop_folder(&beside, "garden");
     let said = wait_for("the new host over https", || {
-        let (content, said) = street.secure("garden.localhost", &[]);
+        let (content, said) = server.secure("garden.localhost", &[]);
         content.then_some(said)
     });
     assert!(said.contains("the house of Garden"), "{said}");
     assert!(said.ends_with("200 HTTP/2"), "{said}");
 
-    let (content, said) = street.secure("stranger.localhost", &[]);
+    let (content, said) = server.secure("stranger.localhost", &[]);
     assert!(!content, "{said}");
     assert!(said.contains("alert"), "the handshake is refused: {said}");
-    let files = run(Command::new("find").arg(street.folder.path().join("data"))).1;
+    let files = run(Command::new("find").arg(server.folder.path().join("data"))).1;
     assert!(
         files.contains("garden.localhost") && !files.contains("stranger"),
         "{files}"
@@ -129,9 +129,9 @@ fn caddy_redirects_to_https_and_sets_request_id() {
     if !is_there("caddy") || !is_there("curl") {
         return;
     }
-    let street = CaddyServer::start();
-    let port = street.http.port();
-    let (content, said) = street.curl(
+    let server = CaddyServer::start();
+    let port = server.http.port();
+    let (content, said) = server.curl(
         &format!("http://localhost:{port}/"),
         "localhost",
         port,
@@ -143,7 +143,7 @@ fn caddy_redirects_to_https_and_sets_request_id() {
     );
 
     let name = "x-request-id: chosen-by-the-visitor";
-    let (content, said) = street.secure("localhost", &["--include", "--header", name]);
+    let (content, said) = server.secure("localhost", &["--include", "--header", name]);
     assert!(content, "{said}");
     let given = said
         .lines()
@@ -151,7 +151,7 @@ fn caddy_redirects_to_https_and_sets_request_id() {
         .expect("a request id");
     assert!(given.len() >= 32 && !given.contains("chosen"), "{given}");
     wait_for("the line of that request", || {
-        street.rowhouse.program.log().contains(given).then_some(())
+        server.rowhouse.program.log().contains(given).then_some(())
     });
 }
 

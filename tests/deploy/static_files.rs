@@ -54,7 +54,7 @@ fn picture(format: ImageFormat) -> Vec<u8> {
     bytes.into_inner()
 }
 
-fn corner() -> TestSite {
+fn create_site() -> TestSite {
     let mut site = TestSite::fixture("sites");
     site.write(
         "tenants/corner/tenant.yaml",
@@ -170,7 +170,7 @@ fn compare_responses(own: &Response<Bytes>, other: &Answer, at: &str) {
 
 /// Exports the site for a web server, which `run` starts, and compares all responses.
 fn compare_server(server: WebServer, run: impl FnOnce(&Path, SocketAddr) -> Program) {
-    let site = corner();
+    let site = create_site();
     let public = TempDir::new().expect("a folder");
     let options = Options {
         compressed: true,

@@ -47,7 +47,7 @@ struct Deployment {
 }
 
 thread_local! {
-    static STREET: RefCell<Deployment> = RefCell::new(Deployment::new());
+    static DEPLOYMENT: RefCell<Deployment> = RefCell::new(Deployment::new());
 }
 
 impl Deployment {
@@ -212,7 +212,7 @@ proptest! {
     #[test]
     fn link_resolves_to_a_page_under_every_mount_or_is_reported_with_its_line(links in vec(link(), 1..4)) {
         let body: String = links.iter().map(|link| format!("[words](<{link}>)\n\n")).collect();
-        STREET.with_borrow_mut(|deployment| {
+        DEPLOYMENT.with_borrow_mut(|deployment| {
             let snapshot = deployment.with_page(&body);
             let report = deployment.registry.report();
             let told: Vec<_> = report.iter().filter(|told| told.file.ends_with("corner/pages/links.md")).collect();

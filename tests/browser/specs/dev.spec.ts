@@ -15,11 +15,11 @@ test.use({
 });
 test.describe.configure({ mode: 'serial' });
 
-let street: string;
+let deployment: string;
 let origin: string;
 let server: ChildProcess;
 
-const path = (file: string) => join(street, file);
+const path = (file: string) => join(deployment, file);
 const edit = (file: string, from: string, to: string) => {
   const text = readFileSync(path(file), 'utf8');
   expect(text, file).toContain(from);
@@ -27,16 +27,16 @@ const edit = (file: string, from: string, to: string) => {
 };
 
 test.beforeAll(async () => {
-  street = mkdtempSync(join(tmpdir(), 'rowhouse-dev-'));
+  deployment = mkdtempSync(join(tmpdir(), 'rowhouse-dev-'));
   cpSync(join(repository, 'themes'), path('themes'), { recursive: true });
   for (const tenant of ['studio', 'bluedoor'])
     cpSync(join(repository, 'tenants', tenant), path(`tenants/${tenant}`), { recursive: true });
-  [server, origin] = await serve(street, '--dev');
+  [server, origin] = await serve(deployment, '--dev');
 });
 
 test.afterAll(async () => {
   await stop(server);
-  rmSync(street, { recursive: true });
+  rmSync(deployment, { recursive: true });
 });
 
 /** Marks the document. A document that still has the mark was not reloaded. */

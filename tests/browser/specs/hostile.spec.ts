@@ -25,7 +25,7 @@ const FILES: Record<string, string> = {
   'p.json': XML,
 };
 
-let street: string;
+let deployment: string;
 let origin: string;
 let server: ChildProcess;
 
@@ -45,11 +45,11 @@ async function placeOf(name: string): Promise<string> {
 }
 
 test.beforeAll(async () => {
-  street = mkdtempSync(join(tmpdir(), 'rowhouse-hostile-'));
-  const evil = join(street, 'tenants/evil');
+  deployment = mkdtempSync(join(tmpdir(), 'rowhouse-hostile-'));
+  const evil = join(deployment, 'tenants/evil');
   for (const folder of ['pages', 'assets']) mkdirSync(join(evil, folder), { recursive: true });
-  cpSync(join(repository, 'themes'), join(street, 'themes'), { recursive: true });
-  cpSync(join(repository, 'tenants/studio'), join(street, 'tenants/studio'), { recursive: true });
+  cpSync(join(repository, 'themes'), join(deployment, 'themes'), { recursive: true });
+  cpSync(join(repository, 'tenants/studio'), join(deployment, 'tenants/studio'), { recursive: true });
   writeFileSync(join(evil, 'tenant.yaml'), 'name: Evil\nsettings: {house: mine.svg}\n');
   writeFileSync(
     join(evil, 'pages/index.md'),
@@ -60,12 +60,12 @@ test.beforeAll(async () => {
   const drawing = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9">${sources.join('')}<path d="M0 0h9v9z"/></svg>`;
   mkdirSync(join(evil, 'assets/icons'));
   for (const name of ['mine.svg', 'icons/check.svg']) writeFileSync(join(evil, 'assets', name), drawing);
-  [server, origin] = await serve(street);
+  [server, origin] = await serve(deployment);
 });
 
 test.afterAll(async () => {
   await stop(server);
-  rmSync(street, { recursive: true });
+  rmSync(deployment, { recursive: true });
 });
 
 for (const name of Object.keys(FILES).filter((name) => name.startsWith('p.'))) {

@@ -48,17 +48,17 @@ function picture(): Buffer {
 
 test.beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'rowhouse-pictures-'));
-  const corner = join(folder, 'tenants/corner');
-  for (const part of ['pages', 'assets']) mkdirSync(join(corner, part), { recursive: true });
+  const tenant = join(folder, 'tenants/corner');
+  for (const part of ['pages', 'assets']) mkdirSync(join(tenant, part), { recursive: true });
   cpSync(join(repository, 'themes'), join(folder, 'themes'), { recursive: true });
   cpSync(join(repository, 'tenants/studio'), join(folder, 'tenants/studio'), { recursive: true });
-  writeFileSync(join(corner, 'tenant.yaml'), 'name: Corner\n');
+  writeFileSync(join(tenant, 'tenant.yaml'), 'name: Corner\n');
   const text = 'Words before and behind. '.repeat(20);
   writeFileSync(
-    join(corner, 'pages/index.md'),
+    join(tenant, 'pages/index.md'),
     `---\ntitle: Corner\n---\n![A red wall](wall.png)\n\n${text}\n\n![The same](wall.png)\n\n${text}\n`,
   );
-  writeFileSync(join(corner, 'assets/wall.png'), picture());
+  writeFileSync(join(tenant, 'assets/wall.png'), picture());
   [server, origin] = await serve(folder);
 });
 

@@ -16,7 +16,7 @@ use crate::state::persisted_data::KEEP;
 const FILE: &str = "tenants/deployment.yaml";
 
 /// The claims of the fixture.
-const STREET: &str = "root: home
+const DEPLOYMENT: &str = "root: home
 tenants:
   app:
     aliases: [/apps/app]
@@ -42,7 +42,7 @@ fn add_greedy(site: &mut TestSite) {
 fn unlisted_claim_is_refused_with_line_to_add() {
     let mut site = TestSite::fixture("sites");
     let before = site.page("studio.example", "/apps/app", "/terms");
-    site.write(FILE, STREET);
+    site.write(FILE, DEPLOYMENT);
     add_greedy(&mut site);
     site.reload();
     let get = |site: &TestSite| {
@@ -84,7 +84,7 @@ fn unlisted_claim_is_refused_with_line_to_add() {
     assert_eq!(text.matches("error[address-refused]").count(), 3, "{text}");
 
     // The lines in the hints suffice, and take effect at this reload.
-    site.write(FILE, format!("{STREET}  aaa: {{aliases: [/greed]}}\n"));
+    site.write(FILE, format!("{DEPLOYMENT}  aaa: {{aliases: [/greed]}}\n"));
     site.reload();
     assert_eq!(owner(&site, "studio.example", "/greed"), "aaa");
     let text = site.report_text();
@@ -94,7 +94,7 @@ fn unlisted_claim_is_refused_with_line_to_add() {
     );
     site.write(
         FILE,
-        STREET.replace("home", "aaa") + "  aaa: {aliases: [/greed], hosts: [greedy.example]}\n",
+        DEPLOYMENT.replace("home", "aaa") + "  aaa: {aliases: [/greed], hosts: [greedy.example]}\n",
     );
     site.reload();
     assert_eq!(get(&site)[..3], ["aaa", "nobody", "aaa"]);
@@ -108,11 +108,11 @@ fn unlisted_claim_is_refused_with_line_to_add() {
 fn file_decides_root_over_manifests() {
     let mut site = TestSite::fixture("sites");
     let home = site.page("studio.example", "", "/");
-    site.write(FILE, STREET);
+    site.write(FILE, DEPLOYMENT);
     site.edit("tenants/home/tenant.yaml", "root: true\n", "")
         .reload();
     assert_eq!(site.page("studio.example", "", "/"), home);
-    site.write(FILE, STREET.replace("root: home\n", ""))
+    site.write(FILE, DEPLOYMENT.replace("root: home\n", ""))
         .reload();
     assert_eq!(owner(&site, "studio.example", ""), "nobody");
 }
@@ -136,7 +136,7 @@ fn error_in_file_changes_only_report() {
         ("", "", "empty-file"),
     ] {
         let mut site = TestSite::fixture("sites");
-        site.write(FILE, STREET);
+        site.write(FILE, DEPLOYMENT);
         add_greedy(&mut site);
         site.reload();
         site.write(FILE, text).reload();
@@ -152,12 +152,12 @@ fn error_in_file_changes_only_report() {
             alarm.contains("the last valid file stays in force"),
             "{alarm}"
         );
-        site.write(FILE, STREET).reload();
+        site.write(FILE, DEPLOYMENT).reload();
         assert_eq!(site.registry().alarm(), None);
     }
     // Removing the file releases no address either.
     let mut site = TestSite::fixture("sites");
-    site.write(FILE, STREET);
+    site.write(FILE, DEPLOYMENT);
     add_greedy(&mut site);
     site.reload();
     site.remove(FILE).reload();
@@ -206,7 +206,7 @@ fn first_invalid_file_and_its_removal_change_nothing() {
 #[test]
 fn missing_tenant_in_file_is_warning() {
     let mut site = TestSite::fixture("sites");
-    let text = format!("{STREET}  ap: {{hosts: [b.example]}}\n").replace("home", "hme");
+    let text = format!("{DEPLOYMENT}  ap: {{hosts: [b.example]}}\n").replace("home", "hme");
     site.write(FILE, text).reload();
     let text = site.report_text();
     for words in [
@@ -252,7 +252,7 @@ fn text_or_target(resource: &Resource) -> Vec<u8> {
 }
 
 /// Creates a deployment for a running process.
-fn street() -> TempDir {
+fn create_deployment() -> TempDir {
     let folder = TempDir::new().expect("a folder");
     for part in ["tenants", "themes"] {
         copy(&fixture("sites").join(part), &folder.path().join(part));
@@ -292,22 +292,26 @@ fn change_of_file_is_reloaded_at_every_place() {
             vec!["--deployment", "ops/who.yaml", "--watch", "poll"],
         ),
     ] {
-        let street = street();
-        write(street.path(), file, STREET);
-        let server = TestServer::start(street.path(), &flags);
+        let deployment = create_deployment();
+        write(deployment.path(), file, DEPLOYMENT);
+        let server = TestServer::start(deployment.path(), &flags);
         assert_eq!(status(&server, "localhost", "/apps/app"), 200);
-        write(street.path(), file, "root: home\n");
+        write(deployment.path(), file, "root: home\n");
         wait(&server, "the loss of the alias", || {
             status(&server, "localhost", "/apps/app") == 404
         });
         // As editors do: another file replaces it.
-        write(street.path(), "next.yaml", STREET);
-        fs::rename(street.path().join("next.yaml"), street.path().join(file)).expect("a file");
+        write(deployment.path(), "next.yaml", DEPLOYMENT);
+        fs::rename(
+            deployment.path().join("next.yaml"),
+            deployment.path().join(file),
+        )
+        .expect("a file");
         wait(&server, "the alias", || {
             status(&server, "localhost", "/apps/app") == 200
         });
 
-        write(street.path(), file, "root: home\ntenant: {}\n");
+        write(deployment.path(), file, "root: home\ntenant: {}\n");
         let ready = || -> Answer { server.operator("/readyz") };
         let alarm = format!("alarm: {file}:2:1: unknown key `tenant`");
         wait(&server, "the alarm", || ready().text().contains(&alarm));
@@ -323,16 +327,16 @@ fn change_of_file_is_reloaded_at_every_place() {
 
 #[test]
 fn addresses_keep_owners_over_restart_with_state() {
-    let street = street();
+    let deployment = create_deployment();
     write(
-        street.path(),
+        deployment.path(),
         "tenants/app/tenant.yaml",
         "name: App\nhosts: [app.example]\naliases: [/shop]\n",
     );
     let flags = ["--state", "state"];
     let kept = |entry: &str, words: &str| {
         let begin = Instant::now();
-        let state = street.path().join("state");
+        let state = deployment.path().join("state");
         let is_there = || state::has_words(&state, entry, words);
         while !is_there() {
             assert!(
@@ -342,42 +346,43 @@ fn addresses_keep_owners_over_restart_with_state() {
             std::thread::sleep(Duration::from_millis(20));
         }
     };
-    let server = TestServer::start(street.path(), &flags);
+    let server = TestServer::start(deployment.path(), &flags);
     kept("addresses", "app.example");
     drop(server);
 
     let greedy = GREEDY
         .replace("/greed", "/shop")
         .replace("greedy.example", "app.example");
-    write(street.path(), "tenants/aaa/tenant.yaml", &greedy);
+    write(deployment.path(), "tenants/aaa/tenant.yaml", &greedy);
     write(
-        street.path(),
+        deployment.path(),
         "tenants/aaa/pages/index.md",
         "---\ntitle: Greedy\n---\n",
     );
     // The owner's folder has errors, and it has no valid copy.
-    for folder in state::deployments(&street.path().join("state")) {
+    for folder in state::deployments(&deployment.path().join("state")) {
         Store::open(folder, KEEP).remove_table("good.tenant.app".to_owned());
     }
-    let good = fs::read_to_string(street.path().join("tenants/app/tenant.yaml")).expect("a file");
-    write(street.path(), "tenants/app/tenant.yaml", "nam: App\n");
-    let server = TestServer::start(street.path(), &flags);
+    let good =
+        fs::read_to_string(deployment.path().join("tenants/app/tenant.yaml")).expect("a file");
+    write(deployment.path(), "tenants/app/tenant.yaml", "nam: App\n");
+    let server = TestServer::start(deployment.path(), &flags);
     let title = |host: &str, path: &str| server.get(host, path).text();
     assert!(!title("app.example", "/").contains("Greedy"));
     assert!(!title("localhost", "/shop").contains("<h1>Greedy"));
     assert!(!title("localhost", "/").contains("<h1>Greedy"));
-    write(street.path(), "tenants/app/tenant.yaml", &good);
+    write(deployment.path(), "tenants/app/tenant.yaml", &good);
     wait(&server, "its owner", || {
         status(&server, "app.example", "/") == 200
     });
     assert!(!title("app.example", "/").contains("Greedy"));
 
     // The last content of the file stays in force after a restart.
-    write(street.path(), FILE, STREET);
+    write(deployment.path(), FILE, DEPLOYMENT);
     kept("good.deployment", "/apps/app");
     drop(server);
-    write(street.path(), FILE, "root: [");
-    let server = TestServer::start(street.path(), &flags);
+    write(deployment.path(), FILE, "root: [");
+    let server = TestServer::start(deployment.path(), &flags);
     assert_eq!(status(&server, "localhost", "/"), 200);
     assert_eq!(status(&server, "app.example", "/"), 421);
     let ready = server.operator("/readyz").text();
@@ -402,17 +407,17 @@ fn run(folder: &Path, arguments: &[&str]) -> (bool, String) {
 
 #[test]
 fn check_routes_and_new_read_file() {
-    let street = street();
-    write(street.path(), FILE, STREET);
-    write(street.path(), "tenants/aaa/tenant.yaml", GREEDY);
+    let deployment = create_deployment();
+    write(deployment.path(), FILE, DEPLOYMENT);
+    write(deployment.path(), "tenants/aaa/tenant.yaml", GREEDY);
     write(
-        street.path(),
+        deployment.path(),
         "tenants/aaa/pages/index.md",
         "---\ntitle: Greedy\n---\n",
     );
-    let (well, text) = run(street.path(), &["check", "aaa"]);
+    let (well, text) = run(deployment.path(), &["check", "aaa"]);
     assert!(!well && text.contains("error[address-refused]"), "{text}");
-    let (well, text) = run(street.path(), &["routes"]);
+    let (well, text) = run(deployment.path(), &["routes"]);
     assert!(
         well && text.contains("/aaa") && !text.contains("/greed"),
         "{text}"
@@ -421,17 +426,17 @@ fn check_routes_and_new_read_file() {
 
     // A page below a longer prefix of another tenant does not belong to its tenant's addresses.
     write(
-        street.path(),
+        deployment.path(),
         "tenants/aaa/tenant.yaml",
         "name: A\naliases: [/apps]\n",
     );
     write(
-        street.path(),
+        deployment.path(),
         "tenants/aaa/pages/app/terms.md",
         "---\ntitle: Terms\n---\n",
     );
-    fs::remove_file(street.path().join(FILE)).expect("a file");
-    let (_, text) = run(street.path(), &["routes"]);
+    fs::remove_file(deployment.path().join(FILE)).expect("a file");
+    let (_, text) = run(deployment.path(), &["routes"]);
     let line = |path: &str| {
         let mut lines = text.lines().filter(|line| line.starts_with("localhost "));
         lines.find(|line| line.split_whitespace().nth(1) == Some(path))
@@ -443,19 +448,22 @@ fn check_routes_and_new_read_file() {
     assert!(line("/aaa/app/terms").is_some(), "{text}");
     assert_eq!(text.matches(" /apps/app/terms ").count(), 1, "{text}");
 
-    let street = TempDir::new().expect("a folder");
-    copy(&workspace().join("tenants"), &street.path().join("tenants"));
-    assert!(run(street.path(), &["new", "corner"]).0);
-    let (well, text) = run(street.path(), &["check", "corner"]);
+    let deployment = TempDir::new().expect("a folder");
+    copy(
+        &workspace().join("tenants"),
+        &deployment.path().join("tenants"),
+    );
+    assert!(run(deployment.path(), &["new", "corner"]).0);
+    let (well, text) = run(deployment.path(), &["check", "corner"]);
     assert!(well, "{text}");
-    write(street.path(), FILE, "roof: home\n");
-    let (well, text) = run(street.path(), &["check", "corner"]);
+    write(deployment.path(), FILE, "roof: home\n");
+    let (well, text) = run(deployment.path(), &["check", "corner"]);
     assert!(
         !well
             && text.contains("tenants/deployment.yaml:1:1")
             && text.contains("did you mean `root`?"),
         "{text}"
     );
-    let (_, text) = run(street.path(), &["schema"]);
+    let (_, text) = run(deployment.path(), &["schema"]);
     assert!(text.contains("\"What tenants may claim\""), "{text}");
 }

@@ -135,7 +135,7 @@ fn style_change_keeps_page_digest_and_text_change_does_not() {
 }
 
 /// Creates a deployment with one tenant.
-fn street() -> TempDir {
+fn create_deployment() -> TempDir {
     let folder = TempDir::new().expect("a folder");
     let home = folder.path().join("tenants/home");
     fs::create_dir_all(home.join("pages")).expect("a folder");
@@ -175,7 +175,7 @@ impl Listener {
 
 #[test]
 fn listeners_get_errors_and_corrections_at_once() {
-    let folder = street();
+    let folder = create_deployment();
     let mut server = TestServer::start(folder.path(), &["--dev"]);
     let mut listener = Listener::connect(&server);
     assert_eq!(
@@ -232,7 +232,7 @@ fn listeners_get_errors_and_corrections_at_once() {
 
 #[test]
 fn error_page_of_invalid_tenant_is_for_authors_only() {
-    let folder = street();
+    let folder = create_deployment();
     let fresh = folder.path().join("tenants/fresh");
     fs::create_dir_all(fresh.join("pages")).expect("a folder");
     fs::write(fresh.join("tenant.yaml"), "nme: Fresh\n").expect("a file");
@@ -277,7 +277,7 @@ fn error_page_of_invalid_tenant_is_for_authors_only() {
 
 #[test]
 fn unknown_host_gets_no_events() {
-    let folder = street();
+    let folder = create_deployment();
     let server = TestServer::start(folder.path(), &["--dev"]);
     assert_eq!(
         server.get("stranger.example", "/.rowhouse/events").status,
@@ -288,7 +288,7 @@ fn unknown_host_gets_no_events() {
 #[test]
 fn error_message_of_island_shows_cause_to_authors_only() {
     let cause = "pages answer GET, HEAD and OPTIONS only";
-    let folder = street();
+    let folder = create_deployment();
     for (flags, told) in [(&["--dev"][..], true), (&[], false)] {
         let server = TestServer::start(folder.path(), flags);
         let answer = server.ask("POST", &server.domain(), "/", &[("content-length", "0")]);

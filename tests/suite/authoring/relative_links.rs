@@ -33,7 +33,7 @@ fn encoded(name: &str) -> String {
     name.bytes().map(encode).collect()
 }
 
-fn corner(body: &str) -> TestSite {
+fn create_site(body: &str) -> TestSite {
     let mut site = TestSite::fixture("sites");
     add(
         &mut site,
@@ -57,7 +57,7 @@ fn is_clean(site: &TestSite) -> bool {
 
 #[test]
 fn link_is_relative_to_its_file() {
-    let mut site = corner(
+    let mut site = create_site(
         "[T](terms.md) [F](./terms.md#fees) [P](../assets/plan.txt) [N](note.txt) [E](blog/first.md)",
     );
     site.write("tenants/corner/assets/plan.txt", "A plan.");
@@ -106,7 +106,7 @@ fn link_to_missing_file_is_error_with_line() {
         ("../../app/tenant.yaml", "leads out of the tenant's folder"),
         ("../tenant.yaml", "`../tenant.yaml` leads to no page"),
     ] {
-        let mut site = corner(&format!("One.\n\n[x]({link})"));
+        let mut site = create_site(&format!("One.\n\n[x]({link})"));
         site.reload();
         let text = site.report_text();
         assert!(text.contains(says), "{link}: {text}");
@@ -123,7 +123,7 @@ fn file_is_served_with_any_name_and_spelling() {
     }
     body += "[c](<../assets/50% off.txt>) [d](../assets/spa%CC%88ti%20&%20cafe%CC%81.txt)\n\n";
     body += "[e](<../assets/spa\u{308}ti & cafe\u{301}.txt>) [f](../assets/nfd-u%CC%88.txt) [g](../assets/nfd-%C3%BC.txt)\n";
-    let mut site = corner(&body);
+    let mut site = create_site(&body);
     for name in NAMES {
         site.write(&format!("tenants/corner/assets/{name}"), name);
     }
@@ -152,7 +152,7 @@ fn file_is_served_with_any_name_and_spelling() {
 
 #[test]
 fn same_name_in_two_unicode_forms_is_error() {
-    let mut site = corner("Words.");
+    let mut site = create_site("Words.");
     site.write("tenants/corner/assets/caf\u{e9}.txt", "one");
     site.write("tenants/corner/assets/cafe\u{301}.txt", "two");
     site.reload();

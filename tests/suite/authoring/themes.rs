@@ -178,17 +178,17 @@ fn german_theme_has_no_english_word() {
 fn check_no_english_word(site: &TestSite, parent: &str) {
     assert!(site.report().is_servable(), "{}", site.report_text());
     let known = german_words(site, parent);
-    let shop = site.pages("studio.example", "");
-    let not_found = shop
+    let rendered = site.pages("studio.example", "");
+    let not_found = rendered
         .not_found
         .iter()
         .map(|(path, page)| (format!("404 {path}"), page));
-    let pages = shop
+    let pages = rendered
         .resources
         .iter()
         .map(|(path, page)| (path.to_string(), page))
         .chain(not_found)
-        .chain([("405".to_owned(), &shop.method_not_allowed)]);
+        .chain([("405".to_owned(), &rendered.method_not_allowed)]);
     let mut looked = 0;
     for (path, page) in pages {
         let Some(text) = text_of(page) else {
@@ -215,7 +215,7 @@ fn check_no_english_word(site: &TestSite, parent: &str) {
     }
     let cafe = site.page("studio.example", "/cafe", "/").expect("a page");
     assert!(cafe.contains("lang=\"de-AT\""), "{cafe}");
-    let missing = text_of(&shop.not_found.last().expect("a page").1).expect("a text");
+    let missing = text_of(&rendered.not_found.last().expect("a page").1).expect("a text");
     assert!(missing.contains("Zurück in den Laden"), "{missing}");
     let unknown = site.snapshot.unknown_host.as_ref().expect("an answer");
     let unknown = text_of(unknown).expect("a text");

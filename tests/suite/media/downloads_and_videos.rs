@@ -12,7 +12,7 @@ use crate::pages::broken_links::{addresses, answer, broken_of};
 
 const HOST: &str = "corner.studio.example";
 
-fn corner(manifest: &str, body: &str) -> TestSite {
+fn create_site(manifest: &str, body: &str) -> TestSite {
     let mut site = TestSite::fixture("sites");
     add(&mut site, "corner", &format!("name: Corner\n{manifest}"));
     let page = format!("---\ntitle: Corner\n---\n{body}\n");
@@ -46,7 +46,7 @@ pub(crate) fn film(width: u32, height: u32) -> Vec<u8> {
 
 #[test]
 fn file_is_saved_under_own_name_and_served_in_ranges() {
-    let mut site = corner("", "[Plan](<../assets/Pl\u{e4}ne 2026.pdf>)");
+    let mut site = create_site("", "[Plan](<../assets/Pl\u{e4}ne 2026.pdf>)");
     let bytes = "words of a plan ".repeat(400);
     site.write("tenants/corner/assets/Pl\u{e4}ne 2026.pdf", &bytes);
     site.reload();
@@ -75,7 +75,7 @@ fn file_is_saved_under_own_name_and_served_in_ranges() {
 
 #[test]
 fn non_image_is_not_shown_as_image() {
-    let mut site = corner("", "![A song](song.mp3)\n\n![Prices](plan.pdf)");
+    let mut site = create_site("", "![A song](song.mp3)\n\n![Prices](plan.pdf)");
     site.write("tenants/corner/assets/song.mp3", "ID3")
         .write("tenants/corner/assets/plan.pdf", "%PDF-1.4")
         .reload();
@@ -94,7 +94,7 @@ fn non_image_is_not_shown_as_image() {
 
 #[test]
 fn unsupported_image_type_is_error_with_types_to_convert_to() {
-    let mut site = corner("", "![Door](door.HEIC)\n\n![Pump](clip.mov)");
+    let mut site = create_site("", "![Door](door.HEIC)\n\n![Pump](clip.mov)");
     site.write("tenants/corner/assets/door.HEIC", "heic")
         .write("tenants/corner/assets/clip.mov", "mov")
         .reload();
@@ -111,7 +111,7 @@ fn unsupported_image_type_is_error_with_types_to_convert_to() {
 
 #[test]
 fn video_has_size_poster_and_captions() {
-    let mut site = corner(
+    let mut site = create_site(
         "language: en-GB\n",
         "![How it &lt;works>](clip.mp4 \"A title\")\n\n![](other.webm)",
     );
@@ -164,7 +164,7 @@ fn video_has_size_poster_and_captions() {
 
 #[test]
 fn download_address_redirects_to_newest_file() {
-    let mut site = corner(
+    let mut site = create_site(
         "aliases: [/apps/corner]\ndownloads: {press-kit: assets/press-kit.zip}\n",
         "[Press](/press-kit) and [press](press.md)",
     );
@@ -223,14 +223,14 @@ fn download_takes_no_path_of_page_or_engine() {
     ] {
         let manifest =
             format!("redirects: [{{from: /old, to: /}}]\ndownloads:\n  \"{name}\": kit.zip\n");
-        let mut site = corner(&manifest, "Words.");
+        let mut site = create_site(&manifest, "Words.");
         site.write("tenants/corner/pages/terms.md", "---\ntitle: Terms\n---\n");
         site.write("tenants/corner/assets/kit.zip", "zip").reload();
         let text = site.report_text();
         assert!(text.contains(says), "{name}: {text}");
         assert!(text.contains("tenants/corner/tenant.yaml:4:"), "{text}");
     }
-    let mut site = corner("downloads: {press: kit.zip}\n", "Words.");
+    let mut site = create_site("downloads: {press: kit.zip}\n", "Words.");
     site.reload();
     let text = site.report_text();
     assert!(text.contains("error[missing-asset]"), "{text}");
@@ -241,7 +241,7 @@ const TEXTS: &str = "aliases: [/apps/corner]\nfiles:\n  google1a.html: assets/go
 const MARKUP: &str = "<script>alert(1)</script>";
 
 fn with_texts() -> TestSite {
-    let mut site = corner(TEXTS, "Words.");
+    let mut site = create_site(TEXTS, "Words.");
     site.write("tenants/corner/assets/google1a.html", MARKUP)
         .write("tenants/corner/assets/bing.xml", MARKUP)
         .write("tenants/corner/assets/nostr.json", "{}")
@@ -336,7 +336,7 @@ fn verification_file_takes_no_path_of_other_file_or_engine() {
         let manifest = format!(
             "redirects: [{{from: /old, to: /}}]\ndownloads: {{kit: kit.zip}}\nfiles:\n  \"{name}\": x.txt\n"
         );
-        let mut site = corner(&manifest, "Words.");
+        let mut site = create_site(&manifest, "Words.");
         for page in ["terms", "blog/first"] {
             site.write(
                 &format!("tenants/corner/pages/{page}.md"),

@@ -45,7 +45,7 @@ fn with_exif(jpeg: &[u8], orientation: u8) -> Vec<u8> {
     [&jpeg[..2], b"\xff\xe1", &length, &block, &jpeg[2..]].concat()
 }
 
-fn corner(body: &str) -> TestSite {
+fn create_site(body: &str) -> TestSite {
     let mut site = TestSite::fixture("sites");
     add(
         &mut site,
@@ -77,7 +77,7 @@ fn source(html: &str) -> String {
 
 #[test]
 fn photo_is_served_in_fitting_size_with_dimensions() {
-    let mut site = corner("![A hall](hall.jpg)\n\n![Again](hall.jpg)");
+    let mut site = create_site("![A hall](hall.jpg)\n\n![Again](hall.jpg)");
     site.write("tenants/corner/assets/hall.jpg", photo(1_600, 1_200));
     site.reload();
     assert!(
@@ -131,7 +131,7 @@ fn photo_is_served_in_fitting_size_with_dimensions() {
 
 #[test]
 fn export_has_every_size() {
-    let mut site = corner("![A hall](hall.jpg)");
+    let mut site = create_site("![A hall](hall.jpg)");
     site.write("tenants/corner/assets/hall.jpg", photo(800, 600))
         .reload()
         .draw();
@@ -152,7 +152,7 @@ fn export_has_every_size() {
 
 #[test]
 fn location_of_photo_is_nowhere_in_served_files() {
-    let mut site = corner("![A hall](hall.jpg)");
+    let mut site = create_site("![A hall](hall.jpg)");
     let whole = with_exif(&photo(900, 600), 6);
     assert!(whole.windows(PLACE.len()).any(|part| part == PLACE));
     site.write("tenants/corner/assets/hall.jpg", whole)
@@ -198,7 +198,7 @@ fn screenshot_is_lossless_and_animated_or_small_images_are_unchanged() {
         ]);
     }
     let png = coded(&noisy.clone().into(), ImageFormat::Png);
-    let mut site = corner("![Screen](screen.png) ![Dot](dot.png) ![Moves](moves.gif)");
+    let mut site = create_site("![Screen](screen.png) ![Dot](dot.png) ![Moves](moves.gif)");
     site.write("tenants/corner/assets/screen.png", &png)
         .write(
             "tenants/corner/assets/dot.png",
@@ -233,7 +233,7 @@ fn screenshot_is_lossless_and_animated_or_small_images_are_unchanged() {
 
 #[test]
 fn image_of_section_has_sizes() {
-    let mut site = corner("Words.");
+    let mut site = create_site("Words.");
     site.write("tenants/corner/tenant.yaml", "name: Corner\ntheme: plain\n")
         .write("tenants/corner/pages/index.md", "---\ntitle: Corner\nsections:\n  - kind: hero\n    image: ../assets/hall.jpg\n    image_text: A hall\n---\n")
         .write("tenants/corner/assets/hall.jpg", photo(800, 600));
@@ -257,7 +257,7 @@ fn image_of_section_has_sizes() {
 
 #[test]
 fn changed_image_has_new_addresses_and_old_ones_serve_old_image() {
-    let mut site = corner("![A hall](hall.jpg)");
+    let mut site = create_site("![A hall](hall.jpg)");
     site.write("tenants/corner/assets/hall.jpg", photo(800, 600))
         .reload();
     let before = sizes(&site.page(HOST, "", "/").expect("a page"));
@@ -296,7 +296,7 @@ fn huge_image_is_error_with_line() {
     let mut png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec();
     png.extend([60_000_u32.to_be_bytes(), 60_000_u32.to_be_bytes()].concat());
     png.extend(b"\x08\x06\0\0\0\0\0\0\0");
-    let mut site = corner("Words.\n\n![A huge picture](huge.png)");
+    let mut site = create_site("Words.\n\n![A huge picture](huge.png)");
     site.write("tenants/corner/assets/huge.png", png)
         .reload()
         .draw();
@@ -314,7 +314,7 @@ fn huge_image_is_error_with_line() {
 
 #[test]
 fn decoration_has_empty_alt_text_and_no_visible_mark() {
-    let mut site = corner("![](wave.png){.decorative} Words. ![](other.png)");
+    let mut site = create_site("![](wave.png){.decorative} Words. ![](other.png)");
     let dot = coded(&RgbImage::new(20, 20).into(), ImageFormat::Png);
     site.write("tenants/corner/assets/wave.png", &dot)
         .write("tenants/corner/assets/other.png", &dot)

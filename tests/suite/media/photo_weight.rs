@@ -64,7 +64,7 @@ fn coded(image: impl Into<DynamicImage>, format: ImageFormat) -> Vec<u8> {
     bytes.into_inner()
 }
 
-fn corner(body: &str) -> TestSite {
+fn create_site(body: &str) -> TestSite {
     let mut site = TestSite::fixture("sites");
     add(&mut site, "corner", "name: Corner\n");
     let page = format!("---\ntitle: Corner\n---\n{body}\n");
@@ -104,7 +104,7 @@ fn photo_costs_phone_60_kilobytes_and_desktop_250() {
     let original = photo(4_000, 3_000);
     // A photo of a phone has as many details; with fewer, the check would be too easy.
     assert!(original.len() > 2_000_000, "{} bytes", original.len());
-    let mut site = corner("![A hall](hall.jpg)");
+    let mut site = create_site("![A hall](hall.jpg)");
     site.write("tenants/corner/assets/hall.jpg", &original)
         .reload()
         .draw();
@@ -142,8 +142,9 @@ fn first_opaque_images_name_main_colour() {
             (x % 256) as u8,
         ])
     });
-    let mut site =
-        corner("![Red](red.png) ![Clear](clear.png) ![3](red.png) ![4](red.png) ![5](red.png)");
+    let mut site = create_site(
+        "![Red](red.png) ![Clear](clear.png) ![3](red.png) ![4](red.png) ![5](red.png)",
+    );
     site.write(
         "tenants/corner/assets/red.png",
         coded(red, ImageFormat::Png),

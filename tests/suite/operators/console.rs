@@ -27,9 +27,9 @@ fn wait(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 /// Starts a server that accepts commands with [`TOKEN`].
-fn served(street: &StatefulDeployment) -> TestServer {
-    street.write("token", TOKEN);
-    let folder = street.path("");
+fn served(deployment: &StatefulDeployment) -> TestServer {
+    deployment.write("token", TOKEN);
+    let folder = deployment.path("");
     TestServer::start(
         &folder,
         &["--state", "state", "--admin-token-file", "token"],
@@ -56,9 +56,9 @@ fn words(html: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn save(street: &StatefulDeployment, text: &str) {
+fn save(deployment: &StatefulDeployment, text: &str) {
     let front = "---\ntitle: Terms\n---\n";
-    street.write("tenants/app/pages/terms.md", &format!("{front}{text}\n"));
+    deployment.write("tenants/app/pages/terms.md", &format!("{front}{text}\n"));
 }
 
 fn visitor_reads(server: &TestServer, words: &str) -> bool {
@@ -78,9 +78,9 @@ fn newest(server: &TestServer) -> u64 {
 
 #[test]
 fn page_weight_is_same_before_and_after_first_request() {
-    let street = StatefulDeployment::new();
-    save(&street, &"The same words again. ".repeat(3_000));
-    let server = served(&street);
+    let deployment = StatefulDeployment::new();
+    save(&deployment, &"The same words again. ".repeat(3_000));
+    let server = served(&deployment);
     wait("a release", || newest(&server) == 1);
     let site = page(&server, "/sites/app");
     assert!(site.contains("warning[heading-order]"), "{site}");
@@ -89,8 +89,8 @@ fn page_weight_is_same_before_and_after_first_request() {
 
 #[test]
 fn first_page_is_complete_without_scripts() {
-    let street = StatefulDeployment::new();
-    let server = served(&street);
+    let deployment = StatefulDeployment::new();
+    let server = served(&deployment);
     wait("a release", || newest(&server) == 1);
     let html = page(&server, "/");
     let text = words(&html);
@@ -140,8 +140,8 @@ fn highest(html: &str, chart: &str) -> String {
 
 #[test]
 fn page_of_site_has_its_own_charts() {
-    let street = StatefulDeployment::new();
-    let server = served(&street);
+    let deployment = StatefulDeployment::new();
+    let server = served(&deployment);
     wait("a release", || newest(&server) == 1);
     for _ in 0..60 {
         assert_eq!(server.get(&server.domain(), "/app/terms").status, 200);
@@ -162,8 +162,8 @@ fn page_of_site_has_its_own_charts() {
 
 #[test]
 fn policy_allows_only_files_of_admin_listener() {
-    let street = StatefulDeployment::new();
-    let server = served(&street);
+    let deployment = StatefulDeployment::new();
+    let server = served(&deployment);
     let answer = server.operator("/");
     let policy = answer.header("content-security-policy");
     for part in [
@@ -202,9 +202,9 @@ fn policy_allows_only_files_of_admin_listener() {
 
 #[test]
 fn error_is_shown_as_check_prints_it() {
-    let street = StatefulDeployment::new();
-    let server = served(&street);
-    street.write(
+    let deployment = StatefulDeployment::new();
+    let server = served(&deployment);
+    deployment.write(
         "tenants/app/pages/terms.md",
         "---\ntitel: Terms <b>\n---\nNew.\n",
     );
@@ -233,7 +233,7 @@ fn error_is_shown_as_check_prints_it() {
     }
     assert!(words(&page(&server, "/?q=home")).contains("1 site"));
     assert!(words(&page(&server, "/?q=nobody")).contains("No site found."));
-    save(&street, "Mended.");
+    save(&deployment, "Mended.");
     wait("its end", || {
         page(&server, "/").contains("Both sites are healthy")
     });
@@ -241,10 +241,10 @@ fn error_is_shown_as_check_prints_it() {
 
 #[test]
 fn console_rolls_back_resumes_and_compares() {
-    let street = StatefulDeployment::new();
-    let server = served(&street);
+    let deployment = StatefulDeployment::new();
+    let server = served(&deployment);
     wait("a release", || newest(&server) == 1);
-    save(&street, "The words are fresh.");
+    save(&deployment, "The words are fresh.");
     wait("the next release", || newest(&server) == 2);
     let compared = words(&page(&server, "/sites/app/compare"));
     for shown in [
@@ -286,10 +286,10 @@ fn console_rolls_back_resumes_and_compares() {
 
 #[test]
 fn change_needs_token_and_same_origin() {
-    let street = StatefulDeployment::new();
-    let server = served(&street);
+    let deployment = StatefulDeployment::new();
+    let server = served(&deployment);
     wait("a release", || newest(&server) == 1);
-    save(&street, "The words are fresh.");
+    save(&deployment, "The words are fresh.");
     wait("the next release", || newest(&server) == 2);
     let right = format!("token={TOKEN}");
     let [_, site, accept] = BROWSER;
@@ -331,8 +331,8 @@ fn change_needs_token_and_same_origin() {
 
 #[test]
 fn console_without_token_is_read_only_and_explains_flag() {
-    let street = StatefulDeployment::new();
-    let server = street.serve();
+    let deployment = StatefulDeployment::new();
+    let server = deployment.serve();
     wait("a release", || newest(&server) == 1);
     let html = page(&server, "/sites/app");
     assert!(words(&html).contains("Commands are off."), "{html}");
@@ -349,11 +349,11 @@ fn console_without_token_is_read_only_and_explains_flag() {
 
 #[test]
 fn console_reloads_folder_that_is_not_watched() {
-    let street = StatefulDeployment::new();
-    street.write("token", TOKEN);
+    let deployment = StatefulDeployment::new();
+    deployment.write("token", TOKEN);
     let flags = ["--watch", "off", "--admin-token-file", "token"];
-    let server = TestServer::start(&street.path(""), &flags);
-    save(&street, "The words are fresh.");
+    let server = TestServer::start(&deployment.path(""), &flags);
+    save(&deployment, "The words are fresh.");
     let right = format!("token={TOKEN}");
     let answer = server.submit("/tenants/app/read", &right, &BROWSER);
     assert_eq!(
@@ -371,16 +371,16 @@ fn console_reloads_folder_that_is_not_watched() {
 
 #[test]
 fn certificates_are_listed_with_expiry_and_those_due_soon_first() {
-    let street = StatefulDeployment::new();
+    let deployment = StatefulDeployment::new();
     let key = rcgen::KeyPair::generate().expect("a key");
     let mut parameters = rcgen::CertificateParams::new(["localhost".to_owned()]).expect("a name");
     let in_five_days = SystemTime::now() + Duration::from_secs(5 * 24 * 60 * 60);
     parameters.not_after = in_five_days.into();
     let certificate = parameters.self_signed(&key).expect("a certificate");
-    street.write("certificate.pem", &certificate.pem());
-    street.write("key.pem", &key.serialize_pem());
+    deployment.write("certificate.pem", &certificate.pem());
+    deployment.write("key.pem", &key.serialize_pem());
     let server = TestServer::start(
-        &street.path(""),
+        &deployment.path(""),
         &[
             "--https",
             "127.0.0.1:0",
@@ -407,8 +407,8 @@ fn certificates_are_listed_with_expiry_and_those_due_soon_first() {
 
 #[test]
 fn missing_paths_are_listed_with_redirect_and_without_personal_data() {
-    let street = StatefulDeployment::new();
-    let server = served(&street);
+    let deployment = StatefulDeployment::new();
+    let server = served(&deployment);
     let domain = server.domain();
     for path in [
         "/app/term",
@@ -428,9 +428,10 @@ fn missing_paths_are_listed_with_redirect_and_without_personal_data() {
     assert!(!html.contains("secret") && !html.contains("a@b"), "{html}");
     assert!(words(&page(&server, "/")).contains("app 3 requests for 2 paths, most of all /term"));
     // A manifest accepts the text to paste.
-    let manifest = fs::read_to_string(street.path("tenants/app/tenant.yaml")).expect("a manifest");
+    let manifest =
+        fs::read_to_string(deployment.path("tenants/app/tenant.yaml")).expect("a manifest");
     let redirect = "redirects:\n  - {from: /term, to: /terms}\n";
-    street.write("tenants/app/tenant.yaml", &format!("{manifest}{redirect}"));
+    deployment.write("tenants/app/tenant.yaml", &format!("{manifest}{redirect}"));
     wait("the redirect", || {
         server.get(&domain, "/app/term").status == 308
     });

@@ -29,11 +29,11 @@ fn bundle(script: &str) -> Bundle {
 }
 
 /// Adds the island to the page `/terms` of the fixture's app.
-fn street(script: &str, props: &str) -> TestSite {
-    street_for(script, props, "load")
+fn create_site(script: &str, props: &str) -> TestSite {
+    create_site_for(script, props, "load")
 }
 
-fn street_for(script: &str, props: &str, client: &str) -> TestSite {
+fn create_site_for(script: &str, props: &str, client: &str) -> TestSite {
     let islands = Arc::new(Islands::new(bundle(script), true));
     let mut site = TestSite::with_islands(&fixture("sites"), islands);
     let call = format!(
@@ -50,7 +50,7 @@ fn street_for(script: &str, props: &str, client: &str) -> TestSite {
 
 #[test]
 fn valid_island_is_rendered_with_hydration_data() {
-    let site = street(
+    let site = create_site(
         "return `<b>${JSON.parse(props).name}</b>`",
         r#"{"name": "A & \"B\""}"#,
     );
@@ -84,7 +84,7 @@ fn every_keyword_of_schema_is_enforced() {
             "`rows`: the value is less than the minimum of 1",
         ),
     ] {
-        let report = street("return '<b></b>'", props).report_text();
+        let report = create_site("return '<b></b>'", props).report_text();
         assert!(report.contains("error[island-props]"), "{report}");
         assert!(report.contains(expected), "{report}");
     }
@@ -92,7 +92,7 @@ fn every_keyword_of_schema_is_enforced() {
 
 #[test]
 fn modules_for_interaction_are_named_and_not_preloaded() {
-    let site = street_for("return '<b></b>'", r#"{"name": "x"}"#, "interaction");
+    let site = create_site_for("return '<b></b>'", r#"{"name": "x"}"#, "interaction");
     let page = site
         .page("app.studio.example", "", "/terms")
         .expect("a page");
@@ -106,7 +106,7 @@ fn modules_for_interaction_are_named_and_not_preloaded() {
 }
 
 fn error(script: &str) -> String {
-    let site = street(script, r#"{"name": "x"}"#);
+    let site = create_site(script, r#"{"name": "x"}"#);
     let text = site.report_text();
     assert!(
         text.contains("error[island-failed]: island `Odd` failed: "),
@@ -161,7 +161,7 @@ fn endlessly_recursive_island_is_stopped() {
 
 #[test]
 fn invalid_props_are_reported_with_nearest_name() {
-    let site = street("return ''", r#"{"nam": "x"}"#);
+    let site = create_site("return ''", r#"{"nam": "x"}"#);
     let text = site.report_text();
     assert!(text.contains("error[island-props]: island `Odd`: unknown key `nam` in its properties (did you mean `name`?)"), "{text}");
     assert!(

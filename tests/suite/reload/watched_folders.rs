@@ -95,7 +95,7 @@ fn run(program: &str, arguments: &[&Path]) {
 
 #[test]
 fn copied_moved_changed_and_removed_folders_are_noticed() {
-    let street = WatchedDeployment::start(&[]);
+    let deployment = WatchedDeployment::start(&[]);
     let outside = TempDir::new().expect("a folder");
     tenant(&outside.path().join("one"), "One");
 
@@ -104,35 +104,38 @@ fn copied_moved_changed_and_removed_folders_are_noticed() {
         &[
             Path::new("-r"),
             &outside.path().join("one"),
-            &street.path("tenants/one"),
+            &deployment.path("tenants/one"),
         ],
     );
-    street.shows("/one", Some("One"));
+    deployment.shows("/one", Some("One"));
     run(
         "mv",
-        &[&street.path("tenants/one"), &street.path("tenants/two")],
+        &[
+            &deployment.path("tenants/one"),
+            &deployment.path("tenants/two"),
+        ],
     );
-    street.shows("/two", Some("One"));
-    street.shows("/one", None);
-    page(&street.path("tenants/two"), "Two");
-    street.shows("/two", Some("Two"));
-    fs::remove_dir_all(street.path("tenants/two")).expect("a removed folder");
-    street.shows("/two", None);
-    street.shows("/", Some("Home"));
+    deployment.shows("/two", Some("One"));
+    deployment.shows("/one", None);
+    page(&deployment.path("tenants/two"), "Two");
+    deployment.shows("/two", Some("Two"));
+    fs::remove_dir_all(deployment.path("tenants/two")).expect("a removed folder");
+    deployment.shows("/two", None);
+    deployment.shows("/", Some("Home"));
 }
 
 #[test]
 fn atomic_save_is_noticed() {
-    let street = WatchedDeployment::start(&[]);
-    let target = street.path("tenants/home/pages/index.md");
+    let deployment = WatchedDeployment::start(&[]);
+    let target = deployment.path("tenants/home/pages/index.md");
     fs::write(target.with_extension("tmp"), "---\ntitle: Saved\n---\n").expect("a file");
     fs::rename(target.with_extension("tmp"), &target).expect("a renamed file");
-    street.shows("/", Some("Saved"));
+    deployment.shows("/", Some("Saved"));
 }
 
 #[test]
 fn unpacked_archive_is_noticed() {
-    let street = WatchedDeployment::start(&[]);
+    let deployment = WatchedDeployment::start(&[]);
     let outside = TempDir::new().expect("a folder");
     tenant(&outside.path().join("packed"), "Packed");
     let archive = outside.path().join("packed.tar");
@@ -152,15 +155,15 @@ fn unpacked_archive_is_noticed() {
             Path::new("-xf"),
             &archive,
             Path::new("-C"),
-            &street.path("tenants"),
+            &deployment.path("tenants"),
         ],
     );
-    street.shows("/packed", Some("Packed"));
+    deployment.shows("/packed", Some("Packed"));
 }
 
 #[test]
 fn link_to_other_release_is_noticed() {
-    let street = WatchedDeployment::start(&[]);
+    let deployment = WatchedDeployment::start(&[]);
     let releases = TempDir::new().expect("a folder");
     for release in ["1", "2"] {
         tenant(
@@ -168,65 +171,65 @@ fn link_to_other_release_is_noticed() {
             &format!("Release {release}"),
         );
     }
-    let link = street.path("tenants/app");
+    let link = deployment.path("tenants/app");
     symlink(releases.path().join("1"), &link).expect("a link");
-    street.shows("/app", Some("Release 1"));
-    symlink(releases.path().join("2"), street.path("tenants/.next")).expect("a link");
-    fs::rename(street.path("tenants/.next"), &link).expect("a flipped link");
-    street.shows("/app", Some("Release 2"));
+    deployment.shows("/app", Some("Release 1"));
+    symlink(releases.path().join("2"), deployment.path("tenants/.next")).expect("a link");
+    fs::rename(deployment.path("tenants/.next"), &link).expect("a flipped link");
+    deployment.shows("/app", Some("Release 2"));
     page(&releases.path().join("2"), "Patched");
-    street.shows("/app", Some("Patched"));
+    deployment.shows("/app", Some("Patched"));
 }
 
 #[test]
 fn config_map_swap_is_noticed() {
-    let street = WatchedDeployment::start(&[]);
-    let folder = street.path("tenants/app");
+    let deployment = WatchedDeployment::start(&[]);
+    let folder = deployment.path("tenants/app");
     tenant(&folder.join("..2026_1"), "First");
     symlink("..2026_1", folder.join("..data")).expect("a link");
     for name in ["tenant.yaml", "pages"] {
         symlink(Path::new("..data").join(name), folder.join(name)).expect("a link");
     }
-    street.shows("/app", Some("First"));
+    deployment.shows("/app", Some("First"));
     tenant(&folder.join("..2026_2"), "Second");
     symlink("..2026_2", folder.join("..data_tmp")).expect("a link");
     fs::rename(folder.join("..data_tmp"), folder.join("..data")).expect("a swapped link");
     fs::remove_dir_all(folder.join("..2026_1")).expect("a removed folder");
-    street.shows("/app", Some("Second"));
+    deployment.shows("/app", Some("Second"));
 }
 
 #[test]
 fn slow_copy_is_never_served_in_parts() {
-    let street = WatchedDeployment::start(&[]);
-    let folder = street.path("tenants/slow");
+    let deployment = WatchedDeployment::start(&[]);
+    let folder = deployment.path("tenants/slow");
     fs::create_dir_all(folder.join("pages")).expect("a folder");
     fs::write(folder.join("tenant.yaml"), "name: Slow\n").expect("a file");
     std::thread::sleep(Duration::from_millis(300));
-    assert_eq!(street.title("/slow"), None, "no pages yet");
+    assert_eq!(deployment.title("/slow"), None, "no pages yet");
     fs::write(
         folder.join("pages/index.md"),
         "---\ntitle: Slow\nsections:\n  - ki",
     )
     .expect("a file");
     std::thread::sleep(Duration::from_millis(300));
-    assert_eq!(street.title("/slow"), None, "the page is cut short");
+    assert_eq!(deployment.title("/slow"), None, "the page is cut short");
     page(&folder, "Slow");
-    street.shows("/slow", Some("Slow"));
+    deployment.shows("/slow", Some("Slow"));
 }
 
 #[test]
 fn invalid_tenant_keeps_last_valid_state_and_reports_it() {
-    let street = WatchedDeployment::start(&[]);
-    tenant(&street.path("tenants/app"), "App");
-    street.shows("/app", Some("App"));
+    let deployment = WatchedDeployment::start(&[]);
+    tenant(&deployment.path("tenants/app"), "App");
+    deployment.shows("/app", Some("App"));
     fs::write(
-        street.path("tenants/app/pages/index.md"),
+        deployment.path("tenants/app/pages/index.md"),
         "---\ntitel: App\n---\n",
     )
     .expect("a file");
     let begin = Instant::now();
     let tenants = loop {
-        let text = street.server.operator("/tenants").text();
+        let text = deployment.server.operator("/tenants").text();
         if text.contains("degraded") {
             break text;
         }
@@ -237,49 +240,60 @@ fn invalid_tenant_keeps_last_valid_state_and_reports_it() {
         tenants.contains("index.md:2:1: unknown key `titel`"),
         "{tenants}"
     );
-    assert_eq!(street.title("/app").as_deref(), Some("App"));
-    let ready = street.server.operator("/readyz");
+    assert_eq!(deployment.title("/app").as_deref(), Some("App"));
+    let ready = deployment.server.operator("/readyz");
     assert_eq!(
         ready.status, 200,
         "one tenant's error does not make the program unready"
     );
     assert!(ready.text().contains("app: degraded"), "{}", ready.text());
-    page(&street.path("tenants/app"), "Repaired");
-    street.shows("/app", Some("Repaired"));
+    page(&deployment.path("tenants/app"), "Repaired");
+    deployment.shows("/app", Some("Repaired"));
 }
 
 #[test]
 fn vanished_or_empty_folder_of_tenants_removes_nothing_and_raises_alarm() {
-    let street = WatchedDeployment::start(&[]);
+    let deployment = WatchedDeployment::start(&[]);
     let alarm = |wanted: bool| {
-        street.waits("the alarm", || {
-            street.server.operator("/readyz").text().contains("alarm: ") == wanted
+        deployment.waits("the alarm", || {
+            deployment
+                .server
+                .operator("/readyz")
+                .text()
+                .contains("alarm: ")
+                == wanted
         });
         let gauge = format!("rowhouse_reload_alarm {}\n", u8::from(wanted));
-        assert!(street.server.operator("/metrics").text().contains(&gauge));
+        assert!(
+            deployment
+                .server
+                .operator("/metrics")
+                .text()
+                .contains(&gauge)
+        );
     };
     alarm(false);
-    fs::rename(street.path("tenants"), street.path("away")).expect("a renamed folder");
+    fs::rename(deployment.path("tenants"), deployment.path("away")).expect("a renamed folder");
     alarm(true);
-    assert_eq!(street.title("/").as_deref(), Some("Home"));
-    fs::create_dir(street.path("tenants")).expect("a folder");
-    street.waits("an empty folder", || {
-        street
+    assert_eq!(deployment.title("/").as_deref(), Some("Home"));
+    fs::create_dir(deployment.path("tenants")).expect("a folder");
+    deployment.waits("an empty folder", || {
+        deployment
             .server
             .operator("/readyz")
             .text()
             .contains("become empty")
     });
-    assert_eq!(street.title("/").as_deref(), Some("Home"));
-    assert_eq!(street.server.operator("/readyz").status, 200);
+    assert_eq!(deployment.title("/").as_deref(), Some("Home"));
+    assert_eq!(deployment.server.operator("/readyz").status, 200);
 
-    fs::remove_dir(street.path("tenants")).expect("an empty folder");
-    page(&street.path("away/home"), "Back");
-    fs::rename(street.path("away"), street.path("tenants")).expect("a renamed folder");
-    street.shows("/", Some("Back"));
+    fs::remove_dir(deployment.path("tenants")).expect("an empty folder");
+    page(&deployment.path("away/home"), "Back");
+    fs::rename(deployment.path("away"), deployment.path("tenants")).expect("a renamed folder");
+    deployment.shows("/", Some("Back"));
     alarm(false);
-    page(&street.path("tenants/home"), "Watched again");
-    street.shows("/", Some("Watched again"));
+    page(&deployment.path("tenants/home"), "Watched again");
+    deployment.shows("/", Some("Watched again"));
 }
 
 #[test]
@@ -292,19 +306,19 @@ fn changed_link_of_folder_of_tenants_is_noticed() {
     }
     symlink("1", folder.path().join("tenants")).expect("a link");
     let server = TestServer::start(folder.path(), &[]);
-    let street = WatchedDeployment { folder, server };
-    street.shows("/", Some("Release 1"));
-    symlink("2", street.path("next")).expect("a link");
-    fs::rename(street.path("next"), street.path("tenants")).expect("a flipped link");
-    street.shows("/", Some("Release 2"));
-    page(&street.path("2/home"), "Patched");
-    street.shows("/", Some("Patched"));
+    let deployment = WatchedDeployment { folder, server };
+    deployment.shows("/", Some("Release 1"));
+    symlink("2", deployment.path("next")).expect("a link");
+    fs::rename(deployment.path("next"), deployment.path("tenants")).expect("a flipped link");
+    deployment.shows("/", Some("Release 2"));
+    page(&deployment.path("2/home"), "Patched");
+    deployment.shows("/", Some("Patched"));
 }
 
 #[test]
 fn renamed_temporary_files_are_noticed() {
-    let street = WatchedDeployment::start(&[]);
-    let folder = street.path("tenants/synced");
+    let deployment = WatchedDeployment::start(&[]);
+    let folder = deployment.path("tenants/synced");
     fs::create_dir_all(folder.join("pages")).expect("a folder");
     for (name, text) in [
         ("tenant.yaml", "name: Synced\n"),
@@ -316,13 +330,13 @@ fn renamed_temporary_files_are_noticed() {
         fs::write(&hidden, text).expect("a file");
         fs::rename(hidden, target).expect("a renamed file");
     }
-    street.shows("/synced", Some("Synced"));
+    deployment.shows("/synced", Some("Synced"));
 }
 
 #[test]
 fn checkout_of_working_copy_is_noticed() {
-    let street = WatchedDeployment::start(&[]);
-    let folder = street.path("tenants/kept");
+    let deployment = WatchedDeployment::start(&[]);
+    let folder = deployment.path("tenants/kept");
     tenant(&folder, "First");
     let git = |arguments: &[&str]| {
         let who = ["-c", "user.name=A", "-c", "user.email=a@example.com"];
@@ -343,29 +357,29 @@ fn checkout_of_working_copy_is_noticed() {
     fs::write(folder.join("pages/more.md"), "---\ntitle: More\n---\n").expect("a file");
     git(&["add", "."]);
     git(&["commit", "--quiet", "--message", "two"]);
-    street.shows("/kept/more", Some("More"));
+    deployment.shows("/kept/more", Some("More"));
     git(&["checkout", "--quiet", "one"]);
-    street.shows("/kept", Some("First"));
-    street.shows("/kept/more", None);
+    deployment.shows("/kept", Some("First"));
+    deployment.shows("/kept/more", None);
     git(&["checkout", "--quiet", "two"]);
-    street.shows("/kept", Some("Second"));
-    street.shows("/kept/more", Some("More"));
+    deployment.shows("/kept", Some("Second"));
+    deployment.shows("/kept/more", Some("More"));
 }
 
 #[test]
 fn ten_second_copy_is_live_after_last_write() {
-    let street = WatchedDeployment::start(&[]);
-    let folder = street.path("tenants/slow");
+    let deployment = WatchedDeployment::start(&[]);
+    let folder = deployment.path("tenants/slow");
     fs::create_dir_all(folder.join("pages")).expect("a folder");
     fs::write(folder.join("tenant.yaml"), "name: Slow\n").expect("a file");
     let text = "---\ntitle: Slow\ndescription: Words that arrive one after the other.\n---\n";
     // The copy itself takes this time.
     for end in (1..=20).map(|part| text.len() * part / 20) {
-        assert_eq!(street.title("/slow"), None, "half a page is shown");
+        assert_eq!(deployment.title("/slow"), None, "half a page is shown");
         std::thread::sleep(Duration::from_millis(500));
         fs::write(folder.join("pages/index.md"), &text[..end]).expect("a file");
     }
-    street.shows("/slow", Some("Slow"));
+    deployment.shows("/slow", Some("Slow"));
 }
 
 #[test]
@@ -380,7 +394,7 @@ fn changed_theme_and_changed_link_of_theme_are_noticed() {
         &[Path::new("-r"), &themes, &folder.path().join("themes")],
     );
     let server = TestServer::start(folder.path(), &[]);
-    let street = WatchedDeployment { folder, server };
+    let deployment = WatchedDeployment { folder, server };
     let layout = "themes/base/layouts/page.html";
     let change = |path: &Path, words: &str| {
         let text = fs::read_to_string(path).expect("a file");
@@ -388,81 +402,85 @@ fn changed_theme_and_changed_link_of_theme_are_noticed() {
         fs::write(path, format!("{head}{{{{ head }}}}<!-- {words} -->{rest}")).expect("a file");
     };
     let shows = |words: &str| {
-        street.waits(words, || {
-            let answer = street.server.get(&street.server.domain(), "/");
+        deployment.waits(words, || {
+            let answer = deployment.server.get(&deployment.server.domain(), "/");
             answer.text().contains(words)
         });
     };
-    change(&street.path(layout), "changed in place");
+    change(&deployment.path(layout), "changed in place");
     shows("changed in place");
     run(
         "cp",
         &[
             Path::new("-r"),
-            &street.path("themes/base"),
-            &street.path("other"),
+            &deployment.path("themes/base"),
+            &deployment.path("other"),
         ],
     );
-    change(&street.path("other/layouts/page.html"), "another release");
-    fs::rename(street.path("themes/base"), street.path("before")).expect("a renamed folder");
-    symlink(street.path("other"), street.path("themes/base")).expect("a link");
+    change(
+        &deployment.path("other/layouts/page.html"),
+        "another release",
+    );
+    fs::rename(deployment.path("themes/base"), deployment.path("before"))
+        .expect("a renamed folder");
+    symlink(deployment.path("other"), deployment.path("themes/base")).expect("a link");
     shows("another release");
 }
 
 #[test]
 fn identical_content_renders_nothing() {
-    let street = WatchedDeployment::start(&[]);
-    tenant(&street.path("tenants/app"), "App");
-    street.shows("/app", Some("App"));
-    let told = |words: &str| street.server.log().matches(words).count();
+    let deployment = WatchedDeployment::start(&[]);
+    tenant(&deployment.path("tenants/app"), "App");
+    deployment.shows("/app", Some("App"));
+    let told = |words: &str| deployment.server.log().matches(words).count();
     let reloads = told("\"reloaded\"");
     let tag = |path: &str| {
-        let answer = street.server.get(&street.server.domain(), path);
+        let answer = deployment.server.get(&deployment.server.domain(), path);
         answer.header("etag").to_owned()
     };
     let before = tag("/app");
     // Every way to write the same bytes: again, renamed into place, copied over, touched.
-    let page_file = street.path("tenants/app/pages/index.md");
-    page(&street.path("tenants/app"), "App");
+    let page_file = deployment.path("tenants/app/pages/index.md");
+    page(&deployment.path("tenants/app"), "App");
     fs::copy(&page_file, page_file.with_extension("tmp")).expect("a copy");
     fs::rename(page_file.with_extension("tmp"), &page_file).expect("a renamed file");
     run("touch", &[&page_file]);
-    street.waits("a reload", || told("\"reloaded\"") > reloads);
-    page(&street.path("tenants/home"), "Other words");
-    street.shows("/", Some("Other words"));
+    deployment.waits("a reload", || told("\"reloaded\"") > reloads);
+    page(&deployment.path("tenants/home"), "Other words");
+    deployment.shows("/", Some("Other words"));
     assert_eq!(tag("/app"), before);
     let live = told("\"live\"");
     assert_eq!(
         live,
         2,
         "each tenant became live once: {}",
-        street.server.log()
+        deployment.server.log()
     );
 }
 
 #[test]
 fn polling_notices_links_and_swaps() {
-    let street = WatchedDeployment::start(&["--watch", "poll"]);
-    let folder = street.path("tenants/app");
+    let deployment = WatchedDeployment::start(&["--watch", "poll"]);
+    let folder = deployment.path("tenants/app");
     tenant(&folder.join("..2026_1"), "First");
     symlink("..2026_1", folder.join("..data")).expect("a link");
     for name in ["tenant.yaml", "pages"] {
         symlink(Path::new("..data").join(name), folder.join(name)).expect("a link");
     }
-    street.shows("/app", Some("First"));
+    deployment.shows("/app", Some("First"));
     tenant(&folder.join("..2026_2"), "Second");
     symlink("..2026_2", folder.join("..data_tmp")).expect("a link");
     fs::rename(folder.join("..data_tmp"), folder.join("..data")).expect("a swapped link");
-    street.shows("/app", Some("Second"));
+    deployment.shows("/app", Some("Second"));
     fs::remove_dir_all(&folder).expect("a removed folder");
-    street.shows("/app", None);
+    deployment.shows("/app", None);
 }
 
 #[test]
 fn polling_notices_changes_without_notifications() {
-    let street = WatchedDeployment::start(&["--watch", "poll"]);
-    tenant(&street.path("tenants/app"), "App");
-    street.shows("/app", Some("App"));
-    page(&street.path("tenants/app"), "Changed and longer");
-    street.shows("/app", Some("Changed and longer"));
+    let deployment = WatchedDeployment::start(&["--watch", "poll"]);
+    tenant(&deployment.path("tenants/app"), "App");
+    deployment.shows("/app", Some("App"));
+    page(&deployment.path("tenants/app"), "Changed and longer");
+    deployment.shows("/app", Some("Changed and longer"));
 }

@@ -26,7 +26,7 @@ fn circles(folder: &Path) {
 }
 
 /// Serves a deployment with `home` and the tenants that `prepare` adds before startup.
-fn street(more: &[&str], prepare: impl Fn(&Path)) -> WatchedDeployment {
+fn serve_with(more: &[&str], prepare: impl Fn(&Path)) -> WatchedDeployment {
     let folder = TempDir::new().expect("a folder");
     let tenants = folder.path().join("tenants");
     tenant(&tenants.join("home"), "Home");
@@ -37,9 +37,9 @@ fn street(more: &[&str], prepare: impl Fn(&Path)) -> WatchedDeployment {
 }
 
 /// Changes the other tenant, and waits for the change.
-fn neighbour_changes(street: &WatchedDeployment, title: &str) {
-    page(&street.path("tenants/home"), title);
-    street.shows("/", Some(title));
+fn change_other_tenant(deployment: &WatchedDeployment, title: &str) {
+    page(&deployment.path("tenants/home"), title);
+    deployment.shows("/", Some(title));
 }
 
 /// Returns the output of `rowhouse check`, which must find errors in time.
@@ -75,25 +75,25 @@ fn check(folder: &Path) -> String {
 
 #[test]
 fn added_circular_links_affect_no_other_tenant() {
-    let street = WatchedDeployment::start(&[]);
-    circles(&street.path("tenants/bad"));
-    street.waits("the error", || {
-        let text = street.server.operator("/tenants").text();
+    let deployment = WatchedDeployment::start(&[]);
+    circles(&deployment.path("tenants/bad"));
+    deployment.waits("the error", || {
+        let text = deployment.server.operator("/tenants").text();
         text.contains("assets/l3: this leads to a folder that is there already")
     });
-    neighbour_changes(&street, "Second");
+    change_other_tenant(&deployment, "Second");
     for name in ["l1", "l2", "l3", "root"] {
-        fs::remove_file(street.path("tenants/bad/assets").join(name)).expect("a removed link");
+        fs::remove_file(deployment.path("tenants/bad/assets").join(name)).expect("a removed link");
     }
-    street.shows("/bad", Some("Bad"));
+    deployment.shows("/bad", Some("Bad"));
 }
 
 #[test]
 fn circular_links_at_startup_affect_no_other_tenant() {
     for more in [&[][..], &["--watch", "poll"]] {
-        let street = street(more, |tenants| circles(&tenants.join("bad")));
-        neighbour_changes(&street, "Second");
-        assert_eq!(street.title("/bad"), None);
+        let deployment = serve_with(more, |tenants| circles(&tenants.join("bad")));
+        change_other_tenant(&deployment, "Second");
+        assert_eq!(deployment.title("/bad"), None);
     }
 }
 
@@ -109,7 +109,7 @@ fn check_ends_and_names_circular_links() {
 #[test]
 fn links_to_root_or_missing_folder_affect_no_other_tenant() {
     for more in [&[][..], &["--watch", "poll"]] {
-        let street = street(more, |tenants| {
+        let deployment = serve_with(more, |tenants| {
             for (name, target) in [
                 ("root", "/"),
                 ("self", "."),
@@ -119,96 +119,100 @@ fn links_to_root_or_missing_folder_affect_no_other_tenant() {
                 symlink(target, tenants.join(name)).expect("a link");
             }
         });
-        neighbour_changes(&street, "Second");
-        let text = check(street.folder.path());
+        change_other_tenant(&deployment, "Second");
+        let text = check(deployment.folder.path());
         assert_eq!(text.matches("[folder-twice]").count(), 3, "{text}");
         assert!(text.contains("tenants/gone"), "{text}");
         assert!(!text.contains("[missing-manifest]"), "{text}");
-        fs::remove_file(street.path("tenants/root")).expect("a removed link");
-        tenant(&street.path("tenants/root"), "Root");
-        street.shows("/root", Some("Root"));
-        neighbour_changes(&street, "Third");
+        fs::remove_file(deployment.path("tenants/root")).expect("a removed link");
+        tenant(&deployment.path("tenants/root"), "Root");
+        deployment.shows("/root", Some("Root"));
+        change_other_tenant(&deployment, "Third");
     }
 }
 
 #[test]
 fn removed_link_target_leaves_last_valid_pages() {
-    let street = WatchedDeployment::start(&[]);
+    let deployment = WatchedDeployment::start(&[]);
     let releases = TempDir::new().expect("a folder");
     tenant(&releases.path().join("1"), "Release 1");
-    symlink(releases.path().join("1"), street.path("tenants/app")).expect("a link");
-    street.shows("/app", Some("Release 1"));
+    symlink(releases.path().join("1"), deployment.path("tenants/app")).expect("a link");
+    deployment.shows("/app", Some("Release 1"));
     fs::rename(releases.path().join("1"), releases.path().join("2")).expect("a renamed folder");
-    neighbour_changes(&street, "Second");
-    assert_eq!(street.title("/app").as_deref(), Some("Release 1"));
+    change_other_tenant(&deployment, "Second");
+    assert_eq!(deployment.title("/app").as_deref(), Some("Release 1"));
     tenant(&releases.path().join("1"), "Again");
-    street.shows("/app", Some("Again"));
+    deployment.shows("/app", Some("Again"));
 }
 
 #[test]
 fn two_links_to_one_folder_are_both_reloaded() {
-    let street = WatchedDeployment::start(&[]);
+    let deployment = WatchedDeployment::start(&[]);
     let releases = TempDir::new().expect("a folder");
     tenant(&releases.path().join("1"), "One");
     for name in ["a", "b"] {
-        symlink(releases.path().join("1"), street.path("tenants").join(name)).expect("a link");
+        symlink(
+            releases.path().join("1"),
+            deployment.path("tenants").join(name),
+        )
+        .expect("a link");
     }
-    tenant(&street.path("tenants/c"), "One");
-    symlink("c", street.path("tenants/twin")).expect("a link");
+    tenant(&deployment.path("tenants/c"), "One");
+    symlink("c", deployment.path("tenants/twin")).expect("a link");
     for path in ["/a", "/b", "/c", "/twin"] {
-        street.shows(path, Some("One"));
+        deployment.shows(path, Some("One"));
     }
     page(&releases.path().join("1"), "Two");
     for path in ["/a", "/b"] {
-        street.shows(path, Some("Two"));
+        deployment.shows(path, Some("Two"));
     }
-    page(&street.path("tenants/c"), "Three");
+    page(&deployment.path("tenants/c"), "Three");
     for path in ["/c", "/twin"] {
-        street.shows(path, Some("Three"));
+        deployment.shows(path, Some("Three"));
     }
-    neighbour_changes(&street, "Second");
+    change_other_tenant(&deployment, "Second");
 }
 
 #[test]
 fn endless_folders_are_refused_at_once() {
-    let street = WatchedDeployment::start(&[]);
-    let bad = street.path("tenants/bad");
+    let deployment = WatchedDeployment::start(&[]);
+    let bad = deployment.path("tenants/bad");
     tenant(&bad, "Bad");
-    street.shows("/bad", Some("Bad"));
+    deployment.shows("/bad", Some("Bad"));
     for number in 0..5_000 {
         fs::create_dir_all(bad.join(format!("assets/{number}"))).expect("a folder");
     }
-    street.waits("the error", || {
-        let text = street.server.operator("/tenants").text();
+    deployment.waits("the error", || {
+        let text = deployment.server.operator("/tenants").text();
         text.contains("more than 4096 folders")
     });
-    neighbour_changes(&street, "Second");
-    assert_eq!(street.title("/bad").as_deref(), Some("Bad"));
+    change_other_tenant(&deployment, "Second");
+    assert_eq!(deployment.title("/bad").as_deref(), Some("Bad"));
     fs::remove_dir_all(bad.join("assets")).expect("a removed folder");
     page(&bad, "Good again");
-    street.shows("/bad", Some("Good again"));
+    deployment.shows("/bad", Some("Good again"));
 }
 
 #[test]
 fn unreadable_folder_keeps_notifications_of_others() {
-    let street = street(&[], |tenants| {
+    let deployment = serve_with(&[], |tenants| {
         let closed = tenants.join("bad/assets/closed");
         tenant(&tenants.join("bad"), "Bad");
         fs::create_dir_all(&closed).expect("a folder");
         fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).expect("no permission");
     });
-    let closed = street.path("tenants/bad/assets/closed");
+    let closed = deployment.path("tenants/bad/assets/closed");
     let is_root = fs::read_dir(&closed).is_ok();
     if is_root {
         println!("SKIPPED: who runs this test may read every folder");
     } else {
-        let text = street.server.operator("/tenants").text();
+        let text = deployment.server.operator("/tenants").text();
         assert!(text.contains("assets/closed: cannot be read"), "{text}");
-        let log = street.server.log();
+        let log = deployment.server.log();
         assert!(!log.contains("no notifications from the system"), "{log}");
-        neighbour_changes(&street, "Second");
+        change_other_tenant(&deployment, "Second");
         fs::set_permissions(&closed, fs::Permissions::from_mode(0o755)).expect("a permission");
-        street.shows("/bad", Some("Bad"));
+        deployment.shows("/bad", Some("Bad"));
     }
     // Allows the removal of the folder.
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o755)).expect("a permission");

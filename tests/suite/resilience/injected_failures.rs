@@ -21,9 +21,9 @@ impl FailingDeployment {
         for part in ["tenants", "themes"] {
             copy(&fixture("sites").join(part), &folder.path().join(part));
         }
-        let street = Self(folder);
-        street.fail(&[]);
-        street
+        let deployment = Self(folder);
+        deployment.fail(&[]);
+        deployment
     }
 
     fn path(&self, path: &str) -> PathBuf {
@@ -83,24 +83,24 @@ fn ready(server: &TestServer) -> String {
 
 #[test]
 fn panic_for_tenant_is_its_error_and_last_valid_state_stays() {
-    let street = FailingDeployment::new();
-    street.page("app", "Good words.");
-    let server = street.serve(&[]);
+    let deployment = FailingDeployment::new();
+    deployment.page("app", "Good words.");
+    let server = deployment.serve(&[]);
     for step in ["read", "check", "compile"] {
-        street.fail(&[&format!("{step}:app")]);
-        street.page("app", &format!("Words after {step}."));
+        deployment.fail(&[&format!("{step}:app")]);
+        deployment.page("app", &format!("Words after {step}."));
         wait(&server, step, || {
             let tenants = server.operator("/tenants").text();
             tenants.contains("program-failed") && tenants.contains(&format!("the step `{step}`"))
         });
         assert!(says(&server, "/app/extra", "Good words."));
         assert!(ready(&server).contains("app: degraded"));
-        street.page("home", &format!("A neighbour after {step}."));
+        deployment.page("home", &format!("A neighbour after {step}."));
         wait(&server, "the other tenant", || {
             says(&server, "/extra", &format!("A neighbour after {step}."))
         });
-        street.fail(&[]);
-        street.page("app", "Good words.");
+        deployment.fail(&[]);
+        deployment.page("app", "Good words.");
         wait(&server, "the end of the error", || {
             !ready(&server).contains("app")
         });
@@ -110,41 +110,41 @@ fn panic_for_tenant_is_its_error_and_last_valid_state_stays() {
 #[test]
 fn panic_at_startup_affects_one_tenant() {
     for step in ["read", "check", "compile"] {
-        let street = FailingDeployment::new();
-        street.fail(&[&format!("{step}:app")]);
-        let server = street.serve(&[]);
+        let deployment = FailingDeployment::new();
+        deployment.fail(&[&format!("{step}:app")]);
+        let server = deployment.serve(&[]);
         wait(&server, "the other tenant", || {
             server.get(&server.domain(), "/about").status == 200
         });
         assert!(ready(&server).contains("app: absent"));
-        street.fail(&[]);
-        street.page("app", "Good words.");
+        deployment.fail(&[]);
+        deployment.page("app", "Good words.");
         wait(&server, step, || says(&server, "/app/extra", "Good words."));
     }
 }
 
 #[test]
 fn panic_for_theme_is_its_error_and_last_valid_state_stays() {
-    let street = FailingDeployment::new();
-    let server = street.serve(&[]);
-    let layout = street.path("themes/base/layouts/page.html");
+    let deployment = FailingDeployment::new();
+    let server = deployment.serve(&[]);
+    let layout = deployment.path("themes/base/layouts/page.html");
     let text = fs::read_to_string(&layout).expect("a layout");
     for (number, step) in ["read theme", "theme", "templates", "fonts"]
         .into_iter()
         .enumerate()
     {
-        street.fail(&[&format!("{step}:base")]);
+        deployment.fail(&[&format!("{step}:base")]);
         let mark = format!("<!-- mark {number} -->");
         fs::write(&layout, format!("{text}{mark}")).expect("a file");
         wait(&server, step, || {
             server.log().matches("program-failed").count() > number
         });
         assert!(!says(&server, "/app/terms", &mark));
-        street.page("home", &format!("After {number}."));
+        deployment.page("home", &format!("After {number}."));
         wait(&server, "a tenant's change", || {
             says(&server, "/extra", &format!("After {number}."))
         });
-        street.fail(&[]);
+        deployment.fail(&[]);
         fs::write(&layout, format!("{text}{mark} ")).expect("a file");
         wait(&server, "the theme", || says(&server, "/app/terms", &mark));
     }
@@ -152,24 +152,24 @@ fn panic_for_theme_is_its_error_and_last_valid_state_stays() {
 
 #[test]
 fn panic_in_shared_step_is_own_error() {
-    let street = FailingDeployment::new();
+    let deployment = FailingDeployment::new();
     for step in [
         "host:app.localhost",
         "shared files:all",
         "neighbour links:all",
         "orphans:all",
     ] {
-        street.fail(&[step]);
-        let (code, text) = street.check();
+        deployment.fail(&[step]);
+        let (code, text) = deployment.check();
         assert_eq!(code, Some(1), "{step}");
         assert!(text.contains("program-failed"), "{step}: {text}");
     }
-    street.fail(&[]);
-    let (_, text) = street.check();
+    deployment.fail(&[]);
+    let (_, text) = deployment.check();
     assert!(!text.contains("program-failed"), "{text}");
     // The server continues without the files of that host.
-    street.fail(&["host:app.localhost", "shared files:all"]);
-    let server = street.serve(&[]);
+    deployment.fail(&["host:app.localhost", "shared files:all"]);
+    let server = deployment.serve(&[]);
     assert_eq!(server.get(&server.domain(), "/about").status, 200);
     // Each line of the log is an event, also for panics. The last line may be incomplete.
     let log = server.log();
@@ -188,8 +188,8 @@ fn panic_in_shared_step_is_own_error() {
 
 #[test]
 fn failed_reload_loop_reports_restarts_and_reads_next_change() {
-    let street = FailingDeployment::new();
-    let server = street.serve(&[]);
+    let deployment = FailingDeployment::new();
+    let server = deployment.serve(&[]);
     let restarts = || {
         let metrics = server.operator("/metrics").text();
         let line = metrics
@@ -210,14 +210,14 @@ fn failed_reload_loop_reports_restarts_and_reads_next_change() {
     ];
     for (number, step) in steps.into_iter().enumerate() {
         let before = restarts();
-        street.fail(&[step]);
+        deployment.fail(&[step]);
         let words = format!("Words {number}.");
-        street.page("app", &words);
+        deployment.page("app", &words);
         wait(&server, step, || {
             ready(&server).contains("alarm: internal error") && restarts() > before
         });
         assert_eq!(server.get(&server.domain(), "/about").status, 200);
-        street.fail(&[]);
+        deployment.fail(&[]);
         wait(&server, step, || says(&server, "/app/extra", &words));
         wait(&server, step, || !ready(&server).contains("alarm"));
     }
@@ -225,10 +225,10 @@ fn failed_reload_loop_reports_restarts_and_reads_next_change() {
 
 #[test]
 fn panic_of_reload_loop_at_startup_keeps_process_unready() {
-    let street = FailingDeployment::new();
-    street.fail(&["addresses:all"]);
+    let deployment = FailingDeployment::new();
+    deployment.fail(&["addresses:all"]);
     let has_failed = || {
-        let entries = fs::read_dir(street.0.path()).expect("a folder");
+        let entries = fs::read_dir(deployment.0.path()).expect("a folder");
         let mut paths = entries.map(|entry| entry.expect("an entry").path());
         let log = paths.find(|path| path.extension().is_some_and(|end| end == "log"));
         let log = log.and_then(|log| fs::read_to_string(log).ok());
@@ -240,9 +240,9 @@ fn panic_of_reload_loop_at_startup_keeps_process_unready() {
             while !has_failed() && begin.elapsed() < TIMEOUT {
                 thread::sleep(Duration::from_millis(50));
             }
-            street.fail(&[]);
+            deployment.fail(&[]);
         });
-        street.serve(&[])
+        deployment.serve(&[])
     });
     assert!(server.log().contains("trying again"), "{}", server.log());
     assert_eq!(server.get(&server.domain(), "/about").status, 200);
@@ -252,23 +252,24 @@ fn panic_of_reload_loop_at_startup_keeps_process_unready() {
 #[test]
 fn endless_step_of_tenant_delays_no_startup_and_no_other_tenant() {
     for step in ["read", "compile"] {
-        let street = FailingDeployment::new();
+        let deployment = FailingDeployment::new();
         for number in 0..8 {
             let name = format!("slow{number}");
-            fs::create_dir_all(street.path(&format!("tenants/{name}/pages"))).expect("a folder");
+            fs::create_dir_all(deployment.path(&format!("tenants/{name}/pages")))
+                .expect("a folder");
             fs::write(
-                street.path(&format!("tenants/{name}/tenant.yaml")),
+                deployment.path(&format!("tenants/{name}/tenant.yaml")),
                 "name: Slow\n",
             )
             .expect("a file");
-            street.page(&name, "Slow words.");
+            deployment.page(&name, "Slow words.");
         }
         let points: Vec<String> = (0..8)
             .map(|number| format!("{step}:slow{number}:sleep"))
             .collect();
         let points: Vec<&str> = points.iter().map(String::as_str).collect();
-        street.fail(&points);
-        let server = street.serve(&[]);
+        deployment.fail(&points);
+        let server = deployment.serve(&[]);
         assert_eq!(server.get(&server.domain(), "/about").status, 200);
         let expected = match step {
             "read" => "slow0: absent, being rendered",
@@ -278,14 +279,14 @@ fn endless_step_of_tenant_delays_no_startup_and_no_other_tenant() {
         let tenants = server.operator("/tenants").text();
         assert!(tenants.contains(r#""doing":"being rendered""#), "{tenants}");
         let begin = Instant::now();
-        street.page("app", "In no time.");
+        deployment.page("app", "In no time.");
         wait(&server, "the other tenant", || {
             says(&server, "/app/extra", "In no time.")
         });
         assert!(begin.elapsed() < Duration::from_secs(20), "{step}");
         // The correction does not wait for the failed step.
-        street.fail(&[]);
-        street.page("slow0", "Corrected.");
+        deployment.fail(&[]);
+        deployment.page("slow0", "Corrected.");
         wait(&server, "the correction", || {
             says(&server, "/slow0/extra", "Corrected.")
         });
@@ -301,9 +302,9 @@ fn pipe(path: &std::path::Path) {
 
 #[test]
 fn read_error_ends_with_its_cause_without_changed_bytes() {
-    let street = FailingDeployment::new();
-    let server = street.serve(&[]);
-    let fifo = street.path("tenants/app/assets/ff");
+    let deployment = FailingDeployment::new();
+    let server = deployment.serve(&[]);
+    let fifo = deployment.path("tenants/app/assets/ff");
     pipe(&fifo);
     wait(&server, "the error", || {
         ready(&server).contains("app: degraded")
@@ -314,12 +315,12 @@ fn read_error_ends_with_its_cause_without_changed_bytes() {
 
 #[test]
 fn unreadable_folder_is_retried_until_read() {
-    let street = FailingDeployment::new();
+    let deployment = FailingDeployment::new();
     // Without watching, no change is noticed.
-    let server = street.serve(&["--watch", "off"]);
-    let fifo = street.path("tenants/app/assets/ff");
+    let server = deployment.serve(&["--watch", "off"]);
+    let fifo = deployment.path("tenants/app/assets/ff");
     pipe(&fifo);
-    street.page("app", "New words.");
+    deployment.page("app", "New words.");
     server.signal("HUP");
     wait(&server, "the error", || {
         ready(&server).contains("app: degraded")
@@ -335,16 +336,16 @@ fn unreadable_folder_is_retried_until_read() {
 
 #[test]
 fn alarm_lasts_as_long_as_its_cause() {
-    let street = FailingDeployment::new();
-    let server = street.serve(&["--watch", "off"]);
+    let deployment = FailingDeployment::new();
+    let server = deployment.serve(&["--watch", "off"]);
     for folder in ["themes", "tenants"] {
-        let away = street.path("away");
-        fs::rename(street.path(folder), &away).expect("a folder");
+        let away = deployment.path("away");
+        fs::rename(deployment.path(folder), &away).expect("a folder");
         let words = format!("While {folder} were away.");
         server.signal("HUP");
         wait(&server, "the alarm", || ready(&server).contains("alarm: "));
-        fs::rename(&away, street.path(folder)).expect("a folder");
-        street.page("app", &words);
+        fs::rename(&away, deployment.path(folder)).expect("a folder");
+        deployment.page("app", &words);
         wait(&server, "the words", || says(&server, "/app/extra", &words));
         wait(&server, "the end of the alarm", || {
             !ready(&server).contains("alarm")
@@ -354,19 +355,19 @@ fn alarm_lasts_as_long_as_its_cause() {
 
 #[test]
 fn tenant_with_lost_job_is_rendered_again() {
-    let street = FailingDeployment::new();
-    let server = street.serve(&[]);
-    street.page("app", "Before.");
+    let deployment = FailingDeployment::new();
+    let server = deployment.serve(&[]);
+    deployment.page("app", "Before.");
     wait(&server, "the page", || {
         says(&server, "/app/extra", "Before.")
     });
     // The panic happens after the folder was read and its rendering has begun.
-    street.fail(&["loop:hand over"]);
-    street.page("app", "After.");
+    deployment.fail(&["loop:hand over"]);
+    deployment.page("app", "After.");
     wait(&server, "the panic", || {
         server.log().contains("internal error")
     });
-    street.fail(&[]);
+    deployment.fail(&[]);
     wait(&server, "the page", || {
         says(&server, "/app/extra", "After.")
     });
@@ -374,25 +375,27 @@ fn tenant_with_lost_job_is_rendered_again() {
 
 #[test]
 fn folder_on_hanging_mount_delays_no_other_tenant() {
-    let street = FailingDeployment::new();
-    let server = street.serve(&[]);
-    let app = street.path("tenants/app");
+    let deployment = FailingDeployment::new();
+    let server = deployment.serve(&[]);
+    let app = deployment.path("tenants/app");
     let hanging = format!(
         "walk:{}:sleep",
-        app.strip_prefix(street.0.path()).expect("a path").display()
+        app.strip_prefix(deployment.0.path())
+            .expect("a path")
+            .display()
     );
-    street.fail(&[&hanging]);
-    street.page("app", "Not yet.");
+    deployment.fail(&[&hanging]);
+    deployment.page("app", "Not yet.");
     wait(&server, "the report", || {
         let tenants = server.operator("/tenants").text();
         tenants.contains("does not respond")
     });
     assert!(says(&server, "/app/terms", "</html>"), "its pages stay");
-    street.page("home", "Home.");
+    deployment.page("home", "Home.");
     wait(&server, "another tenant", || {
         says(&server, "/extra", "Home.")
     });
-    street.fail(&[]);
+    deployment.fail(&[]);
     wait(&server, "the page", || {
         says(&server, "/app/extra", "Not yet.")
     });

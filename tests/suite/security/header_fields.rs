@@ -35,7 +35,7 @@ const PAGE: &[&str] = &[
 ];
 
 /// Creates a deployment with a redirect.
-fn street() -> TestSite {
+fn create_site() -> TestSite {
     let mut site = TestSite::fixture("sites");
     site.edit(
         "tenants/app/tenant.yaml",
@@ -56,7 +56,7 @@ fn only(answer: &Answer, status: u16, lists: &[&[&str]]) {
 
 #[test]
 fn pages_send_only_listed_header_fields() {
-    let site = street();
+    let site = create_site();
     let server = TestServer::start(site.folder(), &[]);
     let domain = server.domain();
     let coded = ("accept-encoding", "gzip, br");
@@ -86,7 +86,7 @@ fn pages_send_only_listed_header_fields() {
 
 #[test]
 fn other_responses_send_only_listed_header_fields() {
-    let site = street();
+    let site = create_site();
     let server = TestServer::start(site.folder(), &[]);
     let domain = server.domain();
     let page = server.get(&domain, "/app/terms").text();
@@ -176,7 +176,7 @@ fn secure(site: &TestSite, host: &'static str, path: &str) -> HeaderMap {
 /// The rules of the Mozilla HTTP Observatory that depend on the server, each with its full score.
 #[test]
 fn observatory_gives_full_score() {
-    let site = street();
+    let site = create_site();
     for (host, path) in [
         ("studio.example", "/"),
         ("studio.example", "/app/terms"),
@@ -261,7 +261,7 @@ fn observatory_gives_full_score() {
 
 #[test]
 fn only_https_origin_sends_hsts() {
-    let site = street();
+    let site = create_site();
     let field = "strict-transport-security";
     assert!(secure(&site, "studio.example", "/about").contains_key(field));
     // A resource that all hosts share cannot set a policy for each host.
@@ -275,7 +275,7 @@ fn only_https_origin_sends_hsts() {
 
 /// Returns the policy of the root tenant's own host, of a prefix on that host and of another tenant's host, with these lines in the manifests.
 fn hsts(home: &str, app: &str) -> [String; 3] {
-    let mut site = street();
+    let mut site = create_site();
     site.edit(
         "tenants/home/tenant.yaml",
         "name: Street",

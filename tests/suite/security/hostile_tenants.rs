@@ -31,14 +31,14 @@ struct Deployment {
 
 impl Deployment {
     fn start() -> Self {
-        let (neighbours, edited) = if is_long() {
+        let (source, edited) = if is_long() {
             (workspace(), "arnold")
         } else {
             (fixture("sites"), "app")
         };
         let place = TempDir::new().expect("a folder");
         for part in ["tenants", "themes"] {
-            copy(&neighbours.join(part), &place.path().join(part));
+            copy(&source.join(part), &place.path().join(part));
         }
         Self {
             edited,
@@ -237,10 +237,10 @@ fn check_ends_in_time_and_reports_each_hostile_tenant() {
             own.len()
         );
     }
-    for neighbour in [
+    for tenant in [
         "arnold", "bluedoor", "fitgoat", "givefive", "studio", "verses",
     ] {
-        assert!(!of(neighbour).contains("error["), "{}", of(neighbour));
+        assert!(!of(tenant).contains("error["), "{}", of(tenant));
     }
 }
 

@@ -80,61 +80,61 @@ fn terms(title: &str) -> String {
 
 #[test]
 fn invalid_folder_at_startup_is_served_from_last_valid_state() {
-    let street = StatefulDeployment::new();
-    street.write("tenants/app/pages/extra.md", &terms("Good words"));
-    let server = street.serve();
-    street.wait_for_table("good.tenant.app", "Good words");
+    let deployment = StatefulDeployment::new();
+    deployment.write("tenants/app/pages/extra.md", &terms("Good words"));
+    let server = deployment.serve();
+    deployment.wait_for_table("good.tenant.app", "Good words");
     drop(server);
 
     for broken in [
         "---\ntitel: Bad\n---\n",
         "---\ntitle: Bad\n---\n[nowhere](/nowhere)\n",
     ] {
-        street.write("tenants/app/pages/extra.md", broken);
-        let server = street.serve();
+        deployment.write("tenants/app/pages/extra.md", broken);
+        let server = deployment.serve();
         assert_eq!(title(&server, "/app/extra"), "Good words", "{broken}");
         let ready = server.operator("/readyz").text();
         assert!(ready.contains("app: degraded"), "{ready}");
         assert!(!ready.contains("home"), "the other tenant is live: {ready}");
         // An invalid copy never replaces a valid one.
-        street.write("tenants/app/pages/extra.md", &terms("Repaired"));
+        deployment.write("tenants/app/pages/extra.md", &terms("Repaired"));
         wait("the repaired page", || {
             title(&server, "/app/extra") == "Repaired"
         });
-        street.write("tenants/app/pages/extra.md", &terms("Good words"));
+        deployment.write("tenants/app/pages/extra.md", &terms("Good words"));
         wait("the first page", || {
             title(&server, "/app/extra") == "Good words"
         });
-        street.wait_for_table("good.tenant.app", "Good words");
+        deployment.wait_for_table("good.tenant.app", "Good words");
     }
 }
 
 #[test]
 fn unchanged_folder_is_not_persisted_again() {
-    let street = StatefulDeployment::new();
-    let server = street.serve();
-    street.wait_for_table("good.tenant.app", "tenant.yaml");
+    let deployment = StatefulDeployment::new();
+    let server = deployment.serve();
+    deployment.wait_for_table("good.tenant.app", "tenant.yaml");
     drop(server);
-    let written = || state::versions(&street.path("state"), "good.tenant.app");
+    let written = || state::versions(&deployment.path("state"), "good.tenant.app");
     let before = written();
-    let server = street.serve();
+    let server = deployment.serve();
     // Once another tenant's later page is persisted, all earlier changes are, too.
-    street.write("tenants/home/pages/new.md", &terms("New words"));
-    street.wait_for_table("good.tenant.home", "New words");
+    deployment.write("tenants/home/pages/new.md", &terms("New words"));
+    deployment.wait_for_table("good.tenant.home", "New words");
     drop(server);
     assert_eq!(written(), before);
-    street.write("tenants/app/pages/terms.md", &terms("Other words"));
-    let server = street.serve();
-    street.wait_for_table("good.tenant.app", "Other words");
+    deployment.write("tenants/app/pages/terms.md", &terms("Other words"));
+    let server = deployment.serve();
+    deployment.wait_for_table("good.tenant.app", "Other words");
     drop(server);
     assert_ne!(written(), before);
 }
 
 #[test]
 fn broken_theme_at_startup_is_read_from_last_valid_state() {
-    let street = StatefulDeployment::new();
-    let server = street.serve();
-    street.wait_for_table("good.theme.base", "{{ head }}");
+    let deployment = StatefulDeployment::new();
+    let server = deployment.serve();
+    deployment.wait_for_table("good.theme.base", "{{ head }}");
     let drawing = |server: &TestServer| {
         let text = server.get("localhost", "/app/terms").text();
         let (_, rest) = text.split_once("url(\"").expect("an address");
@@ -142,7 +142,7 @@ fn broken_theme_at_startup_is_read_from_last_valid_state() {
     };
     let before = drawing(&server);
     drop(server);
-    let layout = fs::read_dir(street.path("themes/base/layouts"))
+    let layout = fs::read_dir(deployment.path("themes/base/layouts"))
         .expect("layouts")
         .flatten()
         .map(|entry| entry.path())
@@ -154,7 +154,7 @@ fn broken_theme_at_startup_is_read_from_last_valid_state() {
         "{{ head }}{{ nothing.at.all }}",
     ] {
         fs::write(&layout, whole.replace("{{ head }}", broken)).expect("a file");
-        let server = street.serve();
+        let server = deployment.serve();
         let page = server.get("localhost", "/app/terms");
         assert_eq!(page.status, 200, "{broken}\n{}", server.log());
         assert_eq!(drawing(&server), before);
@@ -168,17 +168,17 @@ fn broken_theme_at_startup_is_read_from_last_valid_state() {
 
 #[test]
 fn empty_folder_at_startup_removes_nothing_and_raises_alarm() {
-    let street = StatefulDeployment::new();
-    let server = street.serve();
-    street.wait_for_table("good.tenant.app", "tenant.yaml");
-    street.wait_for_table("good.tenant.home", "tenant.yaml");
+    let deployment = StatefulDeployment::new();
+    let server = deployment.serve();
+    deployment.wait_for_table("good.tenant.app", "tenant.yaml");
+    deployment.wait_for_table("good.tenant.home", "tenant.yaml");
     drop(server);
-    fs::rename(street.path("tenants"), street.path("away")).expect("a folder");
+    fs::rename(deployment.path("tenants"), deployment.path("away")).expect("a folder");
     for exists in [false, true] {
         if exists {
-            fs::create_dir(street.path("tenants")).expect("a folder");
+            fs::create_dir(deployment.path("tenants")).expect("a folder");
         }
-        let server = street.serve();
+        let server = deployment.serve();
         assert_eq!(server.get("localhost", "/app/terms").status, 200);
         let ready = server.operator("/readyz").text();
         assert!(ready.contains("alarm: "), "{ready}");
@@ -189,9 +189,9 @@ fn empty_folder_at_startup_removes_nothing_and_raises_alarm() {
                 .contains("rowhouse_reload_alarm 1")
         );
     }
-    fs::remove_dir(street.path("tenants")).expect("an empty folder");
-    let server = street.serve();
-    fs::rename(street.path("away"), street.path("tenants")).expect("a folder");
+    fs::remove_dir(deployment.path("tenants")).expect("an empty folder");
+    let server = deployment.serve();
+    fs::rename(deployment.path("away"), deployment.path("tenants")).expect("a folder");
     wait("the end of the alarm", || {
         !server.operator("/readyz").text().contains("alarm")
     });
@@ -202,24 +202,24 @@ fn empty_folder_at_startup_removes_nothing_and_raises_alarm() {
 
 #[test]
 fn removed_tenant_does_not_return() {
-    let street = StatefulDeployment::new();
-    let server = street.serve();
-    street.wait_for_table("good.tenant.app", "tenant.yaml");
-    fs::remove_dir_all(street.path("tenants/app")).expect("a removed folder");
-    let names = || street.tables();
+    let deployment = StatefulDeployment::new();
+    let server = deployment.serve();
+    deployment.wait_for_table("good.tenant.app", "tenant.yaml");
+    fs::remove_dir_all(deployment.path("tenants/app")).expect("a removed folder");
+    let names = || deployment.tables();
     wait("the end of its entries", || {
         !names().iter().any(|name| name.ends_with(".app"))
     });
     drop(server);
-    fs::create_dir(street.path("tenants/app")).expect("a folder");
-    let server = street.serve();
+    fs::create_dir(deployment.path("tenants/app")).expect("a folder");
+    let server = deployment.serve();
     assert_eq!(server.get("localhost", "/app/terms").status, 404);
     drop(server);
 
     // A tenant is removed while the process is down.
-    fs::remove_dir(street.path("tenants/app")).expect("a folder");
-    street.write("tenants/home/pages/index.md", &terms("Home"));
-    let server = street.serve();
+    fs::remove_dir(deployment.path("tenants/app")).expect("a folder");
+    deployment.write("tenants/home/pages/index.md", &terms("Home"));
+    let server = deployment.serve();
     assert!(
         !names().iter().any(|name| name.ends_with(".app")),
         "{:?}",
@@ -230,11 +230,11 @@ fn removed_tenant_does_not_return() {
 
 #[test]
 fn damaged_and_foreign_entries_are_ignored_and_logged() {
-    let street = StatefulDeployment::new();
-    let server = street.serve();
-    street.wait_for_table("good.tenant.app", "tenant.yaml");
+    let deployment = StatefulDeployment::new();
+    let server = deployment.serve();
+    deployment.wait_for_table("good.tenant.app", "tenant.yaml");
     wait("the memos", || {
-        let tables = street.tables();
+        let tables = deployment.tables();
         tables.iter().any(|table| table == "made.tenant.app")
     });
     let page = |server: &TestServer| {
@@ -256,13 +256,13 @@ fn damaged_and_foreign_entries_are_ignored_and_logged() {
         },
     ];
     for damage in damages {
-        let tables = street.tables();
+        let tables = deployment.tables();
         let is_file = |path: &PathBuf| path.is_file();
-        let mut records = state::records(&street.path("state"));
+        let mut records = state::records(&deployment.path("state"));
         records.retain(is_file);
         assert!(tables.is_empty() || !records.is_empty(), "{tables:?}");
         records.iter().for_each(|path| damage(path));
-        let server = street.serve();
+        let server = deployment.serve();
         assert!(page(&server) == whole, "{}", server.log());
         let log = server.log();
         assert!(log.contains("of the state"), "{log}");
@@ -270,7 +270,7 @@ fn damaged_and_foreign_entries_are_ignored_and_logged() {
         wait("new entries", || {
             let log = server.log();
             log.contains("state cannot be written; further failures")
-                || street
+                || deployment
                     .tables()
                     .iter()
                     .any(|table| table == "good.tenant.app")
@@ -280,12 +280,12 @@ fn damaged_and_foreign_entries_are_ignored_and_logged() {
 
 #[test]
 fn kill_during_write_loses_nothing() {
-    let street = StatefulDeployment::new();
+    let deployment = StatefulDeployment::new();
     for round in 0..5 {
-        let server = street.serve();
+        let server = deployment.serve();
         for number in 0..20 {
             let big = "words and words ".repeat(20_000);
-            street.write(
+            deployment.write(
                 "tenants/app/pages/extra.md",
                 &format!("{}{number} {big}", terms("Big")),
             );
@@ -294,8 +294,8 @@ fn kill_during_write_loses_nothing() {
         server.signal("KILL");
         drop(server);
     }
-    street.write("tenants/app/pages/extra.md", "---\ntitel: Bad\n---\n");
-    let server = street.serve();
+    deployment.write("tenants/app/pages/extra.md", "---\ntitel: Bad\n---\n");
+    let server = deployment.serve();
     // On a busy machine, startup does not wait for the large page.
     wait("the last valid state", || {
         server.get("localhost", "/app/terms").status == 200
@@ -305,26 +305,26 @@ fn kill_during_write_loses_nothing() {
 
 #[test]
 fn two_processes_share_state_and_read_only_state_is_warning() {
-    let street = StatefulDeployment::new();
-    let (one, other) = (street.serve(), street.serve());
-    street.wait_for_table("good.tenant.app", "tenant.yaml");
-    street.write("tenants/app/pages/extra.md", &terms("Both"));
+    let deployment = StatefulDeployment::new();
+    let (one, other) = (deployment.serve(), deployment.serve());
+    deployment.wait_for_table("good.tenant.app", "tenant.yaml");
+    deployment.write("tenants/app/pages/extra.md", &terms("Both"));
     for server in [&one, &other] {
         wait("the page", || title(server, "/app/extra") == "Both");
         assert!(!server.log().contains("damaged"), "{}", server.log());
     }
-    street.wait_for_table("good.tenant.app", "Both");
+    deployment.wait_for_table("good.tenant.app", "Both");
     // The first process has written the state and does not repeat it. The second process writes its changes as soon as it may.
-    for records in state::records(&street.path("state")) {
+    for records in state::records(&deployment.path("state")) {
         fs::remove_file(records).expect("removed");
     }
     drop(one);
-    street.wait_for_table("good.tenant.app", "Both");
+    deployment.wait_for_table("good.tenant.app", "Both");
     drop(other);
 
-    fs::remove_dir_all(street.path("state")).expect("a removed folder");
-    street.write("state", "a file where a folder should be");
-    let server = street.serve();
+    fs::remove_dir_all(deployment.path("state")).expect("a removed folder");
+    deployment.write("state", "a file where a folder should be");
+    let server = deployment.serve();
     assert_eq!(title(&server, "/app/extra"), "Both");
     assert!(
         server
@@ -337,8 +337,8 @@ fn two_processes_share_state_and_read_only_state_is_warning() {
 
 #[test]
 fn full_or_read_only_disk_changes_no_byte() {
-    let street = StatefulDeployment::new();
-    street.write("tenants/app/pages/extra.md", &terms("Before"));
+    let deployment = StatefulDeployment::new();
+    deployment.write("tenants/app/pages/extra.md", &terms("Before"));
     let pages = |server: &TestServer| {
         let routes = ["/", "/app", "/app/terms", "/app/extra"];
         let answers = routes.map(|path| server.get("localhost", path));
@@ -348,11 +348,11 @@ fn full_or_read_only_disk_changes_no_byte() {
         let texts = answers.map(|answer| answer.text());
         texts.map(|text| text.replace(&server.domain(), "localhost"))
     };
-    let server = street.serve();
-    street.wait_for_table("good.tenant.app", "Before");
+    let server = deployment.serve();
+    deployment.wait_for_table("good.tenant.app", "Before");
     let before = pages(&server);
     drop(server);
-    let state = street.path("state");
+    let state = deployment.path("state");
     for (disk, told) in [
         (BadDisk::full(&state), "No space left on device"),
         (BadDisk::read_only(&state), "Read-only file system"),
@@ -360,14 +360,14 @@ fn full_or_read_only_disk_changes_no_byte() {
         let Some(disk) = disk else {
             return;
         };
-        let serve = || TestServer::start_on(&disk, &street.path(""), &["--state", "state"]);
-        street.write("tenants/app/pages/extra.md", &terms("Before"));
+        let serve = || TestServer::start_on(&disk, &deployment.path(""), &["--state", "state"]);
+        deployment.write("tenants/app/pages/extra.md", &terms("Before"));
         let server = serve();
         assert_eq!(pages(&server), before, "{told}");
         // Changes are served repeatedly, but cannot be persisted.
         for number in 0..3 {
             let title_now = format!("Now {number}");
-            street.write("tenants/app/pages/extra.md", &terms(&title_now));
+            deployment.write("tenants/app/pages/extra.md", &terms(&title_now));
             wait("the changed page", || {
                 title(&server, "/app/extra") == title_now
             });
@@ -378,34 +378,34 @@ fn full_or_read_only_disk_changes_no_byte() {
         assert!(!log.contains("panicked"), "{log}");
         drop(server);
         // The last valid state is the earlier one, and complete.
-        street.write("tenants/app/pages/extra.md", "---\ntitel: Bad\n---\n");
+        deployment.write("tenants/app/pages/extra.md", "---\ntitel: Bad\n---\n");
         let server = serve();
         assert_eq!(pages(&server), before, "{told}");
     }
     // A later startup with free space uses it.
-    let server = street.serve();
+    let server = deployment.serve();
     assert_eq!(pages(&server), before);
     drop(server);
 
     // A first startup without any readable state.
     fs::remove_dir_all(&state).expect("a removed folder");
     fs::create_dir(&state).expect("a folder");
-    street.write("tenants/app/pages/extra.md", &terms("Before"));
+    deployment.write("tenants/app/pages/extra.md", &terms("Before"));
     for disk in [BadDisk::full(&state), BadDisk::read_only(&state)] {
         let disk = disk.expect("as before");
-        let server = TestServer::start_on(&disk, &street.path(""), &["--state", "state"]);
+        let server = TestServer::start_on(&disk, &deployment.path(""), &["--state", "state"]);
         assert_eq!(pages(&server), before, "{disk:?}");
     }
 }
 
 #[test]
 fn rendered_images_are_persisted_while_used() {
-    let street = StatefulDeployment::new();
-    let server = street.serve();
+    let deployment = StatefulDeployment::new();
+    let server = deployment.serve();
     // Images are rendered for requested tenants.
     assert_eq!(server.get("localhost", "/app").status, 200);
-    street.wait_for_table("made.tenant.app", "IHDR");
-    street.write("tenants/app/pages/extra.md", &terms("Another page"));
-    street.wait_for_table("good.tenant.app", "Another page");
-    street.wait_for_table("made.tenant.app", "IHDR");
+    deployment.wait_for_table("made.tenant.app", "IHDR");
+    deployment.write("tenants/app/pages/extra.md", &terms("Another page"));
+    deployment.wait_for_table("good.tenant.app", "Another page");
+    deployment.wait_for_table("made.tenant.app", "IHDR");
 }

@@ -45,17 +45,17 @@ fn named(snapshot: &Snapshot) -> [String; 2] {
 }
 
 /// Whether replaced files of the tenant are on the disk.
-fn is_kept(street: &StatefulDeployment) -> bool {
-    let tables = street.tables();
+fn is_kept(deployment: &StatefulDeployment) -> bool {
+    let tables = deployment.tables();
     tables.iter().any(|table| table == "old.tenant.app")
 }
 
 #[test]
 fn replaced_file_is_served_for_a_day_over_changes_and_restarts() {
-    let street = StatefulDeployment::new();
+    let deployment = StatefulDeployment::new();
     let places = Places {
-        tenants: street.path("tenants"),
-        themes: Some(street.path("themes")),
+        tenants: deployment.path("tenants"),
+        themes: Some(deployment.path("themes")),
         origin: "https://studio.example".parse().expect("an origin"),
         hsts: None,
         caching: Caching::default(),
@@ -64,7 +64,7 @@ fn replaced_file_is_served_for_a_day_over_changes_and_restarts() {
     let bundle = Bundle::embedded().expect("the islands");
     let islands = Arc::new(Islands::new(bundle, true));
     let start = || {
-        let kept = Persisted::open(&street.path("state"), &places, KEEP);
+        let kept = Persisted::open(&deployment.path("state"), &places, KEEP);
         Registry::new(places.clone(), Arc::clone(&islands)).with_persisted(kept)
     };
     let at = |registry: &mut Registry, hours: usize| {
@@ -76,14 +76,14 @@ fn replaced_file_is_served_for_a_day_over_changes_and_restarts() {
         registry.finish_persisting();
         snapshot
     };
-    let dot = street.path("themes/base/icons/dot.svg");
+    let dot = deployment.path("themes/base/icons/dot.svg");
     let change = |number: usize| {
-        street.write("tenants/app/assets/data.csv", &format!("number,{number}\n"));
+        deployment.write("tenants/app/assets/data.csv", &format!("number,{number}\n"));
         let text = fs::read_to_string(&dot).expect("a drawing");
         fs::write(&dot, format!("{text}<!-- {number} -->\n")).expect("a drawing");
     };
     let page = "---\ntitle: Data\n---\n[Data](../assets/data.csv)\n";
-    street.write("tenants/app/pages/data.md", page);
+    deployment.write("tenants/app/pages/data.md", page);
 
     // Five changes while the process runs, one while it does not, and two restarts.
     let mut registry = start();
@@ -115,23 +115,26 @@ fn replaced_file_is_served_for_a_day_over_changes_and_restarts() {
     let there = seen.iter().filter(|path| answers(&snapshot, path)).count();
     assert_eq!(there, 2, "what is shown now");
 
-    assert!(is_kept(&street));
-    fs::remove_dir_all(street.path("tenants/app")).expect("a removed folder");
+    assert!(is_kept(&deployment));
+    fs::remove_dir_all(deployment.path("tenants/app")).expect("a removed folder");
     at(&mut start(), 41);
-    assert!(!is_kept(&street), "what a removed tenant had goes with it");
+    assert!(
+        !is_kept(&deployment),
+        "what a removed tenant had goes with it"
+    );
 }
 
 /// Rendered images also have a hash in their names, but are in no table of files.
 #[test]
 fn replaced_rendered_image_is_served_over_restart() {
-    let street = StatefulDeployment::new();
+    let deployment = StatefulDeployment::new();
     let draw = |path: &str| {
         let start = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 8 8\">";
         let drawing = format!("{start}<path d=\"{path}\"/></svg>");
-        street.write("tenants/app/assets/icon.svg", &drawing);
+        deployment.write("tenants/app/assets/icon.svg", &drawing);
     };
     draw("M1 1h6v6z");
-    let server = street.serve();
+    let server = deployment.serve();
     let named = || {
         let page = server.get(&server.domain(), "/app").text();
         let (_, rest) = page
@@ -150,12 +153,12 @@ fn replaced_rendered_image_is_served_over_restart() {
     }
     let again = server.get(&server.domain(), &path);
     assert_eq!((again.status, &again.body), (200, &drawn.body), "{path}");
-    while !is_kept(&street) {
+    while !is_kept(&deployment) {
         assert!(begin.elapsed() < TIMEOUT, "{}", server.log());
         thread::sleep(Duration::from_millis(20));
     }
     drop(server);
-    let server = street.serve();
+    let server = deployment.serve();
     let again = server.get(&server.domain(), &path);
     assert_eq!((again.status, &again.body), (200, &drawn.body), "{path}");
 }

@@ -64,19 +64,19 @@ fn says(server: &TestServer, words: &str) -> bool {
     text(server).contains(words)
 }
 
-fn save(street: &StatefulDeployment, words: &str) {
-    street.write(
+fn save(deployment: &StatefulDeployment, words: &str) {
+    deployment.write(
         "tenants/app/pages/terms.md",
         &format!("---\ntitle: Terms\n---\nThe words are {words}.\n"),
     );
 }
 
 /// Starts a server whose tenant has three releases: the fixture, `first` and `second`.
-fn served(street: &StatefulDeployment) -> TestServer {
-    let server = street.serve();
+fn served(deployment: &StatefulDeployment) -> TestServer {
+    let server = deployment.serve();
     wait("the release of the start", || numbers(&server) == [1]);
     for (words, all) in [("first", vec![2, 1]), ("second", vec![3, 2, 1])] {
-        save(street, words);
+        save(deployment, words);
         wait(words, || says(&server, words));
         wait("its release", || numbers(&server) == all);
     }
@@ -85,8 +85,8 @@ fn served(street: &StatefulDeployment) -> TestServer {
 
 #[test]
 fn releases_are_listed_with_causes_and_compared_by_page() {
-    let street = StatefulDeployment::new();
-    let server = served(&street);
+    let deployment = StatefulDeployment::new();
+    let server = served(&deployment);
     let list = done(&server, &["releases", "app"]);
     assert!(list.contains("pages/terms.md"), "{list}");
     let changed = done(&server, &["diff", "app"]);
@@ -114,8 +114,8 @@ fn releases_are_listed_with_causes_and_compared_by_page() {
 
 #[test]
 fn rollback_serves_release_until_resume() {
-    let street = StatefulDeployment::new();
-    let server = served(&street);
+    let deployment = StatefulDeployment::new();
+    let server = served(&deployment);
     let is_over = AtomicBool::new(false);
     let asked = thread::scope(|scope| {
         let load = scope.spawn(|| {
@@ -138,7 +138,7 @@ fn rollback_serves_release_until_resume() {
     });
     assert!(asked > 0);
     // The folder is read and reported, but not served.
-    save(&street, "third");
+    save(&deployment, "third");
     wait("the release of the folder", || numbers(&server)[0] == 4);
     assert!(says(&server, "first"));
     assert!(server.operator("/tenants").text().contains("\"pinned\":2"));
@@ -149,7 +149,11 @@ fn rollback_serves_release_until_resume() {
             .contains("\nrowhouse_tenants_pinned 1\n")
     );
     let warning = "warning[pinned]: release 2 is served, whatever this folder says";
-    assert!(checked(&street).contains(warning), "{}", checked(&street));
+    assert!(
+        checked(&deployment).contains(warning),
+        "{}",
+        checked(&deployment)
+    );
     // A new process continues with the pinned release and its theme.
     let drawing = |page: &str| {
         let (_, rest) = page.split_once("url(\"").expect("an address");
@@ -157,10 +161,10 @@ fn rollback_serves_release_until_resume() {
     };
     let old = drawing(&text(&server));
     drop(server);
-    let dot = street.path("themes/base/icons/dot.svg");
+    let dot = deployment.path("themes/base/icons/dot.svg");
     let svg = std::fs::read_to_string(&dot).expect("a drawing");
     std::fs::write(&dot, svg + "\n").expect("a drawing");
-    let server = street.serve();
+    let server = deployment.serve();
     assert!(says(&server, "first"), "{}", server.log());
     assert_eq!(drawing(&text(&server)), old);
     let other = server.get(&server.domain(), "/").text();
@@ -169,14 +173,14 @@ fn rollback_serves_release_until_resume() {
     done(&server, &["resume", "app"]);
     assert!(says(&server, "third"));
     assert!(!server.operator("/tenants").text().contains("pinned"));
-    assert!(!checked(&street).contains("pinned"));
+    assert!(!checked(&deployment).contains("pinned"));
 }
 
 /// Returns the output of `check` for the folders and the state.
-fn checked(street: &StatefulDeployment) -> String {
+fn checked(deployment: &StatefulDeployment) -> String {
     let output = Command::new(binary())
         .args(["check", "--state", "state"])
-        .current_dir(street.path(""))
+        .current_dir(deployment.path(""))
         .output()
         .expect("rowhouse");
     String::from_utf8_lossy(&output.stdout).into_owned()
@@ -184,8 +188,8 @@ fn checked(street: &StatefulDeployment) -> String {
 
 #[test]
 fn commands_report_missing_state_or_server() {
-    let street = StatefulDeployment::new();
-    let server = TestServer::start(&street.path(""), &[]);
+    let deployment = StatefulDeployment::new();
+    let server = TestServer::start(&deployment.path(""), &[]);
     let (code, said) = run(&server, &["rollback", "app"]);
     assert_eq!(code, Some(1));
     assert!(said.contains("--state"), "{said}");
@@ -207,10 +211,10 @@ fn pinned(server: &TestServer) -> Option<u64> {
 
 #[test]
 fn failed_rollback_leaves_tenant_unpinned() {
-    let street = StatefulDeployment::new();
+    let deployment = StatefulDeployment::new();
     let serve = |origin: &str| {
         let flags = ["--state", "state", "--origin", origin];
-        TestServer::start(&street.path(""), &flags)
+        TestServer::start(&deployment.path(""), &flags)
     };
     let server = serve("http://before.example");
     wait("the release of the start", || numbers(&server) == [1]);
@@ -227,11 +231,11 @@ fn failed_rollback_leaves_tenant_unpinned() {
 
 #[test]
 fn tenant_whose_folder_returns_serves_its_pinned_release() {
-    let street = StatefulDeployment::new();
-    let server = served(&street);
+    let deployment = StatefulDeployment::new();
+    let server = served(&deployment);
     done(&server, &["rollback", "app", "2"]);
     assert!(says(&server, "first"));
-    let (folder, elsewhere) = (street.path("tenants/app"), street.path("app"));
+    let (folder, elsewhere) = (deployment.path("tenants/app"), deployment.path("app"));
     std::fs::rename(&folder, &elsewhere).expect("a folder");
     let status = || server.get(&server.domain(), "/app/terms").status;
     wait("the end of its pages", || status() == 404);
@@ -246,22 +250,22 @@ const TENANTS: usize = 96;
 
 #[test]
 fn releases_in_the_queue_are_written_before_the_process_ends() {
-    let street = StatefulDeployment::new();
+    let deployment = StatefulDeployment::new();
     let name = |number: usize| format!("t{number}");
     let write = |number: usize, words: &str| {
-        street.write(
+        deployment.write(
             &format!("tenants/{}/pages/index.md", name(number)),
             &format!("---\ntitle: Home\n---\n{words}\n"),
         );
     };
     for number in 0..TENANTS {
-        let pages = street.path(&format!("tenants/{}/pages", name(number)));
+        let pages = deployment.path(&format!("tenants/{}/pages", name(number)));
         std::fs::create_dir_all(pages).expect("a folder");
         let manifest = format!("tenants/{}/tenant.yaml", name(number));
-        street.write(&manifest, "name: One of many\n");
+        deployment.write(&manifest, "name: One of many\n");
         write(number, "Before.");
     }
-    let mut server = street.serve();
+    let mut server = deployment.serve();
     let body = |number: usize| server.get(&server.domain(), &format!("/{}", name(number)));
     (0..TENANTS).for_each(|number| write(number, "After."));
     for number in 0..TENANTS {
@@ -269,7 +273,7 @@ fn releases_in_the_queue_are_written_before_the_process_ends() {
     }
     server.signal("TERM");
     assert_eq!(server.wait(), Some(0), "{}", server.log());
-    let folders = std::fs::read_dir(street.path("state")).expect("the state");
+    let folders = std::fs::read_dir(deployment.path("state")).expect("the state");
     let state = folders
         .flatten()
         .find(|entry| entry.path().join("releases").is_dir());
@@ -303,8 +307,8 @@ fn holds(release: &Release, words: &str) -> bool {
 
 #[test]
 fn added_or_removed_tenant_makes_no_release_of_unchanged_tenant() {
-    let street = StatefulDeployment::new();
-    let home = street.path("tenants/home/tenant.yaml");
+    let deployment = StatefulDeployment::new();
+    let home = deployment.path("tenants/home/tenant.yaml");
     let manifest = std::fs::read_to_string(&home).expect("a manifest");
     let listed = "    - {tenant: app, name: App}\n";
     assert!(manifest.contains(listed));
@@ -314,15 +318,15 @@ fn added_or_removed_tenant_makes_no_release_of_unchanged_tenant() {
     );
     std::fs::write(&home, manifest).expect("a manifest");
     let create = |id: &str| {
-        std::fs::create_dir_all(street.path(&format!("tenants/{id}/pages"))).expect("a folder");
-        street.write(
+        std::fs::create_dir_all(deployment.path(&format!("tenants/{id}/pages"))).expect("a folder");
+        deployment.write(
             &format!("tenants/{id}/pages/index.md"),
             "---\ntitle: Home\n---\nWords.\n",
         );
-        street.write(&format!("tenants/{id}/tenant.yaml"), "name: Guest\n");
+        deployment.write(&format!("tenants/{id}/tenant.yaml"), "name: Guest\n");
     };
     create("late");
-    let server = street.serve();
+    let server = deployment.serve();
     wait("the release of the start", || numbers(&server) == [1]);
     let before = text(&server);
     assert!(
@@ -335,13 +339,13 @@ fn added_or_removed_tenant_makes_no_release_of_unchanged_tenant() {
         for _ in 0..2 {
             create(id);
             wait("its page", || status() == 200);
-            std::fs::remove_dir_all(street.path(&format!("tenants/{id}"))).expect("a folder");
+            std::fs::remove_dir_all(deployment.path(&format!("tenants/{id}"))).expect("a folder");
             wait("the end of its page", || status() == 404);
         }
     }
     assert_eq!(text(&server), before);
     // Releases are recorded in order, so an earlier one would exist by then.
-    save(&street, "marked");
+    save(&deployment, "marked");
     wait("the saved page", || says(&server, "marked"));
     wait("its release", || numbers(&server).len() > 1);
     assert_eq!(

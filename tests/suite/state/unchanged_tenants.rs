@@ -18,11 +18,11 @@ use crate::state::persisted_data::{KEEP, StatefulDeployment};
 
 #[test]
 fn state_gives_same_bytes() {
-    let street = StatefulDeployment::new();
-    let process = Process::of(&street);
+    let deployment = StatefulDeployment::new();
+    let process = Process::of(&deployment);
     let written = || {
-        let versions = |table: &str| state::versions(&street.path("state"), table);
-        let mut made = street.tables();
+        let versions = |table: &str| state::versions(&deployment.path("state"), table);
+        let mut made = deployment.tables();
         made.retain(|table| table.starts_with("made."));
         made.into_iter()
             .map(|table| (versions(&table), table))
@@ -42,18 +42,18 @@ fn state_gives_same_bytes() {
 
 #[test]
 fn changed_inputs_render_tenant_again() {
-    let street = StatefulDeployment::new();
-    street.write(
+    let deployment = StatefulDeployment::new();
+    deployment.write(
         "tenants/app/pages/soon.md",
         "---\ntitle: Soon\npublish: 2026-12-01T00:00:00Z\n---\nIt is there.\n",
     );
-    let mut process = Process::of(&street);
+    let mut process = Process::of(&deployment);
     process.run();
     assert_eq!(process.run(), 2, "nothing changed");
     let edit = |path: &str, from: &str, to: &str| {
-        let text = fs::read_to_string(street.path(path)).expect("a file");
+        let text = fs::read_to_string(deployment.path(path)).expect("a file");
         assert!(text.contains(from), "{path}: {text}");
-        street.write(path, &text.replace(from, to));
+        deployment.write(path, &text.replace(from, to));
     };
     edit("tenants/app/pages/terms.md", "title:", "title: The");
     assert_eq!(process.run(), 1, "a page of one of them");
@@ -78,7 +78,7 @@ fn changed_inputs_render_tenant_again() {
     process.places.origin = "https://other.example".parse().expect("an origin");
     assert_eq!(process.run(), 0, "the domain");
     assert_eq!(process.run(), 2, "nothing changed");
-    let state = state::deployments(&street.path("state"));
+    let state = state::deployments(&deployment.path("state"));
     fs::remove_dir_all(state[0].join("releases/app")).expect("removed");
     assert_eq!(process.run(), 1, "its pages are gone");
     assert_eq!(process.run(), 2, "nothing changed");
@@ -86,11 +86,15 @@ fn changed_inputs_render_tenant_again() {
 
 #[test]
 fn unrequested_images_are_rendered_from_persisted_inputs() {
-    let street = StatefulDeployment::new();
+    let deployment = StatefulDeployment::new();
     let text = "---\ntitle: Hall\n---\n![The hall, seen from the door](hall.jpg)\n";
-    street.write("tenants/app/pages/hall.md", text);
-    fs::write(street.path("tenants/app/pages/hall.jpg"), photo(900, 600)).expect("a file");
-    let mut process = Process::of(&street);
+    deployment.write("tenants/app/pages/hall.md", text);
+    fs::write(
+        deployment.path("tenants/app/pages/hall.jpg"),
+        photo(900, 600),
+    )
+    .expect("a file");
+    let mut process = Process::of(&deployment);
     process.draws = false;
     assert_eq!(process.run(), 0);
     assert_eq!(process.run(), 2, "nothing is drawn, and nothing rendered");
@@ -108,17 +112,17 @@ struct Process {
 }
 
 impl Process {
-    fn of(street: &StatefulDeployment) -> Self {
+    fn of(deployment: &StatefulDeployment) -> Self {
         Self {
             places: Places {
-                tenants: street.path("tenants"),
-                themes: Some(street.path("themes")),
+                tenants: deployment.path("tenants"),
+                themes: Some(deployment.path("themes")),
                 deployment: None,
                 origin: "https://studio.example".parse().expect("an origin"),
                 hsts: None,
                 caching: Caching::default(),
             },
-            state: street.path("state"),
+            state: deployment.path("state"),
             now: "2026-11-21T12:00:00Z",
             draws: true,
         }

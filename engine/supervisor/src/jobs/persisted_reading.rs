@@ -148,13 +148,13 @@ mod tests {
         diagnostics.any(|diagnostic| diagnostic.message == "restored")
     }
 
-    fn corner(place: &TempDir) -> PathBuf {
-        let corner = place.path().join("corner");
-        fs::create_dir_all(corner.join("pages")).expect("a folder");
-        fs::write(corner.join("tenant.yaml"), "name: Corner\n").expect("a file");
+    fn write_tenant(place: &TempDir) -> PathBuf {
+        let tenant = place.path().join("corner");
+        fs::create_dir_all(tenant.join("pages")).expect("a folder");
+        fs::write(tenant.join("tenant.yaml"), "name: Corner\n").expect("a file");
         let page = "---\ntitle: Corner\n---\nWelcome.\n";
-        fs::write(corner.join("pages/index.md"), page).expect("a file");
-        corner
+        fs::write(tenant.join("pages/index.md"), page).expect("a file");
+        tenant
     }
 
     #[test]
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn folder_with_changed_content_or_label_is_read_again() {
         let place = TempDir::new().expect("a folder");
-        let (path, store) = (corner(&place), store(&place));
+        let (path, store) = (write_tenant(&place), store(&place));
         let folder = to_read(&path, &store);
         persist(&folder, &store);
         assert!(is_restored(&folder), "the folder is unchanged");
@@ -214,7 +214,7 @@ mod tests {
     #[test]
     fn folder_with_a_damaged_reading_is_read_again() {
         let place = TempDir::new().expect("a folder");
-        let path = corner(&place);
+        let path = write_tenant(&place);
         let first = store(&place);
         persist(&to_read(&path, &first), &first);
         drop(first);
