@@ -150,7 +150,7 @@ test.describe('with a wrong token', () => {
     await open(page, '/sites/bluedoor');
     await page.getByLabel('Token of this server').fill('wrong');
     await page.getByRole('button', { name: 'Roll back to 1', exact: true }).click();
-    await expect(page.locator('#outcome')).toHaveText('that is not the token of this server');
+    await expect(page.locator('#outcome')).toHaveText('the token is not valid for this server');
     expect(await visitors()).toContain('Fresh words');
   });
 });

@@ -318,7 +318,7 @@ fn change_needs_token_and_same_origin() {
     }
     // A browser with a wrong token gets a page that says so.
     let answer = server.submit("/tenants/app/resume", "token=wrong", &BROWSER);
-    assert!(words(&answer.text()).contains("that is not the token of this server"));
+    assert!(words(&answer.text()).contains("the token is not valid for this server"));
     for path in ["/", "/sites/app", "/tenants", "/console.js"] {
         assert_eq!(
             server.operator_as("rebound.example", path).status,

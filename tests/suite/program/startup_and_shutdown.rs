@@ -203,8 +203,8 @@ fn shutdown_logs_what_it_waited_for() {
         .find(|line| line.contains("\"drained\""))
         .expect("a line");
     for told in [
-        r#""waited_for":"1 request to arrive""#,
-        r#""cut":"1 request to arrive""#,
+        r#""waited_for":"1 incomplete request""#,
+        r#""cut":"1 incomplete request""#,
     ] {
         assert!(drained.contains(told), "{told} in {drained}");
     }

@@ -88,7 +88,7 @@ impl HttpClient for AuthorityClient {
                 Ok::<_, Error>(Response::from_parts(head, body.to_bytes()))
             };
             let answer = tokio::time::timeout(RESPONSE_TIMEOUT, answer).await;
-            let answer = answer.map_err(|_| Error::Str("no answer in time"))??;
+            let answer = answer.map_err(|_| Error::Str("no response in time"))??;
             if let StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE = answer.status()
             {
                 return Err(boxed(busy(&answer, SystemTime::now())));

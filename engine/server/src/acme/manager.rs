@@ -420,7 +420,7 @@ impl Manager {
             let read = Certificate::from_pem(issued.chain.as_bytes(), issued.key.as_bytes());
             match read {
                 Ok(certificate) if certificate.covers(host) => Ok((issued, certificate)),
-                Ok(_) => Err("the certificate is of another host".to_owned()),
+                Ok(_) => Err("the certificate is for another host".to_owned()),
                 Err(error) => Err(error.to_string()),
             }
             .map_err(|error| Failure::new(FailureKind::Authority, error))
@@ -463,7 +463,7 @@ impl Manager {
                     .folder
                     .persist_certificate(host, &issued.chain, &issued.key);
                 if let Err(error) = kept {
-                    warn!(host, %error, "persisting a certificate failed");
+                    warn!(host, %error, "writing a certificate to disk failed; the certificate is lost");
                 }
             }
             (Err(failure), Some(name)) => {

@@ -71,7 +71,7 @@ pub(super) async fn order(
                 Err(error) => of_request(error),
                 Ok(status) => Failure::new(
                     FailureKind::Authority,
-                    format!("the order is {status:?}, and nothing says why"),
+                    format!("the order is {status:?}; the CA gave no reason"),
                 ),
             }));
         }
@@ -142,7 +142,7 @@ async fn answer<'s>(
     let Some(mut challenge) = authorization.challenge(wanted) else {
         return Err(Failure::new(
             FailureKind::Unreachable,
-            format!("the authority has no challenge of the kind {method:?}"),
+            format!("the CA offers no challenge of the type {method:?}"),
         ));
     };
     let proof = challenge.key_authorization();

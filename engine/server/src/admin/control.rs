@@ -106,13 +106,15 @@ pub struct Refusal {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ControlError {
     /// The server has no state folder.
-    #[error("nothing is kept: start the server with `--state`")]
+    #[error("releases are not persisted: start the server with `--state`")]
     NoState,
     /// There is no such tenant.
-    #[error("there is no tenant `{0}`")]
+    #[error("unknown tenant `{0}`")]
     UnknownTenant(String),
     /// The tenant has no such release, or the release cannot be read.
-    #[error("`{tenant}` has no release {number}: `rowhouse releases {tenant}` lists them")]
+    #[error(
+        "`{tenant}` has no release {number}: choose one that `rowhouse releases {tenant}` lists"
+    )]
     UnknownRelease {
         /// The tenant's id.
         tenant: String,

@@ -33,7 +33,7 @@ pub(super) async fn require_own_host(
     if is_own {
         return next.run(request).await;
     }
-    let text = "421 Misdirected Request: this address answers to IP addresses and `localhost`; other names are given by `--admin-host` (ROWHOUSE_ADMIN_HOSTS)\n";
+    let text = "421 Misdirected Request: the admin listener accepts IP addresses and `localhost` as its host; add other names with `--admin-host` (ROWHOUSE_ADMIN_HOSTS)\n";
     (StatusCode::MISDIRECTED_REQUEST, text).into_response()
 }
 
@@ -42,7 +42,8 @@ pub(super) async fn require_own_origin(request: Request, next: Next) -> Response
     if is_of_own_origin(request.method(), request.headers()) {
         return next.run(request).await;
     }
-    let text = "403 Forbidden: a web page of another origin may ask nothing here\n";
+    let text =
+        "403 Forbidden: the admin listener refuses requests from web pages of other origins\n";
     (StatusCode::FORBIDDEN, text).into_response()
 }
 

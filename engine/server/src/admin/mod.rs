@@ -166,7 +166,7 @@ pub fn host_name(text: &str) -> Result<String, String> {
     if name.split('.').all(is_label) {
         Ok(name)
     } else {
-        Err("give a host name without scheme and port, as in `rowhouse.monitoring.svc`".to_owned())
+        Err("write a host name without scheme and port, as in `rowhouse.monitoring.svc`".to_owned())
     }
 }
 
@@ -238,17 +238,20 @@ async fn readyz(Shared(admin): Shared<Admin>) -> (StatusCode, String) {
         let _ = writeln!(text, "alarm: {alarm}");
     }
     if admin.board.store().is_failing {
-        text.push_str("alarm: a part of the state is not written, since the program itself failed; the log names it\n");
+        text.push_str("alarm: part of the state is not written because of an internal error; see the log for the cause\n");
     }
     let silence = admin.board.silence();
     if silence > MAX_SILENCE {
         let seconds = silence.as_secs();
-        let _ = writeln!(text, "alarm: no change has been taken for {seconds} s");
+        let _ = writeln!(
+            text,
+            "alarm: the reload loop has not responded for {seconds} s"
+        );
     }
     if status.polling {
         let _ = writeln!(
             text,
-            "watch: polling, since the system gives no notifications"
+            "watch: polling, since the system sends no notifications"
         );
     }
     let pending = |tenant: &&TenantStatus| tenant.state == State::Pending;

@@ -148,7 +148,7 @@ async fn check_permission(
             return Ok(request);
         }
         let why = format!(
-            "a command comes with the header field `{COMMAND}: 1` and without `Origin`, so that no web page can send one"
+            "a command must have the header field `{COMMAND}: 1` and no `Origin`, so that web pages cannot send commands"
         );
         return Err(refusal(StatusCode::FORBIDDEN, why));
     };
@@ -170,9 +170,9 @@ async fn check_permission(
         Some(given) if token.matches(&given) => {
             return Ok(Request::from_parts(head, Body::empty()));
         }
-        Some(_) => "that is not the token of this server",
+        Some(_) => "the token is not valid for this server",
         None => {
-            "a command needs the token of this server, which `--admin-token-file` (ROWHOUSE_ADMIN_TOKEN_FILE) names"
+            "a command needs the server's admin token: name its file with `--admin-token-file` (ROWHOUSE_ADMIN_TOKEN_FILE)"
         }
     };
     let mut answer = refusal(StatusCode::UNAUTHORIZED, why.to_owned());
@@ -269,7 +269,7 @@ impl ReleaseRoutes {
             return ControlError::NoState.into_response();
         };
         let Ok(permit) = queue.acquire_owned().await else {
-            return ControlError::Failed("the server is ending".to_owned()).into_response();
+            return ControlError::Failed("the server is shutting down".to_owned()).into_response();
         };
         let work = tokio::task::spawn_blocking(move || {
             let _permit = permit;
@@ -279,8 +279,10 @@ impl ReleaseRoutes {
             Ok(Ok(answer)) => Json(answer).into_response(),
             Ok(Err(error)) => error.into_response(),
             // The panic is in the log.
-            Err(_) => ControlError::Failed("the work failed: the server's log says why".to_owned())
-                .into_response(),
+            Err(_) => ControlError::Failed(
+                "internal error: see the server's log for the cause".to_owned(),
+            )
+            .into_response(),
         }
     }
 }

@@ -29,13 +29,13 @@ impl AdminToken {
         let token = text.trim();
         if token.len() < MIN_TOKEN_BYTES {
             return Err(format!(
-                "the token has {} characters, and needs at least {MIN_TOKEN_BYTES}: `openssl rand -hex 32` makes one",
+                "the token has {} characters, and the minimum is {MIN_TOKEN_BYTES}: create a token with `openssl rand -hex 32`",
                 token.len()
             ));
         }
         if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(
-                "the token has letters that a header field cannot have, or is more than one word: `openssl rand -hex 32` makes one".to_owned(),
+                "the token has characters other than visible ASCII: create a token with `openssl rand -hex 32`".to_owned(),
             );
         }
         Ok(Self(token.as_bytes().into()))

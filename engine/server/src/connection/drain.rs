@@ -67,14 +67,14 @@ impl fmt::Display for InFlight {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut before = "";
         for (count, one, more) in [
-            (self.arriving, "request to arrive", "requests to arrive"),
-            (self.leaving, "response to leave", "responses to leave"),
+            (self.arriving, "incomplete request", "incomplete requests"),
+            (self.leaving, "unfinished response", "unfinished responses"),
             (
                 self.streams,
                 "HTTP/2 connection with requests",
                 "HTTP/2 connections with requests",
             ),
-            (self.ending, "connection to end", "connections to end"),
+            (self.ending, "idle connection", "idle connections"),
         ] {
             if count > 0 {
                 write!(f, "{before}{count} {}", if count == 1 { one } else { more })?;
@@ -98,7 +98,10 @@ mod tests {
             leaving: 2,
             ..InFlight::default()
         };
-        assert_eq!(all.to_string(), "1 request to arrive, 2 responses to leave");
+        assert_eq!(
+            all.to_string(),
+            "1 incomplete request, 2 unfinished responses"
+        );
         assert_eq!(all.connections(), 3);
     }
 }

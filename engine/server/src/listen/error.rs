@@ -17,18 +17,18 @@ pub enum ServeError {
         source: io::Error,
     },
     /// A socket in `LISTEN_FDS` is not a listening TCP socket.
-    #[error("`LISTEN_FDS` names a socket that is no listening TCP socket")]
+    #[error("`LISTEN_FDS` has a socket that is not a listening TCP socket")]
     Inherited(#[source] io::Error),
     /// A socket cannot be registered with the event loop.
-    #[error("cannot wait for connections")]
+    #[error("cannot accept connections")]
     Listen(#[source] io::Error),
     /// There are HTTPS sockets, but the settings have no certificates.
-    #[error("there are sockets for HTTPS, and no certificates: give `--https`")]
+    #[error("`LISTEN_FDS` has a socket for HTTPS, but HTTPS is off: add `--https`")]
     NoTls,
     /// A worker's thread or event loop cannot be created.
     #[error("cannot start a worker thread")]
     Worker(#[source] io::Error),
     /// A worker ended before the shutdown.
-    #[error("a worker thread has ended before it was told to")]
+    #[error("a worker thread ended unexpectedly")]
     Lost,
 }

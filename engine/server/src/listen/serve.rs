@@ -115,7 +115,7 @@ fn start_worker(
                 // The receiver is gone if serving was ended at once.
                 Ok(drained) => drop(ended.send(drained)),
                 Err(error) => {
-                    error!(%error, "starting the event loop of a worker failed; serving ends")
+                    error!(%error, "starting the event loop of a worker failed; shutting down")
                 }
             }
         })

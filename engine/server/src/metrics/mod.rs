@@ -375,7 +375,7 @@ impl Counters {
             .encode_counter::<NoLabelSet, _, u64>(&restarts, None)?;
 
         let help =
-            "Whether changes are found by polling, because the system offers no notifications";
+            "Whether changes are found by polling, because the system sends no notifications";
         let polling = u64::from(self.board.current().polling);
         gauge(encoder, "watch_polling", help, None, polling)?;
 

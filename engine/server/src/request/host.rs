@@ -16,13 +16,13 @@ use http::{HeaderMap, Uri, Version};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum HostError {
     /// HTTP/1.1 without a `Host` field.
-    #[error("the request names no host")]
+    #[error("the request has no host")]
     Missing,
     /// More than one `Host` field, or one that contradicts `:authority`.
-    #[error("the request names more than one host")]
+    #[error("the request has more than one host")]
     Conflicting,
     /// The authority is not a valid host, or contains user information.
-    #[error("the request names no valid host")]
+    #[error("the host of the request is not valid")]
     Invalid,
 }
 

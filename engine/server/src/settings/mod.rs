@@ -137,7 +137,8 @@ pub fn network(text: &str) -> Result<IpNet, String> {
                 .map(|address: IpAddr| IpNet::from(address.to_canonical()))
         })
         .map_err(|_| {
-            "give a network or an address, as in `10.0.0.0/8`, `fd00::/8` or `127.0.0.1`".to_owned()
+            "write a network or an address, as in `10.0.0.0/8`, `fd00::/8` or `127.0.0.1`"
+                .to_owned()
         })
 }
 

@@ -16,11 +16,11 @@ const MAX_BYTES: u64 = 1024 * 1024;
 #[derive(Debug, Error)]
 pub enum OperatorFileError {
     /// The path names a folder, a device, a pipe or a socket: the content may be endless, or opening may block.
-    #[error("it is {0}: name a file that holds the bytes themselves")]
+    #[error("the path is {0}: name a regular file")]
     NotAFile(&'static str),
     /// The file is larger than any token, certificate or key.
     #[error(
-        "it has more than {MAX_BYTES} bytes: name the file that holds only what the flag is for"
+        "the file has more than {MAX_BYTES} bytes: name a file that contains only the value of the flag"
     )]
     TooLarge,
     /// The operating system returned an error.
@@ -72,8 +72,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
         let said = |path: &Path| read(path).unwrap_err().to_string();
-        assert!(said(Path::new("/dev/zero")).starts_with("it is a device"));
-        assert!(said(folder.path()).starts_with("it is a folder"));
+        assert!(said(Path::new("/dev/zero")).starts_with("the path is a device"));
+        assert!(said(folder.path()).starts_with("the path is a folder"));
         let pipe = path("pipe");
         assert!(
             Command::new("mkfifo")
@@ -82,12 +82,12 @@ mod tests {
                 .unwrap()
                 .success()
         );
-        assert!(said(&pipe).starts_with("it is a named pipe"));
+        assert!(said(&pipe).starts_with("the path is a named pipe"));
         std::os::unix::fs::symlink(&pipe, path("link")).unwrap();
-        assert!(said(&path("link")).starts_with("it is a named pipe"));
+        assert!(said(&path("link")).starts_with("the path is a named pipe"));
         let large = File::create(path("large")).unwrap();
         large.set_len(MAX_BYTES + 1).unwrap();
-        assert!(said(&path("large")).starts_with("it has more than 1048576 bytes"));
+        assert!(said(&path("large")).starts_with("the file has more than 1048576 bytes"));
         large.set_len(MAX_BYTES).unwrap();
         assert_eq!(read(&path("large")).unwrap().len(), 1024 * 1024);
         fs::write(path("token"), "a token of some length\n").unwrap();

@@ -41,18 +41,18 @@ impl fmt::Debug for Certificate {
 #[derive(Debug, Error)]
 pub enum CertificateError {
     /// The text has no certificate, or the certificate is damaged.
-    #[error("there is no valid certificate in it")]
+    #[error("no valid certificate found")]
     NoCertificate,
     /// The text has no private key, or the key is damaged.
-    #[error("there is no valid private key in it")]
+    #[error("no valid private key found")]
     NoKey,
     /// The key needs a passphrase, which cannot be entered at startup.
     #[error(
-        "the private key is encrypted with a passphrase: write one without it, by `openssl pkey -in KEY -out NEW`"
+        "the private key is encrypted: remove its passphrase with `openssl pkey -in KEY -out NEW`"
     )]
     EncryptedKey,
     /// The certificate has no `subjectAltName`; browsers read host names from no other field.
-    #[error("the certificate names no host (subjectAltName)")]
+    #[error("the certificate has no host name (subjectAltName)")]
     NoName,
     /// The key belongs to another certificate, or its type is not supported.
     #[error("the key cannot be used with the certificate: {0}")]
@@ -178,6 +178,6 @@ mod tests {
         assert!(why(&chain[..chain.len() / 2], &key).contains("no valid certificate"));
         assert!(why(&chain, "").contains("no valid private key"));
         assert!(why(&chain, &other).contains("cannot be used with"));
-        assert!(why(&nameless, &its_key).contains("names no host"));
+        assert!(why(&nameless, &its_key).contains("has no host name"));
     }
 }

@@ -30,10 +30,10 @@ pub struct ProbeResult {
 #[derive(Debug, Error)]
 pub enum ProbeError {
     /// The root certificates cannot be used.
-    #[error("the roots cannot be used: {0}")]
+    #[error("cannot use the root certificates: {0}")]
     Roots(String),
     /// The text is not a host name.
-    #[error("`{0}` is no host name")]
+    #[error("`{0}` is not a valid host name")]
     Host(String),
     /// The server does not respond, or the handshake fails, for example because the certificate is not valid for the host.
     #[error("{0}")]

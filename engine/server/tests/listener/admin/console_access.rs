@@ -178,12 +178,12 @@ fn form_is_redirected_back_or_shows_the_refusal() {
     let reply = form(&admin, "/tenants/bluedoor/read", browser, "token=wrong");
     assert_eq!(
         (reply.status, &*reply.text()),
-        (401, "bluedoor: that is not the token of this server")
+        (401, "bluedoor: the token is not valid for this server")
     );
     let reply = form(&admin, "/tenants/nobody/resume", browser, &right);
     assert_eq!(
         (reply.status, &*reply.text()),
-        (404, "nobody: there is no tenant `nobody`")
+        (404, "nobody: unknown tenant `nobody`")
     );
 }
 

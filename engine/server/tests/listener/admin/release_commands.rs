@@ -124,20 +124,20 @@ fn refusals_have_a_status_and_a_reason() {
         ("POST", "read"),
     ] {
         for (listener, tenant, status, why) in [
-            (&admin, "nobody", 404, "there is no tenant `nobody`"),
+            (&admin, "nobody", 404, "unknown tenant `nobody`"),
             (&admin, "young", 404, "`young` has no earlier release"),
             (&admin, "broken", 500, "the disk is full"),
             (
                 &admin,
                 "panics",
                 500,
-                "the work failed: the server's log says why",
+                "internal error: see the server's log for the cause",
             ),
             (
                 &nothing,
                 "bluedoor",
                 409,
-                "nothing is kept: start the server with `--state`",
+                "releases are not persisted: start the server with `--state`",
             ),
         ] {
             let path = format!("/tenants/{tenant}/{verb}");
@@ -147,7 +147,7 @@ fn refusals_have_a_status_and_a_reason() {
     }
     for (method, verb) in [("GET", "diff?to=9"), ("POST", "rollback?release=9")] {
         let (status, error) = answer(&admin, method, &format!("/tenants/bluedoor/{verb}"));
-        let why = "`bluedoor` has no release 9: `rowhouse releases bluedoor` lists them";
+        let why = "`bluedoor` has no release 9: choose one that `rowhouse releases bluedoor` lists";
         assert_eq!((status, error["error"].as_str()), (404, Some(why)));
     }
     for (method, verb) in [("GET", "diff?from=a"), ("POST", "rollback?release=-1")] {
@@ -196,7 +196,7 @@ fn web_pages_cannot_give_commands() {
         "localhost",
         "",
     ));
-    let why = "a command comes with the header field `x-rowhouse-command: 1` and without `Origin`, so that no web page can send one";
+    let why = "a command must have the header field `x-rowhouse-command: 1` and no `Origin`, so that web pages cannot send commands";
     let error: serde_json::Value = serde_json::from_slice(&reply.body).unwrap();
     assert_eq!(error, serde_json::json!({ "error": why }));
     for path in ["/tenants/bluedoor/releases", "/tenants/bluedoor/diff"] {

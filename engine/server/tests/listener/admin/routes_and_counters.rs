@@ -162,7 +162,7 @@ fn panic_of_state_writer_is_an_alarm() {
     let (status, text) = admin.ask("/readyz");
     assert_eq!(status, 200);
     assert!(
-        text.contains("alarm: a part of the state is not written"),
+        text.contains("alarm: part of the state is not written"),
         "{text}"
     );
     let metrics = admin.counters();
