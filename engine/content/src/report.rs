@@ -59,77 +59,77 @@ macro_rules! codes {
 }
 
 codes! {
-    AltIsFileName => "alt-is-file-name", "The words of a picture are the name of its file, which says nothing to those who do not see it (WCAG 2.2, technique F30).";
-    AddressRefused => "address-refused", "A manifest claims an address that it may not have: `deployment.yaml` does not list it, or it is the deployment's own, or nothing could answer there. The tenant keeps its other places.";
-    AddressTaken => "address-taken", "Somebody else has an address: a host, a path prefix, or the path of a page of the root tenant. Who has one keeps it. At a fresh start the root tenant's pages win, then folder names, then `hosts` and `aliases`, ties by name. The loser keeps its other places.";
-    BadFolderName => "bad-folder-name", "A folder's name is the tenant's host label: a-z, 0-9 and inner hyphens. Other folders are passed over; one with a name that rowhouse itself answers by (`assets`, `company`, `www`) is an error.";
-    BadFrontMatter => "bad-front-matter", "A page begins with a line `---`, YAML, and another line `---`.";
-    BadPath => "bad-path", "A page's path comes from its file's name, so that name may hold only letters, digits, `-`, `.`, `_` and `~`, make none of the engine's own paths, and none that has no file of its own in an export: `404`, `index`, or a name that ends in `.html`.";
-    BadSchema => "bad-schema", "A theme's schema is no JSON Schema (draft 2020-12), names a format that there is not, or its example does not fit it.";
-    BadStyle => "bad-style", "A stylesheet has a bracket without its partner or a string without its end, so that a browser would read what follows it otherwise than it was meant (CSS Syntax Level 3).";
-    BadValue => "bad-value", "A value has the right type but cannot be what it should be: a date that does not exist, a URL without a scheme, a colour that is none.";
-    BadYaml => "bad-yaml", "The file is not YAML: most often a value needs quotes, or a space is a tab or another sign that only looks like one. Where rowhouse cannot tell, the parser's own words say why.";
-    BrokenFragment => "broken-fragment", "A link names a place in a page that has no element with that id.";
-    BrokenLink => "broken-link", "A link leads to no page of its tenant. Where that is known and wanted, `known_missing` in the manifest says so.";
-    BrokenPicture => "broken-picture", "A picture cannot be read as one, or ends before it should: visitors see a part of it, or a sign that something is missing. It is served as it is.";
-    BrokenNeighbourLink => "broken-neighbour-link", "A link leads to a page that another tenant does not have now. Neighbours come and go, so this is a warning.";
-    Certificate => "certificate", "Visitors of a host get no valid certificate, or the one that they get cannot be renewed. Only `rowhouse check --live` says so: it asks the running server, whose reason stands before the authority's words.";
-    CutText => "cut-text", "A `#` behind a space begins a comment in YAML, also in the middle of a text: visitors see only what stands before it. In quotes it is a part of the text.";
-    Draft => "draft", "How many pages of a tenant are drafts. Only `rowhouse serve --dev` shows them, marked as such; without it they do not exist.";
-    DescriptionLength => "description-length", "A description that search results and shared links show as it is has 50 to 160 characters.";
-    DuplicateDescription => "duplicate-description", "Two pages describe themselves in the same words, so that a list of results does not tell them apart.";
-    DuplicateKey => "duplicate-key", "YAML wants each key once. The second one would silently win or lose.";
-    DuplicateId => "duplicate-id", "A fragment that an author wrote is on the page already: another section or heading has it, or the theme. Links lead to the first.";
-    DuplicateTitle => "duplicate-title", "Two pages have the same title, so that tabs, bookmarks and results do not tell them apart.";
-    EmptyFile => "empty-file", "A manifest or page without a single byte is more likely a copy cut short than a wish.";
-    FillIn => "fill-in", "A line that `rowhouse new` wrote for the owner to replace. It is marked with the comment `# fill in` in YAML and `<!-- fill in -->` in Markdown, which visitors never see: write your own words and take the comment away.";
-    FolderTwice => "folder-twice", "A link leads to a folder that is there already, or that holds the link itself. Each folder is read once, and the real one rather than the link, so that no circle of links is walked for ever.";
-    ForeignSymlink => "foreign-symlink", "A link inside a tenant's folder may not lead out of it: a tenant is only its folder.";
-    HiddenLink => "hidden-link", "A link leads to a page of its tenant that is not served now, because it is a draft or scheduled for another time. Visitors who follow it find nothing until the page is there.";
-    HeadingOrder => "heading-order", "A page has one heading of the first level, and no level below it is skipped: people who do not see the page move by headings (WCAG 2.2, technique H42 and success criterion 1.3.1).";
-    HtmlEntity => "html-entity", "A text of the manifest or of front matter holds a character reference of HTML, such as `&amp;`. Such texts are not HTML, so that visitors, search results and tabs show it letter by letter.";
-    IslandFailed => "island-failed", "A component threw, or ran out of time or memory, while it was rendered on the server.";
-    IslandProps => "island-props", "The properties given to an island do not fit the schema that its component declares.";
-    KnownMissing => "known-missing", "A link that leads nowhere, listed with its reason under `known_missing`.";
-    LowContrast => "low-contrast", "Two colours of a tenant that stand on each other have less than 4.5:1 (WCAG 2.2, success criterion 1.4.3).";
-    MarkupAsText => "markup-as-text", "Markup in a text that rowhouse does not read, so that visitors read it as it is written, or that has no effect: shortcodes of other generators, names of emoji, formulas, a link whose address holds a space, a code fence that nothing ends, settings behind the language of code.";
-    MissingAlt => "missing-alt", "A picture needs words for those who do not see it (WCAG 2.2, success criterion 1.1.1).";
-    MissingAsset => "missing-asset", "A picture, icon or drawing that neither the tenant's `assets` nor its theme has.";
-    MissingDate => "missing-date", "An entry of a collection with a feed needs a `date`: feed readers order entries by it. Until it has one, the feed leaves it out.";
-    MissingDescription => "missing-description", "A page that is to be found needs a description of its own; without one it shows the tenant's, and all such pages look alike.";
-    MissingKey => "missing-key", "A key that has no default is not there.";
-    MissingLetters => "missing-letters", "No font of the theme has a character of the text of a social image. A picture with gaps in its text would say something else, so it is drawn without any text.";
+    AltIsFileName => "alt-is-file-name", "The alt text of an image is the name of its file. The name says nothing to visitors who do not see the image (WCAG 2.2, technique F30).";
+    AddressRefused => "address-refused", "A manifest claims an address that the tenant may not have. Either `deployment.yaml` does not allow the address, or the address is reserved for the deployment, or the root tenant has `aliases`. The tenant keeps its other addresses.";
+    AddressTaken => "address-taken", "Another tenant owns the address: a host, a path prefix, or the path of a page of the root tenant. An owner keeps its addresses. At a fresh startup, pages of the root tenant come first, then folder names, then `hosts` and `aliases`; ties are decided by name. The other tenant keeps its remaining addresses.";
+    BadFolderName => "bad-folder-name", "A folder's name is the tenant's host label: a-z, 0-9 and inner hyphens. Folders with other names are skipped. A name that rowhouse reserves for itself (`assets`, `company`, `www`) is an error.";
+    BadFrontMatter => "bad-front-matter", "A page must begin with front matter: a line `---`, YAML, and another line `---`.";
+    BadPath => "bad-path", "A page's path comes from the name of its file. The name may have only letters, digits, `-`, `.`, `_` and `~`. The path must not be one of rowhouse's own paths. A path that ends in `/404`, `/index` or `.html` is not allowed, because an export uses such paths for other pages.";
+    BadSchema => "bad-schema", "A theme's schema is missing, is not valid JSON Schema (draft 2020-12), or names an unknown format. Or the name of a section type is not valid.";
+    BadStyle => "bad-style", "A stylesheet has an unmatched bracket or an unclosed string. Browsers would read the rules after that place differently than intended (CSS Syntax Level 3).";
+    BadValue => "bad-value", "A value has the right type but is not valid. Examples are a date that does not exist, a URL without a scheme, and a colour that is not `#rrggbb`.";
+    BadYaml => "bad-yaml", "The file is not valid YAML. Most often a value needs quotes, or the indentation has a tab or a character that only looks like a space. If rowhouse does not recognise the cause, the message is that of the parser.";
+    BrokenFragment => "broken-fragment", "A link has a fragment, and no element of the page has that id.";
+    BrokenLink => "broken-link", "A link points to a page that its tenant does not have. If the page is missing on purpose, list the link under `known_missing` in the manifest.";
+    BrokenPicture => "broken-picture", "An image cannot be decoded, or its file ends too early. Visitors see a part of the image, or the browser's sign for a missing image. The file is served unchanged.";
+    BrokenNeighbourLink => "broken-neighbour-link", "A link points to a page that another tenant does not have now. Tenants change independently of each other, so a missing page of another tenant is only a warning.";
+    Certificate => "certificate", "A host has no valid certificate, or its certificate cannot be renewed. Only `rowhouse check --live` reports certificates: the command asks the running server. The server's reason comes before the message of the certificate authority.";
+    CutText => "cut-text", "YAML cuts a text: a `#` after a space begins a comment, also in the middle of a text. A `!` or `&` at the start begins a tag or an anchor. Visitors do not see that part. Put the text in quotes.";
+    Draft => "draft", "The number of a tenant's draft pages. Only `rowhouse serve --dev` shows drafts, and marks them; without `--dev`, visitors get the 404 page.";
+    DescriptionLength => "description-length", "A description should have 50 to 160 characters. Search results and shared links then show all of the description.";
+    DuplicateDescription => "duplicate-description", "Two pages have the same description, so search results do not tell the pages apart.";
+    DuplicateKey => "duplicate-key", "A YAML mapping has the same key twice. YAML allows each key once, so one of the two values would be lost.";
+    DuplicateId => "duplicate-id", "An author wrote a fragment that the page already has: in another section, in a heading, or in the theme. Links go to the first element with that id.";
+    DuplicateTitle => "duplicate-title", "Two pages have the same title, so tabs, bookmarks and search results do not tell the pages apart.";
+    EmptyFile => "empty-file", "A manifest or a page is empty. Most likely the file was not copied completely.";
+    FillIn => "fill-in", "A line that `rowhouse new` wrote for the owner to replace. The line has the comment `# fill in` in YAML or `<!-- fill in -->` in Markdown, which visitors do not see. Write your own text and remove the comment.";
+    FolderTwice => "folder-twice", "A symbolic link points to a folder that was read already, or that contains the link. Rowhouse reads each folder once, at its real path, so circular links cannot cause an endless loop.";
+    ForeignSymlink => "foreign-symlink", "A symbolic link in a tenant's folder points out of the folder. A tenant has only the files in its own folder.";
+    HiddenLink => "hidden-link", "A link points to a page of its tenant that is not served now, because the page is a draft or scheduled for another time. Until the page is served, visitors who follow the link get the 404 page.";
+    HeadingOrder => "heading-order", "A page has one heading of the first level, and skips no level below it. People who do not see the page navigate by its headings (WCAG 2.2, technique H42 and success criterion 1.3.1).";
+    HtmlEntity => "html-entity", "A text of the manifest or of front matter contains an HTML character reference, such as `&amp;`. Such texts are not HTML, so visitors, search results and tabs show the reference letter by letter.";
+    IslandFailed => "island-failed", "A component threw an error, or exceeded its limit of time or memory, while rowhouse rendered it.";
+    IslandProps => "island-props", "The properties of an island do not fit the schema that its component declares.";
+    KnownMissing => "known-missing", "A link has no target, and `known_missing` in the manifest lists the link with a reason.";
+    LowContrast => "low-contrast", "The colours of a text and its background have a contrast below 4.5:1 (WCAG 2.2, success criterion 1.4.3).";
+    MarkupAsText => "markup-as-text", "A text contains markup that rowhouse does not read. Visitors see such markup as it is written, or it has no effect. Examples are shortcodes of other generators, names of emoji, and formulas. A link with a space in its address, an unclosed code fence, and settings after the language of code are reported too.";
+    MissingAlt => "missing-alt", "An image needs alt text for visitors who do not see the image (WCAG 2.2, success criterion 1.1.1).";
+    MissingAsset => "missing-asset", "An image, icon or SVG is neither in the tenant's `assets` nor in its theme.";
+    MissingDate => "missing-date", "An entry of a collection with a feed has no `date`. Feed readers order entries by date, so the feed omits entries without a date.";
+    MissingDescription => "missing-description", "A page that search engines may list has no description of its own. Such a page shows the tenant's description, so all such pages look alike.";
+    MissingKey => "missing-key", "A required key is missing: the key has no default.";
+    MissingLetters => "missing-letters", "No font of the theme has a character of the text of a social image. Rowhouse draws the image without text, because a text with gaps would say something else.";
     MissingManifest => "missing-manifest", "A tenant's folder needs a `tenant.yaml` with a `name`.";
-    MissingWord => "missing-word", "A theme has no word in one of its languages that its templates, the program itself or its other languages name. Where the program names it, visitors read the word of the theme `base`, and this is a warning.";
+    MissingWord => "missing-word", "A theme lacks a UI string in one of its languages, or the string has the wrong placeholders. The theme's templates, its other languages or rowhouse itself use that string. If rowhouse uses a missing string, visitors read the text of the theme `base`, and the problem is a warning.";
     NoPages => "no-pages", "A tenant needs at least one page under `pages`.";
-    NotUtf8 => "not-utf8", "Text files are UTF-8, and so are the names of files and folders.";
-    OrphanPage => "orphan-page", "No other page leads to this one, neither of its tenant nor of another, so that nobody finds it who does not know it.";
-    OversizedPicture => "oversized-picture", "A picture that is sent as it is, since it moves or is of a type that is not made smaller, is wider than pages ever show it, or has more than 1 MiB. JPEG, PNG and WebP come in the sizes that fit.";
-    PageWeight => "page-weight", "The first view of a page, HTML and CSS, should come to at most 30 KB compressed, and the scripts of its islands to at most 80 KB.";
-    PictureType => "picture-type", "A picture is of another type than the end of its name says. It is served by its name, and browsers that are told not to guess may not show it. Or a page shows a file as a picture that browsers do not show, such as HEIC, TIFF or a MOV film: convert it, or link to it.";
-    PathTwice => "path-twice", "Two pages, or a page and an alias, want the same path; or two names differ only in upper and lower case or in their Unicode form, and are one file on many disks.";
-    Pinned => "pinned", "An older release of the tenant is served, since somebody rolled back to it. What the folder says is not seen until `rowhouse resume` follows it again.";
-    ProgramFailed => "program-failed", "The program itself failed while it read, checked or compiled a tenant or a theme. That is never the author's fault; the last good state is served, and the neighbours notice nothing.";
-    RawHtml => "raw-html", "A text in Markdown holds HTML. Only comments may stand there: nobody could say where its links lead, whether its tags are closed, and what its scripts do to the neighbours. Markdown has its own marks for prose, and sections are there for the rest.";
-    RedirectChain => "redirect-chain", "A redirect leads to another redirect, or back to itself. Visitors should be sent once.";
-    SafeFilter => "safe-filter", "A template uses the filter `safe`, which puts text into the page as HTML. The author of that text can put anything into the page. UI strings stay text behind the filter.";
-    StoreReadiness => "store-readiness", "Something that the reviewers of the app stores look for on an app's site is not there.";
+    NotUtf8 => "not-utf8", "Text files must be UTF-8, and so must the names of files and folders.";
+    OrphanPage => "orphan-page", "No other page of any tenant links to this page. Visitors find the page only if they know its address.";
+    OversizedPicture => "oversized-picture", "An image is wider than pages ever show it, or larger than 1 MiB, and is sent unchanged. Rowhouse does not resize animated images and some image types. JPEG, PNG and WebP images are sent in suitable sizes.";
+    PageWeight => "page-weight", "The HTML and CSS of a page's first view should have at most 30 KB compressed. The scripts of its islands should have at most 80 KB.";
+    PictureType => "picture-type", "The extension of an image's file name does not match the type of the image. The extension decides the content type, and browsers that may not guess do not show the image. Or browsers cannot show a file as an image, such as HEIC, TIFF or MOV: convert the file, or link to it.";
+    PathTwice => "path-twice", "Two pages, aliases, redirects or downloads have the same path. Or two names differ only in upper and lower case or in their Unicode form, and are one file on many disks.";
+    Pinned => "pinned", "The tenant serves an older release, because an operator rolled the tenant back. Changes in the folder are not served until `rowhouse resume` ends the rollback.";
+    ProgramFailed => "program-failed", "Rowhouse itself failed while it read, checked or rendered a tenant or a theme. The failure is not the author's fault. The last valid pages are served, and other tenants are not affected.";
+    RawHtml => "raw-html", "A text in Markdown contains HTML. Only HTML comments are allowed, because rowhouse cannot check the links, the tags and the scripts of HTML. Use Markdown for prose, and sections for everything else.";
+    RedirectChain => "redirect-chain", "A redirect points to another redirect or to itself. Visitors should be redirected once.";
+    SafeFilter => "safe-filter", "A template uses the filter `safe`, which inserts a text into the page as HTML. The author of that text can insert any HTML into the page. UI strings stay text even after the filter.";
+    StoreReadiness => "store-readiness", "The site of an app lacks something that the reviewers of the app stores expect.";
     TemplateFailed => "template-failed", "A template of the theme could not be rendered for a page.";
-    TitleLength => "title-length", "A title of more than 60 characters is cut off in results and tabs.";
-    TooLarge => "too-large", "A file, a folder, a list, a drawing or what a template makes of them is over a limit that keeps one tenant from hurting the others.";
+    TitleLength => "title-length", "A title of more than 60 characters is cut off in search results and tabs.";
+    TooLarge => "too-large", "A file, a folder, a list, an SVG or the output of a template is over a limit. The limits keep one tenant from affecting other tenants.";
     TwoRoots => "two-roots", "Only one tenant can own the domain's root.";
-    UndefinedReference => "undefined-reference", "A link or a footnote in a text names a definition that is not there, or a footnote is defined twice or never used.";
-    UnlikelyDate => "unlikely-date", "A date that is possible and hardly meant: `expire` is not after `publish`, so that nobody ever sees the page; `updated` is before `date`; or a day is decades ahead.";
-    UnreadFile => "unread-file", "A file of a tenant that nothing reads: it is neither the manifest nor in `pages` or `assets`, a program left it there as a copy, or its name is that of another generator. Visitors do not find it.";
-    UnknownKey => "unknown-key", "A key that nothing reads, most often a typing error.";
-    UnknownLanguage => "unknown-language", "The theme has no words in the tenant's language.";
-    UnknownLayout => "unknown-layout", "The theme has no layout of that name.";
-    UnknownTenant => "unknown-tenant", "A link names a tenant that is not there.";
-    UnknownTheme => "unknown-theme", "No theme of that name, or its files cannot be used.";
-    UnusedAsset => "unused-asset", "Nothing of the tenant shows, links or offers the file: it was forgotten, or its name is written in another way where it is meant. It is served all the same.";
-    UnsafeSvg => "unsafe-svg", "A drawing of a tenant (SVG) holds something that could run, load or lead elsewhere, and is served without it; or it is no well-formed drawing, and cannot be served. Nothing of a tenant runs on an address that it shares with others.";
-    Unreadable => "unreadable", "The operating system would not give the file.";
-    WrongType => "wrong-type", "A value is not of the type that its key wants, for example a list where a text is expected.";
+    UndefinedReference => "undefined-reference", "A link or a footnote in a text names a definition that does not exist, or a footnote is defined twice or never used.";
+    UnlikelyDate => "unlikely-date", "A date is valid but unlikely: `expire` is not after `publish`, so the page is never served; `updated` is before `date`; or a date is decades ahead.";
+    UnreadFile => "unread-file", "Rowhouse does not read a file of the tenant. The file is outside of `pages` and `assets`, a program left it as a copy, or its name is that of another generator. Visitors do not get the file.";
+    UnknownKey => "unknown-key", "A key is unknown, most often because of a typing error.";
+    UnknownLanguage => "unknown-language", "The theme has no UI strings in the tenant's language.";
+    UnknownLayout => "unknown-layout", "A page or a collection names a layout that the theme does not have.";
+    UnknownTenant => "unknown-tenant", "A link or `deployment.yaml` names a tenant that does not exist.";
+    UnknownTheme => "unknown-theme", "The theme does not exist, or its files have errors.";
+    UnusedAsset => "unused-asset", "No page and no key of the tenant shows, links to or offers the file. Either nothing needs the file, or a link spells its name differently. The file is served all the same.";
+    UnsafeSvg => "unsafe-svg", "An SVG of a tenant contains something that could run, load or link elsewhere, and is served without that part. Or the file is not well-formed SVG and cannot be served. No code of a tenant runs at an address that the tenant shares with others.";
+    Unreadable => "unreadable", "A file or folder cannot be read. The operating system reports an error, the entry is not a regular file, or the file's upload has not ended.";
+    WrongType => "wrong-type", "A value does not have the type of its key, for example a list instead of a text.";
 }
 
 impl fmt::Display for Code {
@@ -149,7 +149,7 @@ impl<'de> Deserialize<'de> for Code {
         let name = String::deserialize(deserializer)?;
         let mut codes = Self::ALL.iter().copied();
         let code = codes.find(|code| code.as_str() == name);
-        code.ok_or_else(|| D::Error::custom(format!("there is no code `{name}`")))
+        code.ok_or_else(|| D::Error::custom(format!("unknown code `{name}`")))
     }
 }
 
@@ -387,7 +387,7 @@ impl Report {
             std::mem::take(&mut self.counts)
         {
             let all = listed + more;
-            let message = format!("{all} of this kind are in this file, and not all are listed");
+            let message = format!("the file has {all} problems of this kind; not all are listed");
             let diagnostic = Diagnostic {
                 severity,
                 ..Diagnostic::error(code, file, message)
@@ -400,7 +400,8 @@ impl Report {
             }
         }
         for (first, more) in left_out.into_values() {
-            let message = format!("{more} more, here and in what follows, are not listed");
+            let message =
+                format!("{more} more problems in this and the following files are not listed");
             self.list.push(Diagnostic { message, ..first });
         }
         self.list.sort();
@@ -464,7 +465,7 @@ pub fn hint_for<'a>(typed: &str, valid: impl IntoIterator<Item = &'a str> + Clon
     }
     let names: Vec<&str> = valid.into_iter().collect();
     match names.len() {
-        0 => "there is none here".to_owned(),
+        0 => "no name is valid here".to_owned(),
         count if count > MAX_LISTED_NAMES => format!(
             "valid here: {}, and {} more",
             list(names[..MAX_LISTED_NAMES].iter().copied()),
@@ -480,8 +481,9 @@ mod tests {
 
     #[test]
     fn value_with_line_ends_is_quoted_in_one_line() {
-        let diagnostic = Diagnostic::error(Code::BadValue, "a", "`x\n\u{1b}[2Jy` is no date");
-        assert_eq!(diagnostic.message, "`x\\n\\u{1b}[2Jy` is no date");
+        let diagnostic =
+            Diagnostic::error(Code::BadValue, "a", "`x\n\u{1b}[2Jy` is not a valid date");
+        assert_eq!(diagnostic.message, "`x\\n\\u{1b}[2Jy` is not a valid date");
     }
 
     #[test]
@@ -491,7 +493,7 @@ mod tests {
             hint_for("xyz", ["home", "about"]),
             "valid here: `home` and `about`"
         );
-        assert_eq!(hint_for("xyz", []), "there is none here");
+        assert_eq!(hint_for("xyz", []), "no name is valid here");
     }
 
     #[test]

@@ -19,11 +19,10 @@ pub fn guard<T>(
         work()
     };
     catch_unwind(AssertUnwindSafe(work)).map_err(|_| {
-        let message = format!(
-            "the program itself failed at the step `{step}` for `{name}`; the log says where"
-        );
+        let message =
+            format!("rowhouse failed in the step `{step}` for `{name}`; the log has the details");
         Diagnostic::error(Code::ProgramFailed, file, message)
-            .hint("take back the last change, and report it with the folder that shows it")
+            .hint("undo the last change, and report the failure together with the folder")
     })
 }
 

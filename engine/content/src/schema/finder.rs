@@ -63,7 +63,7 @@ impl<'a> ViolationFinder<'a> {
         self.problems.extend(counts.map(|(code, count)| Violation {
             code: *code,
             place: self.node.place,
-            message: format!("{count} of this kind are in this file, and not all are listed"),
+            message: format!("the file has {count} problems of this kind; not all are listed"),
             hint: None,
         }));
     }
