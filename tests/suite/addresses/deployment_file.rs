@@ -183,7 +183,10 @@ fn invalid_file_at_startup_assigns_names_only() {
         );
     }
     let alarm = site.registry().alarm().expect("an alarm");
-    assert!(alarm.contains("names only"), "{alarm}");
+    assert!(
+        alarm.contains("only the host and path of its id"),
+        "{alarm}"
+    );
 }
 
 #[test]
@@ -195,7 +198,7 @@ fn first_invalid_file_and_its_removal_change_nothing() {
     assert_eq!(owner(&site, "studio.example", "/apps/app"), "app");
     let alarm = site.registry().alarm().expect("an alarm");
     assert!(
-        alarm.contains("manifests claim addresses without limits"),
+        alarm.contains("manifests may claim any free address"),
         "{alarm}"
     );
     site.remove(FILE).reload();

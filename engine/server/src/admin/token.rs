@@ -29,7 +29,7 @@ impl AdminToken {
         let token = text.trim();
         if token.len() < MIN_TOKEN_BYTES {
             return Err(format!(
-                "the token has {} characters, and the minimum is {MIN_TOKEN_BYTES}: create a token with `openssl rand -hex 32`",
+                "the token has {} characters and needs at least {MIN_TOKEN_BYTES}: create a token with `openssl rand -hex 32`",
                 token.len()
             ));
         }
