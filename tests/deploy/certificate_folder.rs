@@ -13,7 +13,7 @@ use crate::support::{Rowhouse, tenant, wait_for};
 const SHOP: &str = "shop.studio.example";
 
 #[test]
-fn unwritable_file_costs_no_visitor_a_certificate() {
+fn certificate_is_served_although_its_file_cannot_be_written() {
     let Some(authority) = Authority::start(&[], &json!({})) else {
         return;
     };
@@ -61,7 +61,7 @@ fn unwritable_file_costs_no_visitor_a_certificate() {
 }
 
 #[test]
-fn full_disk_costs_no_site_its_certificate() {
+fn certificates_are_served_although_disk_is_full() {
     let Some(authority) = Authority::start(&[], &json!({})) else {
         return;
     };
@@ -104,7 +104,7 @@ fn full_disk_costs_no_site_its_certificate() {
 }
 
 #[test]
-fn read_only_disk_costs_no_site_its_certificate() {
+fn certificates_are_served_although_disk_is_read_only() {
     let Some(authority) = Authority::start(&[], &json!({})) else {
         return;
     };

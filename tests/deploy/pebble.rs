@@ -110,7 +110,7 @@ fn check_operator_views(authority: &Authority, server: &Rowhouse) {
 }
 
 #[test]
-fn host_elsewhere_delays_no_other_host_and_reports_reason() {
+fn host_that_points_elsewhere_reports_reason_and_delays_no_other_host() {
     let Some(authority) = Authority::start(&[], &json!({})) else {
         return;
     };

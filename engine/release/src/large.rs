@@ -253,7 +253,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(32))]
 
         #[test]
-        fn any_range_reads_as_written(length in 1_usize..200_000, from in any::<prop::sample::Index>(), to in any::<prop::sample::Index>()) {
+        fn any_range_reads_the_written_bytes(length in 1_usize..200_000, from in any::<prop::sample::Index>(), to in any::<prop::sample::Index>()) {
             let bytes: Vec<u8> = (0..length).map(|at| (at % 241) as u8).collect();
             let (_folder, path) = file_of(&bytes);
             let large = LargeFile::open(File::open(&path).expect("a file")).expect("hashed");

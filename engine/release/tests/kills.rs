@@ -103,7 +103,7 @@ fn newest_key(store: &Store, tenant: &str) -> u64 {
 
 #[test]
 #[ignore = "it is started, and killed, by the other test"]
-fn records_until_it_is_killed() {
+fn process_records_releases_until_it_is_killed() {
     let Some(folder) = env::var_os(FOLDER) else {
         return;
     };
@@ -217,7 +217,11 @@ fn killed_process_leaves_only_complete_releases() {
     let mut releases = 0;
     for kill in 0..kills {
         let mut child = Command::new(env::current_exe().expect("this program"))
-            .args(["--ignored", "--exact", "records_until_it_is_killed"])
+            .args([
+                "--ignored",
+                "--exact",
+                "process_records_releases_until_it_is_killed",
+            ])
             .env(FOLDER, folder.path())
             .stdout(Stdio::null())
             .spawn()

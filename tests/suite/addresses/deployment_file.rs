@@ -105,7 +105,7 @@ fn unlisted_claim_is_refused_with_line_to_add() {
 }
 
 #[test]
-fn file_decides_root_over_manifests() {
+fn deployment_file_overrides_root_of_manifests() {
     let mut site = TestSite::fixture("sites");
     let home = site.page("studio.example", "", "/");
     site.write(FILE, DEPLOYMENT);
@@ -118,7 +118,7 @@ fn file_decides_root_over_manifests() {
 }
 
 #[test]
-fn error_in_file_changes_only_report() {
+fn error_in_deployment_file_changes_only_report() {
     for (text, place, code) in [
         ("root: home\ntenant: {}\n", ":2:1", "unknown-key"),
         ("root: [\n", ":", "bad-yaml"),
@@ -169,7 +169,7 @@ fn error_in_file_changes_only_report() {
 }
 
 #[test]
-fn invalid_file_at_startup_assigns_names_only() {
+fn invalid_deployment_file_at_startup_assigns_names_only() {
     let folder = TempDir::new().expect("a folder");
     copy(&fixture("sites"), folder.path());
     fs::write(folder.path().join(FILE), "root: [home]\n").expect("a file");
@@ -190,7 +190,7 @@ fn invalid_file_at_startup_assigns_names_only() {
 }
 
 #[test]
-fn first_invalid_file_and_its_removal_change_nothing() {
+fn first_invalid_deployment_file_and_its_removal_change_nothing() {
     let mut site = TestSite::fixture("sites");
     assert_eq!(owner(&site, "studio.example", ""), "home");
     site.write(FILE, "rot: home\n").reload();
@@ -207,7 +207,7 @@ fn first_invalid_file_and_its_removal_change_nothing() {
 }
 
 #[test]
-fn missing_tenant_in_file_is_warning() {
+fn unknown_tenant_in_deployment_file_is_warning() {
     let mut site = TestSite::fixture("sites");
     let text = format!("{DEPLOYMENT}  ap: {{hosts: [b.example]}}\n").replace("home", "hme");
     site.write(FILE, text).reload();
@@ -222,7 +222,7 @@ fn missing_tenant_in_file_is_warning() {
 }
 
 #[test]
-fn file_of_six_sites_changes_nothing_and_refuses_other_claims() {
+fn deployment_file_of_six_sites_changes_nothing_and_refuses_other_claims() {
     let with = TestSite::copy_of(&workspace());
     let mut without = TestSite::copy_of(&workspace());
     without.remove(FILE);
@@ -286,7 +286,7 @@ fn status(server: &TestServer, host: &str, path: &str) -> u16 {
 }
 
 #[test]
-fn change_of_file_is_reloaded_at_every_place() {
+fn changed_deployment_file_is_reloaded_at_every_place() {
     for (file, flags) in [
         (FILE, vec![]),
         ("ops/who.yaml", vec!["--deployment", "ops/who.yaml"]),
@@ -409,7 +409,7 @@ fn run(folder: &Path, arguments: &[&str]) -> (bool, String) {
 }
 
 #[test]
-fn check_routes_and_new_read_file() {
+fn check_routes_and_new_read_deployment_file() {
     let deployment = create_deployment();
     write(deployment.path(), FILE, DEPLOYMENT);
     write(deployment.path(), "tenants/aaa/tenant.yaml", GREEDY);

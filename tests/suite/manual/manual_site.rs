@@ -241,13 +241,13 @@ fn only_manual_shows_section_types_and_can_be_framed() {
 }
 
 #[test]
-fn only_site_with_search_has_index() {
+fn only_site_with_search_has_search_index() {
     let server = TestServer::start(&fixture("sites"), &[]);
     assert_eq!(server.get(&server.domain(), "/search.json").status, 404);
 }
 
 #[test]
-fn manual_is_written_as_files() {
+fn manual_is_exported_as_files() {
     let folder = tempfile::tempdir().expect("a folder");
     let arguments = [
         "manual",

@@ -280,7 +280,7 @@ fn verification_file_is_served_unchanged_and_never_as_page() {
 }
 
 #[test]
-fn export_has_verification_files_that_are_no_pages() {
+fn export_has_verification_files_that_are_not_pages() {
     let site = with_texts();
     let files = site.exported(Options::default()).expect("files");
     for path in ["google1a.html", "BingSiteAuth.xml"] {

@@ -151,7 +151,7 @@ fn export_has_every_size() {
 }
 
 #[test]
-fn location_of_photo_is_nowhere_in_served_files() {
+fn served_files_do_not_contain_location_of_photo() {
     let mut site = create_site("![A hall](hall.jpg)");
     let whole = with_exif(&photo(900, 600), 6);
     assert!(whole.windows(PLACE.len()).any(|part| part == PLACE));

@@ -100,7 +100,7 @@ fn chosen(html: &str, window: u32, dots: u32) -> (String, u32) {
 }
 
 #[test]
-fn photo_costs_phone_60_kilobytes_and_desktop_250() {
+fn photo_has_at_most_60_kilobytes_on_phone_and_250_on_desktop() {
     let original = photo(4_000, 3_000);
     // A photo of a phone has as many details; with fewer, the check would be too easy.
     assert!(original.len() > 2_000_000, "{} bytes", original.len());
@@ -129,7 +129,7 @@ fn photo_costs_phone_60_kilobytes_and_desktop_250() {
 }
 
 #[test]
-fn first_opaque_images_name_main_colour() {
+fn first_opaque_images_of_page_name_their_main_colour() {
     let red = RgbImage::from_fn(800, 600, |x, y| {
         let noise = (x * 7 + y * 13) % 9;
         Rgb([200 + noise as u8, 30, 40 + (x * y % 5) as u8])

@@ -400,7 +400,7 @@ fn tenant_without_social_image_uses_that_of_root() {
 }
 
 #[test]
-fn questions_are_faq_with_absolute_links() {
+fn questions_become_faq_with_absolute_links() {
     let mut site = TestSite::fixture("sites");
     let questions = workspace().join("themes/base/sections/questions/schema.yaml");
     let schema = std::fs::read_to_string(questions).expect("a schema");

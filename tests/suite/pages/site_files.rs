@@ -304,7 +304,7 @@ fn every_page_has_social_image_with_title() {
 }
 
 #[test]
-fn authors_social_image_is_not_replaced() {
+fn social_image_of_author_is_not_replaced() {
     let site = TestSite::fixture("sites");
     let page = site.page("studio.example", "", "/").expect("a page");
     assert!(page.contains("og:image\" content=\"https://studio.example/assets/share."));

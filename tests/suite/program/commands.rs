@@ -46,7 +46,7 @@ fn check_finds_nothing_in_six_sites() {
 }
 
 #[test]
-fn check_exits_with_1_and_names_file_line_column_and_nearest_key() {
+fn check_of_unknown_key_exits_with_1_and_names_place_and_nearest_key() {
     let folder = fixture("errors/unknown-key");
     let check = run(&folder, &["check"]);
     assert_eq!(check.status.code(), Some(1));
@@ -165,7 +165,7 @@ fn empty_environment_variables_count_as_unset() {
 }
 
 #[test]
-fn version_is_that_of_the_package_with_a_commit_if_it_is_known() {
+fn version_names_package_version_and_known_commit() {
     let version = stdout(&run(&workspace(), &["--version"]));
     let package = concat!("rowhouse ", env!("CARGO_PKG_VERSION"));
     let commit = version.strip_prefix(package).expect("the version");

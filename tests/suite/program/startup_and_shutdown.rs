@@ -211,7 +211,7 @@ fn shutdown_logs_what_it_waited_for() {
 }
 
 #[test]
-fn second_signal_ends_at_once_with_2() {
+fn second_signal_ends_process_at_once_with_exit_code_2() {
     let mut server = TestServer::start(&fixture("sites"), &["--grace", "100"]);
     let _open = unfinished(&server);
     server.signal("TERM");
@@ -223,7 +223,7 @@ fn second_signal_ends_at_once_with_2() {
 }
 
 #[test]
-fn address_in_use_exits_with_2() {
+fn address_in_use_ends_process_with_exit_code_2() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a socket");
     let address = taken.local_addr().expect("an address").to_string();
     let output = Command::new(binary())

@@ -57,7 +57,7 @@ fn ten_thousand_pages_exceed_limit() {
 }
 
 #[test]
-fn place_after_loop_is_reported_as_written() {
+fn template_error_after_loop_has_place_in_source() {
     let mut site = TestSite::fixture("sites");
     layout(
         &mut site,

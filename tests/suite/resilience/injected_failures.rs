@@ -151,7 +151,7 @@ fn panic_for_theme_is_its_error_and_last_valid_state_stays() {
 }
 
 #[test]
-fn panic_in_shared_step_is_own_error() {
+fn panic_in_shared_step_is_reported_as_failure_of_program() {
     let deployment = FailingDeployment::new();
     for step in [
         "host:app.localhost",

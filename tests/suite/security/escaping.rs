@@ -232,7 +232,7 @@ fn replace_files(fields: &mut Map<String, Json>) {
 }
 
 #[test]
-fn text_of_tenant_is_text_in_every_theme() {
+fn no_theme_makes_markup_of_tenant_text() {
     for theme in ["base", "plain"] {
         let pages = pages_in(theme);
         assert!(pages.len() > 10, "{theme}: {:?}", pages.keys());
@@ -261,7 +261,7 @@ fn ui_string_is_escaped_before_markdown_filter() {
 }
 
 #[test]
-fn markup_made_by_text_is_detected() {
+fn probe_detects_markup_made_by_text() {
     for html in [
         "<p><probe-x></p>",
         "<p title=\"x\" probe-y=\"\">",

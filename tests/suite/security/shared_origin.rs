@@ -36,7 +36,7 @@ fn files_of_evil(site: &TestSite) -> BTreeMap<String, Answer> {
 }
 
 #[test]
-fn tenant_files_are_no_documents_or_scripts_on_shared_origin() {
+fn tenant_files_are_not_documents_or_scripts_on_shared_origin() {
     let page = b"<html xmlns=\"http://www.w3.org/1999/xhtml\"><script>document.title='taken'</script></html>";
     let names = [
         "p.html",
@@ -95,7 +95,7 @@ fn tenant_files_are_no_documents_or_scripts_on_shared_origin() {
 }
 
 #[test]
-fn shown_files_need_no_policy() {
+fn displayable_files_have_no_policy_and_are_not_downloads() {
     let files: Vec<(&str, &[u8])> = [
         "a.css", "a.png", "a.JPG", "a.webp", "a.woff2", "a.mp4", "a.mp3",
     ]

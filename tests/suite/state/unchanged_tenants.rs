@@ -17,7 +17,7 @@ use crate::media::images::photo;
 use crate::state::persisted_data::{KEEP, StatefulDeployment};
 
 #[test]
-fn state_gives_same_bytes() {
+fn process_with_state_serves_same_bytes() {
     let deployment = StatefulDeployment::new();
     let process = Process::of(&deployment);
     let written = || {

@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_are_paths_tenants_facts_or_urls() {
+    fn link_format_accepts_paths_tenants_company_facts_and_urls() {
         for good in [
             "/",
             "/terms#fees",

@@ -58,7 +58,7 @@ fn three_links_to_the_folder_itself_are_walked_once() {
 }
 
 #[test]
-fn cycles_of_links_end() {
+fn circular_links_are_not_followed_endlessly() {
     let (_place, app) = app();
     symlink("two", app.join("one")).expect("a link");
     symlink("one", app.join("two")).expect("a link");

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn giving_up_names_the_page_that_is_still_rendering() {
+    fn abandoned_rendering_names_the_page_in_flight() {
         let progress = Progress::default();
         let first = progress.begin("/", "layouts/page.html");
         let second = progress.begin("/terms", "layouts/legal.html");

@@ -447,7 +447,7 @@ fn address_in_angle_brackets_is_a_link() {
 }
 
 #[test]
-fn image_is_the_tenants_before_the_themes() {
+fn image_of_tenant_precedes_image_of_theme() {
     let nothing = BTreeMap::new();
     let source = |assets: &BTreeMap<String, Asset>, themed| {
         let context = LinkContext {

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn size_is_the_displayed_size() {
+    fn video_size_is_the_displayed_size() {
         assert_eq!(size(&film(0, false, 640, 360)), Some((640, 360)));
         assert_eq!(size(&film(1, false, 640, 360)), Some((640, 360)));
         assert_eq!(size(&film(0, true, 640, 360)), Some((360, 640)));

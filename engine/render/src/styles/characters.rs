@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn text_of_the_page_counts() {
+    fn text_of_the_page_counts_as_shown() {
         let page = "<title>{</title><body class=\"a_b\" data-x='*'><p>One &lt; two &amp; &quot;3&quot;</p><script>if (a ^ b) {}</script>";
         for shown in ['O', '<', '&', '"', '3'] {
             assert!(has(page, shown), "{shown}");
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn non_ascii_letters_count_everywhere_and_in_both_cases() {
+    fn non_ascii_letters_count_as_shown_in_both_cases() {
         let page = "<body><img alt=\"Café\"><p>straße</p>";
         for shown in ['é', 'É', 'ß', 'S'] {
             assert!(has(page, shown), "{shown}");
@@ -276,13 +276,13 @@ mod tests {
     }
 
     #[test]
-    fn svgs_count() {
+    fn characters_in_svgs_count_as_shown() {
         let shown = Characters::of("<body>", "<svg><text>~</text></svg>", "en");
         assert!(holds(&shown, '~'));
     }
 
     #[test]
-    fn quotation_marks_of_other_languages_count() {
+    fn quotation_marks_of_the_page_language_count_as_shown() {
         for (language, is_shown) in [("en", false), ("en-GB", false), ("de", true)] {
             let shown = Characters::of("<body><q>a</q>", "", language);
             assert_eq!(holds(&shown, '„'), is_shown, "{language}");
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn strings_of_styles_count() {
+    fn strings_in_styles_count_as_shown() {
         let css = "a::before{content:\"\\2192\" attr(x)}b{background:url(\"a_b\")}@media print{[c=\"^\"]{content:\"{\"}}@property --p{syntax:\"<number>\"}p{quotes:\"~\"}";
         let mut shown = Characters::default();
         shown.add(Characters::of_style(css));

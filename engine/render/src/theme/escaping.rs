@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn safe_is_found_in_every_spelling() {
+    fn safe_filter_is_found_in_every_spelling() {
         for (template, place) in [
             ("{{ t(key=\"a\") | safe }}", (1, 17)),
             ("\n{%- set a = (\"<b>\" ~ t(key=\"a\")) | safe -%}", (2, 36)),
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn other_names_and_strings_are_not_the_filter() {
+    fn other_names_and_strings_are_not_the_safe_filter() {
         for template in [
             "{{ \"a | safe\" }}",
             "{# {{ a | safe }} #}",

@@ -254,7 +254,7 @@ mod tests {
         }
 
         #[test]
-        fn units_multiply(number in 0..1_000_000_u32) {
+        fn units_multiply_the_number(number in 0..1_000_000_u32) {
             let number = u64::from(number);
             for (unit, factor) in [("KiB", 1 << 10), ("MiB", 1 << 20), ("GB", 1_000_000_000)] {
                 prop_assert_eq!(any_size(&format!("{number}{unit}")), Ok(number * factor));

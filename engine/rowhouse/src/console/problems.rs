@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_the_same_as_in_check() {
+    fn problem_lines_are_the_lines_of_check() {
         let place = Place {
             line: 1,
             column: 1,

@@ -239,7 +239,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn limit_holds_and_idle_tenant_is_never_refused(
+        fn orders_stay_below_the_limit_and_idle_tenant_is_never_refused(
             steps in prop::collection::vec((0_u8..6, 0_u64..12), 1..1500),
         ) {
             let mut quota = OrderQuota::new(day(0));

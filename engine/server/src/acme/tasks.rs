@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn panicked_job_ends_alone() {
+    async fn panicked_job_ends_no_other_job() {
         let mut jobs = JobSet::new();
         jobs.spawn("panics", async { panic!("a fault of this program") });
         let (sender, receiver) = tokio::sync::oneshot::channel::<u8>();

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn matching_if_none_match_is_304() {
+    fn matching_if_none_match_gets_304() {
         for field in [
             "\"abc\"",
             "W/\"abc\"",
@@ -242,14 +242,14 @@ mod tests {
     }
 
     #[test]
-    fn dates_are_ignored() {
+    fn conditional_dates_are_ignored() {
         for field in ["if-modified-since", "if-unmodified-since"] {
             assert_eq!(outcome(&[(field, DATE)]), ConditionOutcome::Full, "{field}");
         }
     }
 
     #[test]
-    fn failed_precondition_is_412() {
+    fn failed_precondition_gets_412() {
         assert_eq!(outcome(&[("if-match", "\"x\"")]), ConditionOutcome::Failed);
         assert_eq!(
             outcome(&[("if-match", "W/\"abc\"")]),

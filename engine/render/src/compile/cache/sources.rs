@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn this_build_has_the_digest_of_its_sources() {
+    fn build_has_the_digest_of_its_sources() {
         let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let own = of(&own).expect("sources");
         assert_eq!(own.digest, env!("ROWHOUSE_BUILD"));

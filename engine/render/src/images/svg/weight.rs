@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn every_element_of_a_shared_id_counts() {
+    fn every_element_with_a_shared_id_counts_towards_the_weight() {
         let heavy = format!("<g id=\"a\">{}</g>", "<path d=\"M0 0h9\"/>".repeat(1000));
         let light = "<g id=\"a\"/>";
         let uses = "<use href=\"#a\"/>".repeat(20);

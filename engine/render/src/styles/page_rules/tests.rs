@@ -144,7 +144,7 @@ fn escaped_names_and_braces_in_strings_are_parsed() {
 }
 
 #[test]
-fn classes_are_those_of_attributes() {
+fn classes_are_collected_from_attributes() {
     let found = classes("<p class=\"a b\">x</p><svg class=\"c\n d\"><b class=\"\">");
     assert_eq!(found, BTreeSet::from(["a", "b", "c", "d"]));
 }
@@ -152,7 +152,7 @@ fn classes_are_those_of_attributes() {
 proptest::proptest! {
     /// A page that has all classes gets the complete style, except for empty groups.
     #[test]
-    fn style_never_grows(css in "([a-z.:;,{}()\\[\\]+> \"@-]|@media |[0-9]px){0,40}") {
+    fn style_of_a_page_is_never_longer_than_the_complete_style(css in "([a-z.:;,{}()\\[\\]+> \"@-]|@media |[0-9]px){0,40}") {
         let Ok(style) = crate::styles::minify::minify(&css, |target| Some(target.to_owned())) else { return Ok(()) };
         let all = written(&style, ALL);
         let empty_groups_are_gone = all.len() <= style.len();

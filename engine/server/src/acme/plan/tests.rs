@@ -209,7 +209,7 @@ fn clock_that_jumps_forward_renews_at_once() {
 }
 
 #[test]
-fn host_that_left_is_forgotten_a_day_after_its_wait() {
+fn removed_host_is_forgotten_a_day_after_its_wait() {
     let mut plan = NamePlan::new(None, day(0), 0.5);
     plan.begin(day(0));
     plan.fail(failure(FailureKind::Dns), day(0), 0.5, 2);

@@ -29,7 +29,7 @@ fn best_encoding_is_sent() {
 }
 
 #[test]
-fn known_page_is_304() {
+fn page_with_known_etag_gets_304() {
     let server = Server::start();
     let first = server.ask(&request(
         "GET",
@@ -192,7 +192,7 @@ fn repeated_range_is_ignored_and_repeated_if_range_must_agree() {
 }
 
 #[test]
-fn dates_are_ignored() {
+fn conditional_dates_are_ignored() {
     const SINCE: &str = "if-modified-since: Wed, 21 Oct 2026 07:28:00 GMT";
     const BEFORE: &str = "if-unmodified-since: Tue, 20 Oct 2026 07:28:00 GMT";
     let server = Server::start();
