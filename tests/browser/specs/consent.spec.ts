@@ -62,7 +62,7 @@ test('the footer opens the notice again, and the focus moves and returns', async
   await expect(notice).toBeHidden();
 });
 
-test('without storage the answer lasts as long as the page', async ({ page }) => {
+test('the answer lasts as long as the page if storage is blocked', async ({ page }) => {
   await page.addInitScript(() => {
     Object.defineProperty(window, 'localStorage', {
       get: () => {

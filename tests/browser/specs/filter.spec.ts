@@ -175,7 +175,7 @@ test.describe('without JavaScript', () => {
     }
   });
 
-  test('older and newer link from post to post', async ({ page }) => {
+  test('older and newer posts are linked', async ({ page }) => {
     await page.goto('/blog');
     const titles = await parts(page).entries.getByRole('heading').allInnerTexts();
     const way = page.getByRole('navigation', { name: 'More entries' });
@@ -189,7 +189,7 @@ test.describe('without JavaScript', () => {
     await expect(heading).toHaveText(titles[0] ?? '');
   });
 
-  test('on every post they are the adjacent entries of the list', async ({ page }) => {
+  test('the links of every post lead to the adjacent entries of the list', async ({ page }) => {
     await page.goto('/blog');
     const hrefs = await parts(page)
       .entries.getByRole('heading')

@@ -30,7 +30,7 @@ const REFLOWED = { width: 320, height: 200 };
 test.use({ viewport: ZOOMED, deviceScaleFactor: 2 });
 
 for (const path of KINDS) {
-  test(path, async ({ page }) => {
+  test(`${path} shows the focus at 200% and reflows at 400%`, async ({ page }) => {
     await page.emulateMedia({ reducedMotion: 'reduce' });
     await arrive(page, path);
     await expect(page.locator('.consent')).toBeVisible();
@@ -48,7 +48,7 @@ for (const path of KINDS) {
   });
 }
 
-test('at 400% the focus is visible, too', async ({ page }) => {
+test('the contact page shows the focus at 400%', async ({ page }) => {
   await page.setViewportSize(REFLOWED);
   await page.emulateMedia({ reducedMotion: 'reduce' });
   await arrive(page, '/contact');

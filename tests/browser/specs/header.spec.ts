@@ -16,7 +16,7 @@ function parts(page: Page): { header: Locator; button: Locator; links: Locator }
 }
 
 test.describe('scrolling', () => {
-  test('20 px is flat, 21 px is scrolled', async ({ page }) => {
+  test('the header is flat at 20 px and scrolled at 21 px', async ({ page }) => {
     await visit(page, '/');
     const root = page.locator('html');
     const at = (top: number) => page.evaluate((top) => scrollTo({ top, behavior: 'instant' }), top);
@@ -28,7 +28,9 @@ test.describe('scrolling', () => {
     await expect(root).not.toHaveAttribute('data-scrolled');
   });
 
-  test('at the top it is only text, scrolled it is blurred paper with a shadow', async ({ page }) => {
+  test('the header is plain text at the top, and blurred paper with a shadow when scrolled', async ({
+    page,
+  }) => {
     await visit(page, '/');
     const header = page.locator('.site-header');
     await expect(header).toHaveCSS('background-color', 'rgba(0, 0, 0, 0)');
@@ -82,7 +84,7 @@ test('only the current page is marked among the links', async ({ page }) => {
 });
 
 test.describe('width', () => {
-  test('767 px has a menu button, 768 px has the links', async ({ page }) => {
+  test('the header has a menu button at 767 px and links at 768 px', async ({ page }) => {
     await page.setViewportSize({ width: 767, height: 800 });
     await visit(page, '/');
     const { button, links } = parts(page);
@@ -98,7 +100,7 @@ test.describe('width', () => {
 test.describe('menu', () => {
   test.use({ viewport: PHONE });
 
-  test('the button opens and closes its panel', async ({ page }) => {
+  test('the button opens and closes the menu', async ({ page }) => {
     await visit(page, '/');
     const { button, links } = parts(page);
     await expect(button).toHaveAttribute('aria-expanded', 'false');
@@ -114,7 +116,7 @@ test.describe('menu', () => {
     await expect(panel).toBeHidden();
   });
 
-  test('a click on a link closes it', async ({ page }) => {
+  test('a click on a link closes the menu', async ({ page }) => {
     await visit(page, '/');
     // Stays on the page, so that the menu closes and no new page loads.
     await page.evaluate(() => addEventListener('click', (event) => event.preventDefault()));
@@ -125,7 +127,7 @@ test.describe('menu', () => {
     await expect(links.first()).toBeHidden();
   });
 
-  test('Escape closes it and returns the focus', async ({ page }) => {
+  test('Escape closes the menu and returns the focus', async ({ page }) => {
     await visit(page, '/');
     const { button, links } = parts(page);
     await button.click();
@@ -135,7 +137,7 @@ test.describe('menu', () => {
     await expect(button).toBeFocused();
   });
 
-  test('the keyboard opens it and follows a link', async ({ page }) => {
+  test('the keyboard opens the menu and follows a link', async ({ page }) => {
     await visit(page, '/');
     const { header, button, links } = parts(page);
 

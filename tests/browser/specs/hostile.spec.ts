@@ -69,7 +69,7 @@ test.afterAll(async () => {
 });
 
 for (const name of Object.keys(FILES).filter((name) => name.startsWith('p.'))) {
-  test(`${name} runs nothing when it is opened`, async ({ page }) => {
+  test(`${name} runs no script when it is opened`, async ({ page }) => {
     // A download begins, and the page stays.
     await page.goto(origin + (await placeOf(name))).catch(() => undefined);
     expect(await page.title()).not.toBe('taken');

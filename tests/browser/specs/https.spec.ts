@@ -10,12 +10,12 @@ import { expect, test } from '../support/test.ts';
 
 const tenants = [...new Set(pages.map(({ tenant }) => tenant))];
 
-test('there are tenants', () => {
+test('the program lists more than five tenants', () => {
   expect(tenants.length).toBeGreaterThan(5);
 });
 
 for (const tenant of tenants) {
-  test(tenant, async ({ page, context }) => {
+  test(`${tenant} is loaded over HTTP/2 without a warning`, async ({ page, context }) => {
     const session = await context.newCDPSession(page);
     await session.send('Network.enable');
     const hows = new Map<string, string>();

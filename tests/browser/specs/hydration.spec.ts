@@ -18,7 +18,7 @@ const HINT = /Download the React DevTools/;
 
 test.use({ tolerated: HINT });
 
-test('every combination of islands', async ({ page, watch }) => {
+test('every combination of islands hydrates without a change of its nodes', async ({ page, watch }) => {
   test.slow();
   // Module scripts run directly after this event: the document is complete and unchanged.
   await page.addInitScript((all) => {

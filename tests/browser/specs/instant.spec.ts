@@ -195,7 +195,7 @@ test.describe('between pages', () => {
     await expect.poll(() => fetched).toContainEqual({ url: target, status: 'Success' });
   });
 
-  test('a house moves from the street to its own page', async ({ page }) => {
+  test('the drawing of a tenant moves from the list to its own page', async ({ page }) => {
     await visit(page, '/projects');
     const names = (where: Page) =>
       where
@@ -203,14 +203,14 @@ test.describe('between pages', () => {
         .evaluateAll((frames) =>
           frames.map((frame) => getComputedStyle(frame).viewTransitionName).filter((name) => name !== 'none'),
         );
-    const street = await names(page);
-    expect(new Set(street).size, 'each house has a name of its own').toBe(street.length);
+    const listed = await names(page);
+    expect(new Set(listed).size, 'each drawing has its own name').toBe(listed.length);
     await page.getByRole('main').getByRole('link', { name: 'Bluedoor' }).click();
     await page.waitForURL(/\/bluedoor$/);
     const shown = () => page.evaluate(() => window.shown);
     await expect.poll(shown).toEqual([{ persisted: false, travels: true }]);
     expect(await names(page)).toEqual(['tenant-bluedoor']);
-    expect(street).toContain('tenant-bluedoor');
+    expect(listed).toContain('tenant-bluedoor');
   });
 
   test('with reduced motion nothing moves', async ({ page }) => {

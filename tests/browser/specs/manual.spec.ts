@@ -111,7 +111,7 @@ test("a picture follows the page's colour scheme, and its link opens the section
 test.describe('without scripts', () => {
   test.use({ javaScriptEnabled: false });
 
-  test('pictures are there', async ({ page }) => {
+  test('section types are shown', async ({ page }) => {
     await page.goto(`${origin}/reference/sections-plain`);
     const picture = page.locator('.picture').first();
     await picture.scrollIntoViewIfNeeded();

@@ -27,7 +27,7 @@ test('every address belongs to a page with a canonical address', () => {
 });
 
 for (const { route, others } of mounted.filter(({ route }) => samples.includes(route))) {
-  test(label(route), async ({ page }) => {
+  test(`${label(route)} has the same text at every address`, async ({ page }) => {
     await page.goto(address(route));
     const words = await shown(page);
     expect.soft(await strays(page, route), `links at ${label(route)} to another mount`).toEqual([]);

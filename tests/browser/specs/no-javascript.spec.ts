@@ -6,7 +6,7 @@ import { expect, test } from '../support/test.ts';
 test.use({ javaScriptEnabled: false, viewport: { width: 360, height: 800 } });
 
 for (const route of samples) {
-  test(label(route), async ({ page }) => {
+  test(`${label(route)} is complete without JavaScript`, async ({ page }) => {
     await page.goto(address(route));
     await expect(page.getByRole('main').getByRole('heading', { level: 1 })).toBeVisible();
     expect(await unseenText(page, 'main'), 'unseen text').toEqual([]);

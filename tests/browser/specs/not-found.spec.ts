@@ -45,7 +45,7 @@ async function expectMissing(page: Page, watch: Watch, url: string): Promise<voi
 }
 
 for (const { path, title, text, back, to } of STUDIO) {
-  test(path, async ({ page, watch, baseURL }) => {
+  test(`${path} is a missing page with its own text and a link back`, async ({ page, watch, baseURL }) => {
     await expectMissing(page, watch, new URL(path, baseURL).href);
     const main = page.getByRole('main');
     await expect(main.getByRole('heading', { level: 1 })).toHaveText(title);
@@ -60,7 +60,8 @@ for (const { path, title, text, back, to } of STUDIO) {
 // Each tenant has its own 404 page: its landing page represents all of its mounts.
 for (const route of landingPages()) {
   const url = `${address(route).replace(/\/$/, '')}/no-such-page`;
-  test(new URL(url).host.replace(/:.*/, '') + new URL(url).pathname, async ({ page, watch }) => {
+  const { hostname, pathname } = new URL(url);
+  test(`${hostname}${pathname} is the 404 page of its tenant`, async ({ page, watch }) => {
     await expectMissing(page, watch, url);
     await expect(page.getByRole('heading', { level: 1 })).toHaveText(PAGE.title);
     await expect(page.getByRole('banner').getByRole('link').first()).toBeVisible();

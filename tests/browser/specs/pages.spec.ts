@@ -19,7 +19,7 @@ const FONTS_MOST = 20_480;
 /** Complete sentences in italics, as in quotes, are not in the first view and do not count. */
 const FONTS_LATER = /-italic\.more\./;
 
-test('there are pages', () => {
+test('the program lists pages, and samples of each kind', () => {
   expect(samples.length).toBeGreaterThan(10);
   expect(canonicalPages.length).toBeGreaterThan(samples.length);
 });
@@ -27,7 +27,7 @@ test('there are pages', () => {
 for (const route of canonicalPages) {
   const isSample = samples.includes(route);
 
-  test(label(route), async ({ page, context }) => {
+  test(`${label(route)} passes on a phone by day`, async ({ page, context }) => {
     const url = address(route);
     await page.emulateMedia({ colorScheme: 'light' });
     await page.setViewportSize({ width: 360, height: HEIGHT });

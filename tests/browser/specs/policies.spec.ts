@@ -26,7 +26,7 @@ async function withIsland(page: Page, attributes: Record<string, string>, below 
 }
 
 for (const client of ['load', 'idle', 'visible']) {
-  test(`${client}: without an interaction`, async ({ page }) => {
+  test(`an island with client=${client} hydrates without an interaction`, async ({ page }) => {
     await withIsland(page, { client });
     await expect(page.locator('#copy')).toHaveAttribute('data-state', 'ready');
     // The page's own island still waits.
@@ -34,7 +34,7 @@ for (const client of ['load', 'idle', 'visible']) {
   });
 }
 
-test('visible: near the screen, and not before', async ({ page }) => {
+test('an island with client=visible hydrates near the screen, and not before', async ({ page }) => {
   const height = page.viewportSize()?.height ?? 0;
   await withIsland(page, { client: 'visible' }, height + 300);
   const island = page.locator('#copy');
@@ -44,7 +44,7 @@ test('visible: near the screen, and not before', async ({ page }) => {
   await expect(island).toHaveAttribute('data-state', 'ready');
 });
 
-test('media: as soon as the query holds', async ({ page }) => {
+test('an island with client=media hydrates as soon as its query matches', async ({ page }) => {
   await withIsland(page, { client: 'media', media: '(max-width: 500px)' });
   const island = page.locator('#copy');
   await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
@@ -53,14 +53,16 @@ test('media: as soon as the query holds', async ({ page }) => {
   await expect(island).toHaveAttribute('data-state', 'ready');
 });
 
-test('interaction: also by an element elsewhere that names the island', async ({ page }) => {
+test('an element elsewhere that names an island hydrates it at an interaction', async ({ page }) => {
   await visit(page, '/about');
   await page.getByRole('contentinfo').getByRole('button').focus();
   await living(page, 'Consent');
   await expect(page.locator('row-island[name="Header"]')).not.toHaveAttribute('data-state');
 });
 
-test('interaction: by a moving pointer, and not by a resting one', async ({ page }) => {
+test('a moving pointer hydrates an island with client=interaction, and a resting one does not', async ({
+  page,
+}) => {
   await visit(page, '/about');
   const header = page.locator('row-island[name="Header"]');
   const logo = header.locator('.header-logo');
@@ -71,7 +73,7 @@ test('interaction: by a moving pointer, and not by a resting one', async ({ page
   await living(page, 'Header');
 });
 
-test.describe('an unknown value', () => {
+test.describe('an unknown value of client', () => {
   test.use({ tolerated: /no policy `often`/ });
 
   test('is logged, and the HTML stays', async ({ page, watch }) => {

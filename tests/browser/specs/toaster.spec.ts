@@ -40,7 +40,7 @@ async function withToast(page: Page): Promise<Parts> {
 }
 
 for (const width of [360, 768, 1280]) {
-  test(`at ${width} px it covers nothing of the consent notice`, async ({ page }) => {
+  test(`the toast covers nothing of the consent notice at ${width} px`, async ({ page }) => {
     await page.setViewportSize({ width, height: 740 });
     await visit(page, '/');
     const { button, toast } = parts(page);
@@ -88,7 +88,7 @@ test('the toast is announced and offers the inquiry form', async ({ page }) => {
   await page.waitForURL('/contact');
 });
 
-test('it stays for 5000 ms', async ({ page }) => {
+test('the toast stays for 5000 ms', async ({ page }) => {
   const { toast } = await withToast(page);
   await page.clock.runFor(DURATION - 1);
   await expect(toast).toBeVisible();
@@ -97,7 +97,7 @@ test('it stays for 5000 ms', async ({ page }) => {
   await expect(toast).toHaveCount(0);
 });
 
-test('it waits while the pointer is over it', async ({ page }) => {
+test('the toast stays while the pointer is over it', async ({ page }) => {
   const { toast } = await withToast(page);
   await toast.hover();
   await page.clock.runFor(4 * DURATION);
@@ -107,7 +107,7 @@ test('it waits while the pointer is over it', async ({ page }) => {
   await expect(toast).toHaveCount(0);
 });
 
-test('it waits while it has the focus', async ({ page }) => {
+test('the toast stays while it has the focus', async ({ page }) => {
   const { toast, button } = await withToast(page);
   await toast.getByRole('link').focus();
   await page.clock.runFor(4 * DURATION);
@@ -117,14 +117,14 @@ test('it waits while it has the focus', async ({ page }) => {
   await expect(toast).toHaveCount(0);
 });
 
-test('at most one is shown', async ({ page }) => {
+test('at most one toast is shown', async ({ page }) => {
   const { button, toast } = await withToast(page);
   await button.click();
   await button.click();
   await expect(toast).toHaveCount(1);
 });
 
-test('F8 moves the focus to it, and Escape dismisses it', async ({ page }) => {
+test('F8 moves the focus to the toast, and Escape dismisses the toast', async ({ page }) => {
   const { toast, region } = await withToast(page);
   await page.keyboard.press('F8');
   await expect(region.getByRole('list')).toBeFocused();
@@ -134,7 +134,7 @@ test('F8 moves the focus to it, and Escape dismisses it', async ({ page }) => {
   await expect(toast).toHaveCount(0);
 });
 
-test('its button dismisses it', async ({ page }) => {
+test('the button of the toast dismisses it', async ({ page }) => {
   const { toast } = await withToast(page);
   await toast.getByRole('button').click();
   await expect(toast).toHaveCount(0);
@@ -144,7 +144,7 @@ for (const { distance, left } of [
   { distance: 50, left: 1 },
   { distance: 51, left: 0 },
 ]) {
-  test(`a swipe of ${distance} px to the right leaves ${left}`, async ({ page }) => {
+  test(`a swipe of ${distance} px to the right leaves ${left} toasts`, async ({ page }) => {
     const { toast } = await withToast(page);
     const title = await toast.getByText('not connected').first().boundingBox();
     if (!title) throw new Error('the toast has no title to swipe');
@@ -158,7 +158,7 @@ for (const { distance, left } of [
 }
 
 for (const colorScheme of ['light', 'dark'] as const) {
-  test(`it is accessible (${colorScheme})`, async ({ page }) => {
+  test(`the toast is accessible (${colorScheme})`, async ({ page }) => {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
     const { toast } = await withToast(page);
     // axe needs a running clock; a toast under the pointer stays.

@@ -16,7 +16,7 @@ async function tabTo(page: Page, target: Locator): Promise<void> {
   await expect(target, 'reached with the tab key').toBeFocused();
 }
 
-test('the header', async ({ page }) => {
+test('the header is announced with its links', async ({ page }) => {
   await visit(page, '/projects');
   await expect(page.getByRole('banner')).toMatchAriaSnapshot(`
     - banner:
@@ -36,7 +36,7 @@ test('the header', async ({ page }) => {
 test.describe('on a phone', () => {
   test.use({ viewport: { width: 360, height: 740 } });
 
-  test('the menu', async ({ page }) => {
+  test('the menu is announced open and closed', async ({ page }) => {
     await visit(page, '/projects');
     const header = page.getByRole('banner');
     await expect(header).toMatchAriaSnapshot(`
@@ -64,7 +64,7 @@ test.describe('on a phone', () => {
   });
 });
 
-test('the inquiry form, its errors and its message', async ({ page }) => {
+test('the inquiry form is announced with its errors and its message', async ({ page }) => {
   await catchMail(page);
   await visit(page, '/contact');
   const form = page.locator('form');
@@ -150,7 +150,7 @@ test('the inquiry form, its errors and its message', async ({ page }) => {
   await expect(panel.getByRole('status')).toHaveText(/copied|selected/);
 });
 
-test('the contact form and its toast', async ({ page }) => {
+test('the contact form is announced with its toast', async ({ page }) => {
   await visit(page, '/');
   const form = page.locator('#contact form');
   await expect(form).toMatchAriaSnapshot(`
@@ -193,7 +193,7 @@ test('the contact form and its toast', async ({ page }) => {
   await expect(region.getByRole('listitem')).toHaveCount(0);
 });
 
-test('the consent notice', async ({ page }) => {
+test('the consent notice is announced with its buttons', async ({ page }) => {
   await visit(page, '/about');
   const notice = page.getByRole('region', { name: 'Privacy choices' });
   await expect(notice).toMatchAriaSnapshot(`
