@@ -4,29 +4,11 @@
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
-mod acme_proxy;
-mod archive;
-mod authority;
-mod browser;
-mod caddy;
-mod certificate_files;
-mod certificate_folder;
-mod challenges;
-mod container;
-mod dashboard;
+mod certificates;
 mod http;
-mod kubernetes;
-mod load_balancer;
-mod metrics;
-mod names;
-mod observatory;
-mod openssl;
-mod pebble;
-mod renewal;
-mod rolling;
-mod rules;
-mod static_files;
-mod strange_authority;
+mod https;
+mod monitoring;
+mod packaging;
+mod proxies;
 mod support;
-mod systemd;
 mod tls;

@@ -18,7 +18,7 @@ use rustls::{
 };
 use serde_json::Value;
 
-use crate::authority::Authority;
+use crate::certificates::authority::Authority;
 
 /// A request of the program.
 #[derive(Debug, Clone)]

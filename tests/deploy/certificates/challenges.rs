@@ -6,8 +6,8 @@ use std::process::Command;
 
 use serde_json::json;
 
-use crate::acme_proxy::start_proxy;
-use crate::authority::{Authority, DOMAIN, all_valid};
+use crate::certificates::acme_proxy::start_proxy;
+use crate::certificates::authority::{Authority, DOMAIN, all_valid};
 use crate::support::{Rowhouse, tenant};
 
 #[test]

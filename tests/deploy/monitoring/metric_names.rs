@@ -9,8 +9,9 @@ use rcgen::{CertificateParams, KeyPair};
 use rowhouse_tests::binary;
 use tempfile::TempDir;
 
+use crate::http;
+use crate::monitoring::{alert_rules, dashboard};
 use crate::support::{Rowhouse, tenant, wait_for};
-use crate::{dashboard, http, rules};
 
 /// Metrics with the names of their labels.
 type Metrics = BTreeMap<String, BTreeSet<String>>;
@@ -114,7 +115,7 @@ fn running_server_has_every_used_metric() {
         .collect();
     let exposed = metrics(&samples);
 
-    let mut asked: Vec<(String, String)> = rules::expressions();
+    let mut asked: Vec<(String, String)> = alert_rules::expressions();
     asked.extend(dashboard::expressions());
     assert!(asked.len() > 30, "{} expressions", asked.len());
     let mut wrong = BTreeSet::new();

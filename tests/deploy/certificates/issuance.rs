@@ -6,7 +6,7 @@ use std::process::Command;
 use rowhouse_tests::binary;
 use serde_json::{Value, json};
 
-use crate::authority::{Authority, DOMAIN, all_valid, certificates, of};
+use crate::certificates::authority::{Authority, DOMAIN, all_valid, certificates, of};
 use crate::support::{Rowhouse, run, tenant, wait_for};
 
 #[test]

@@ -12,8 +12,8 @@ use rustls::pki_types::pem::PemObject as _;
 use serde_json::{Value, json};
 use x509_parser::prelude::{FromDer as _, ParsedExtension, X509Certificate};
 
-use crate::acme_proxy::{AcmeRequest, AcmeResponse, Record, start_proxy};
-use crate::authority::{Authority, DOMAIN, all_valid, of};
+use crate::certificates::acme_proxy::{AcmeRequest, AcmeResponse, Record, start_proxy};
+use crate::certificates::authority::{Authority, DOMAIN, all_valid, of};
 use crate::support::{Rowhouse, tenant, wait_for};
 
 const PATH: &str = "/renewal-info/";

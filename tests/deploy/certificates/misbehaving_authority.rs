@@ -9,8 +9,8 @@ use std::time::Duration;
 use rowhouse_tests::binary;
 use serde_json::{Value, json};
 
-use crate::acme_proxy::{AcmeRequest, AcmeResponse, start_proxy};
-use crate::authority::{Authority, DOMAIN, all_valid, certificates, of};
+use crate::certificates::acme_proxy::{AcmeRequest, AcmeResponse, start_proxy};
+use crate::certificates::authority::{Authority, DOMAIN, all_valid, certificates, of};
 use crate::support::{Rowhouse, run, tenant, wait_for};
 
 const SHOP: &str = "shop.studio.example";

@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use rowhouse_tests::BadDisk;
 use serde_json::{Value, json};
 
-use crate::authority::{Authority, DOMAIN, all_valid, of};
+use crate::certificates::authority::{Authority, DOMAIN, all_valid, of};
 use crate::support::{Rowhouse, tenant, wait_for};
 
 /// A tenant's host.

@@ -1,0 +1,10 @@
+//! Certificates: from a test authority, from operators' files, and on disk.
+
+mod acme_proxy;
+mod authority;
+mod challenges;
+mod issuance;
+mod misbehaving_authority;
+mod operator_files;
+mod persisted_certificates;
+mod renewal;
