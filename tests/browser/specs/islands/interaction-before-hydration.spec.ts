@@ -1,9 +1,9 @@
 /** The time between an interaction with an island and its hydration: no input of a visitor is lost. */
-import { watchNext } from '../support/events.ts';
-import { holdBack } from '../support/hold.ts';
-import { catchMail, handedOver } from '../support/mail.ts';
-import { living, visit } from '../support/settle.ts';
-import { expect, test } from '../support/test.ts';
+import { watchNext } from '../../support/events.ts';
+import { holdBack } from '../../support/hold.ts';
+import { catchMail, handedOver } from '../../support/mail.ts';
+import { living, visit } from '../../support/settle.ts';
+import { expect, test } from '../../support/test.ts';
 
 const REACT = /\/runtime\.\w+\.js$/;
 

@@ -1,8 +1,8 @@
 /** Pages that a translator or an extension has changed before hydration: no press and no typed text is lost. */
 import type { Locator, Page } from '@playwright/test';
-import { holdBack, holdReact } from '../support/hold.ts';
-import { living, turnToIslands, visit } from '../support/settle.ts';
-import { expect, test } from '../support/test.ts';
+import { holdBack, holdReact } from '../../support/hold.ts';
+import { living, turnToIslands, visit } from '../../support/settle.ts';
+import { expect, test } from '../../support/test.ts';
 
 const REACT = /\/runtime\.\w+\.js$/;
 

@@ -4,9 +4,9 @@ import { createHash } from 'node:crypto';
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { repository } from '../support/environment.ts';
-import { serve, stop } from '../support/program.ts';
-import { expect, test } from '../support/test.ts';
+import { repository } from '../../support/environment.ts';
+import { serve, stop } from '../../support/program.ts';
+import { expect, test } from '../../support/test.ts';
 
 // Browsers report refusals, and a download is a navigation that never ends.
 test.use({ tolerated: /./ });

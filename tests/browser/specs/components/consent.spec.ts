@@ -1,7 +1,7 @@
 /** The consent notice: no cookies, an answer that stays on the device, and a link in the footer that opens it again. */
 import type { Locator, Page } from '@playwright/test';
-import { visit } from '../support/settle.ts';
-import { expect, test } from '../support/test.ts';
+import { visit } from '../../support/settle.ts';
+import { expect, test } from '../../support/test.ts';
 
 function parts(page: Page): { notice: Locator; choices: Locator; opener: Locator } {
   const notice = page.getByRole('region').filter({ hasText: 'cookies' });

@@ -1,10 +1,10 @@
 /** Missing pages: the status, no indexing, the right text, and a link back. */
 import type { Page } from '@playwright/test';
-import { expectNoViolations } from '../support/axe.ts';
-import { sidewaysOverflow } from '../support/layout.ts';
-import { address, canonicalPages } from '../support/routes.ts';
-import { loaded, visit } from '../support/settle.ts';
-import { expect, test, type Watch } from '../support/test.ts';
+import { expectNoViolations } from '../../support/axe.ts';
+import { sidewaysOverflow } from '../../support/layout.ts';
+import { address, canonicalPages } from '../../support/routes.ts';
+import { loaded, visit } from '../../support/settle.ts';
+import { expect, test, type Watch } from '../../support/test.ts';
 
 // The browser reports the status, and the page logs the missing path: both are intended.
 test.use({ tolerated: /status (of )?404|^console \w+: .*(no-such|\/projects\/after)/ });

@@ -5,10 +5,10 @@
  * Playwright's `goBack` waits for a load that does not happen.
  */
 import type { Page } from '@playwright/test';
-import config from '../playwright.config.ts';
-import { site } from '../support/environment.ts';
-import { visit } from '../support/settle.ts';
-import { expect, test } from '../support/test.ts';
+import config from '../../playwright.config.ts';
+import { site } from '../../support/environment.ts';
+import { visit } from '../../support/settle.ts';
+import { expect, test } from '../../support/test.ts';
 
 declare global {
   interface Window {

@@ -1,9 +1,9 @@
 /** Automatic motion: the home page's opening, and parts that fade in during scrolling. */
 import type { Page } from '@playwright/test';
-import { catchFrames, settleFrames } from '../support/frames.ts';
-import { holdBack, holdLoader } from '../support/hold.ts';
-import { loaded as pageLoaded } from '../support/settle.ts';
-import { expect, test } from '../support/test.ts';
+import { catchFrames, settleFrames } from '../../support/frames.ts';
+import { holdBack, holdLoader } from '../../support/hold.ts';
+import { loaded as pageLoaded } from '../../support/settle.ts';
+import { expect, test } from '../../support/test.ts';
 
 const HERO = '.hero-words';
 /** Milliseconds between the load event and the opening. */

@@ -4,9 +4,9 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Page } from '@playwright/test';
-import { repository } from '../support/environment.ts';
-import { serve, stop } from '../support/program.ts';
-import { expect, test } from '../support/test.ts';
+import { repository } from '../../support/environment.ts';
+import { serve, stop } from '../../support/program.ts';
+import { expect, test } from '../../support/test.ts';
 
 // The tests request missing pages on purpose.
 test.use({

@@ -3,10 +3,10 @@
  * an ignored error. All resources must be secure and use HTTP/2. Messages of the browser fail the test, too
  * (support/test.ts).
  *
- * `tests/deploy/browser.rs` starts this spec.
+ * `tests/deploy/https/browser.rs` starts this spec.
  */
-import { address, pages } from '../support/routes.ts';
-import { expect, test } from '../support/test.ts';
+import { address, pages } from '../../support/routes.ts';
+import { expect, test } from '../../support/test.ts';
 
 const tenants = [...new Set(pages.map(({ tenant }) => tenant))];
 

@@ -1,9 +1,9 @@
 /** The inquiry form: the complete text reaches the visitor's mail program, and no server. */
 import type { Locator, Page } from '@playwright/test';
-import { expectNoViolations } from '../support/axe.ts';
-import { catchMail, handedOver } from '../support/mail.ts';
-import { stillness, visit } from '../support/settle.ts';
-import { expect, test } from '../support/test.ts';
+import { expectNoViolations } from '../../support/axe.ts';
+import { catchMail, handedOver } from '../../support/mail.ts';
+import { stillness, visit } from '../../support/settle.ts';
+import { expect, test } from '../../support/test.ts';
 
 const AWKWARD = 'Jörg "Ø" O\'Neill & Söhne + 100% <b> #1? 🏠👩‍👩‍👧 = ok; a=b&c=d\\';
 const LINES = [

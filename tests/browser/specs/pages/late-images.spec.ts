@@ -4,11 +4,11 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { crc32, deflateSync } from 'node:zlib';
-import { repository } from '../support/environment.ts';
-import { holdBack } from '../support/hold.ts';
-import { layoutShifts, recordLayoutShifts } from '../support/layout.ts';
-import { serve, stop } from '../support/program.ts';
-import { expect, test } from '../support/test.ts';
+import { repository } from '../../support/environment.ts';
+import { holdBack } from '../../support/hold.ts';
+import { layoutShifts, recordLayoutShifts } from '../../support/layout.ts';
+import { serve, stop } from '../../support/program.ts';
+import { expect, test } from '../../support/test.ts';
 
 test.describe.configure({ mode: 'serial' });
 

@@ -1,7 +1,7 @@
 /** Content and navigation are complete without JavaScript: one page of each kind on a phone, with scripts off. */
-import { sidewaysOverflow, unreachableLinks, unseenText } from '../support/layout.ts';
-import { address, label, samples } from '../support/routes.ts';
-import { expect, test } from '../support/test.ts';
+import { sidewaysOverflow, unreachableLinks, unseenText } from '../../support/layout.ts';
+import { address, label, samples } from '../../support/routes.ts';
+import { expect, test } from '../../support/test.ts';
 
 test.use({ javaScriptEnabled: false, viewport: { width: 360, height: 800 } });
 

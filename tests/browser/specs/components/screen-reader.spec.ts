@@ -3,9 +3,9 @@
  * the toast and the consent notice.
  */
 import type { Locator, Page } from '@playwright/test';
-import { catchMail, handedOver } from '../support/mail.ts';
-import { visit } from '../support/settle.ts';
-import { expect, test } from '../support/test.ts';
+import { catchMail, handedOver } from '../../support/mail.ts';
+import { visit } from '../../support/settle.ts';
+import { expect, test } from '../../support/test.ts';
 
 /** Presses Tab until `target` has the focus. */
 async function tabTo(page: Page, target: Locator): Promise<void> {

@@ -6,12 +6,12 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { chromium, type Page } from '@playwright/test';
-import { findChromium } from '../chromium.mjs';
-import { expectNoViolations } from '../support/axe.ts';
-import { repository } from '../support/environment.ts';
-import { sidewaysOverflow } from '../support/layout.ts';
-import { serve, stop } from '../support/program.ts';
-import { expect, test } from '../support/test.ts';
+import { findChromium } from '../../chromium.mjs';
+import { expectNoViolations } from '../../support/axe.ts';
+import { repository } from '../../support/environment.ts';
+import { sidewaysOverflow } from '../../support/layout.ts';
+import { serve, stop } from '../../support/program.ts';
+import { expect, test } from '../../support/test.ts';
 
 test.describe.configure({ mode: 'serial' });
 

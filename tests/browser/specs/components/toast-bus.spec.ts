@@ -3,9 +3,9 @@
  * can use the page's bus as an island does.
  */
 import type { Page } from '@playwright/test';
-import { developmentSite } from '../support/environment.ts';
-import { living } from '../support/settle.ts';
-import { expect, test } from '../support/test.ts';
+import { developmentSite } from '../../support/environment.ts';
+import { living } from '../../support/settle.ts';
+import { expect, test } from '../../support/test.ts';
 
 /** Milliseconds between a toast's dismissal and its removal from the list. */
 const REMOVAL_DELAY = 1_000_000;

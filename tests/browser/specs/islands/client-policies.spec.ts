@@ -1,7 +1,7 @@
 /** The time of an island's hydration, by each value of `client`. */
 import type { Page } from '@playwright/test';
-import { living, pointAt, visit } from '../support/settle.ts';
-import { expect, test } from '../support/test.ts';
+import { living, pointAt, visit } from '../../support/settle.ts';
+import { expect, test } from '../../support/test.ts';
 
 /** Opens a page with a second copy of the header's HTML as an island, `below` pixels under the view. */
 async function withIsland(page: Page, attributes: Record<string, string>, below = 0): Promise<void> {

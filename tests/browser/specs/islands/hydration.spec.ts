@@ -2,10 +2,10 @@
  * One page with each combination of islands, with React's development build, which reports mismatches: hydration reuses
  * every node of the server's HTML without a message. Messages fail the test in support/test.ts.
  */
-import { developmentSite } from '../support/environment.ts';
-import { address, canonicalPages, label, type Route } from '../support/routes.ts';
-import { allLiving, ISLANDS, turnToIslands, visit } from '../support/settle.ts';
-import { expect, test } from '../support/test.ts';
+import { developmentSite } from '../../support/environment.ts';
+import { address, canonicalPages, label, type Route } from '../../support/routes.ts';
+import { allLiving, ISLANDS, turnToIslands, visit } from '../../support/settle.ts';
+import { expect, test } from '../../support/test.ts';
 
 declare global {
   interface Window {

@@ -1,5 +1,5 @@
 /** Content far below the view is laid out when it comes near, so that a slow phone shows a page sooner. */
-import { expect, test } from '../support/test.ts';
+import { expect, test } from '../../support/test.ts';
 
 test.beforeEach(async ({ page }) => {
   await page.setViewportSize({ width: 360, height: 640 });

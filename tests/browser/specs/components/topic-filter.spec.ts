@@ -1,11 +1,11 @@
 /** The blog's topics: filtering the list, links to a filtered list, and links from post to post. */
 import type { Locator, Page } from '@playwright/test';
-import { watchNext } from '../support/events.ts';
-import { holdBack } from '../support/hold.ts';
-import { layoutShifts, recordLayoutShifts } from '../support/layout.ts';
-import { canonical } from '../support/metadata.ts';
-import { living, pointAt, visit } from '../support/settle.ts';
-import { expect, test } from '../support/test.ts';
+import { watchNext } from '../../support/events.ts';
+import { holdBack } from '../../support/hold.ts';
+import { layoutShifts, recordLayoutShifts } from '../../support/layout.ts';
+import { canonical } from '../../support/metadata.ts';
+import { living, pointAt, visit } from '../../support/settle.ts';
+import { expect, test } from '../../support/test.ts';
 
 const TOPIC = 'mobile';
 
