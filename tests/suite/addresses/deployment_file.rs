@@ -468,5 +468,8 @@ fn check_routes_and_new_read_deployment_file() {
         "{text}"
     );
     let (_, text) = run(deployment.path(), &["schema"]);
-    assert!(text.contains("\"What tenants may claim\""), "{text}");
+    assert!(
+        text.contains("\"Addresses that tenants may claim\""),
+        "{text}"
+    );
 }

@@ -426,7 +426,7 @@ fn missing_paths_are_listed_with_redirect_and_without_personal_data() {
     );
     assert!(text.contains("/%3Cscript%3E"), "{text}");
     assert!(!html.contains("secret") && !html.contains("a@b"), "{html}");
-    assert!(words(&page(&server, "/")).contains("app 3 requests for 2 paths, most of all /term"));
+    assert!(words(&page(&server, "/")).contains("app 3 requests for 2 paths, most often /term"));
     // A manifest accepts the text to paste.
     let manifest =
         fs::read_to_string(deployment.path("tenants/app/tenant.yaml")).expect("a manifest");

@@ -80,7 +80,7 @@ fn check_of_unknown_tenant_exits_with_2() {
     let check = run(&fixture("sites"), &["check", "ap"]);
     assert_eq!(check.status.code(), Some(2));
     assert!(
-        stderr(&check).contains("there is no tenant `ap`: did you mean `app`?"),
+        stderr(&check).contains("unknown tenant `ap`: did you mean `app`?"),
         "{}",
         stderr(&check)
     );

@@ -148,7 +148,7 @@ fn rollback_serves_release_until_resume() {
             .text()
             .contains("\nrowhouse_tenants_pinned 1\n")
     );
-    let warning = "warning[pinned]: release 2 is served, whatever this folder says";
+    let warning = "warning[pinned]: release 2 is pinned; changes of this folder are not served";
     assert!(
         checked(&deployment).contains(warning),
         "{}",

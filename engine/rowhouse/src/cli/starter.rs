@@ -121,6 +121,6 @@ pub fn plain_name(text: &str) -> Result<String, String> {
     let is_plain = |character: char| character.is_alphanumeric() || " -.&'’+".contains(character);
     match name.starts_with(char::is_alphanumeric) && name.chars().all(is_plain) {
         true => Ok(name.to_owned()),
-        false => Err("use only letters, digits, spaces and - . & ' + here; the files themselves may hold any name".to_owned()),
+        false => Err("use only letters, digits, spaces and - . & ' + here; `name` in tenant.yaml may be any text".to_owned()),
     }
 }

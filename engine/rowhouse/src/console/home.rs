@@ -185,8 +185,8 @@ fn summary(
         } else if all == 0 {
             (
                 "busy",
-                "There is no site yet".to_owned(),
-                "`rowhouse new NAME` creates one.",
+                "No sites yet".to_owned(),
+                "Create a site with `rowhouse new NAME`.",
             )
         } else {
             let text = match all {
@@ -205,7 +205,10 @@ fn alarms(parts: &ConsoleParts, status: &Status, now: SystemTime) -> Vec<String>
     let mut alarms: Vec<String> = status.alarm.iter().cloned().collect();
     let silence = board.silence();
     if silence > MAX_SILENCE {
-        alarms.push(format!("no change has been applied for {}", span(silence)));
+        alarms.push(format!(
+            "the reload loop has not responded for {}",
+            span(silence)
+        ));
     }
     if board.restarts() > 0 {
         let times = count(
@@ -218,7 +221,7 @@ fn alarms(parts: &ConsoleParts, status: &Status, now: SystemTime) -> Vec<String>
     }
     if status.polling {
         alarms.push(
-            "changes are found by polling once a second, since the system sends no notifications"
+            "changes are found by polling once a second, because the system sends no notifications"
                 .to_owned(),
         );
     }
@@ -304,8 +307,8 @@ fn facts(parts: &ConsoleParts, status: &Status, now: SystemTime) -> Vec<Fact> {
         Some(_) => {
             let queued = store.queued;
             let more = match queued {
-                0 => format!("{} stored files of releases", grouped(store.disk_blobs)),
-                queued => format!("{} releases to be written", grouped(queued)),
+                0 => format!("{} blobs of releases", grouped(store.disk_blobs)),
+                queued => format!("{} releases queued for writing", grouped(queued)),
             };
             fact("Disk", bytes(store.disk_bytes), more)
         }

@@ -127,8 +127,8 @@ impl ConsolePages {
         match rendered {
             Ok(html) => answer(status, "text/html; charset=utf-8", html.into()),
             Err(error) => {
-                error!(template, %error, "could not render a console page; responded with status 500");
-                let text = "the page cannot be rendered: the log has the reason\n";
+                error!(template, %error, "rendering a console page failed; responding with status 500");
+                let text = "the page cannot be rendered: see the log for the cause\n";
                 let status = StatusCode::INTERNAL_SERVER_ERROR;
                 answer(status, "text/plain; charset=utf-8", text.into())
             }

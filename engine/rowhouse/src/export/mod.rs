@@ -72,7 +72,7 @@ pub struct ExportOutcome {
 
 /// A tenant without files at one of its addresses.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("the tenant `{tenant}` is not exported there: {conflict}")]
+#[error("the tenant `{tenant}` cannot be exported: {conflict}")]
 pub struct SkippedTenant {
     /// The tenant.
     pub tenant: String,
@@ -85,7 +85,7 @@ pub struct SkippedTenant {
 pub enum Conflict {
     /// Two paths have the same file.
     #[error(
-        "on `{host}`, `{one}` and `{other}` would both be the file `{file}`: rename one of the two pages"
+        "on `{host}`, `{one}` and `{other}` need the same file `{file}`: rename one of the two pages"
     )]
     OneFile {
         /// The host.

@@ -17,10 +17,10 @@ pub enum WriteError {
     #[error("`{}` is not empty and not an earlier export: name an empty or a new folder", .0.display())]
     NotAnExport(PathBuf),
     /// A file in the folder that no export wrote.
-    #[error("`{}` exists and no export wrote it: move it to another folder", .0.display())]
+    #[error("`{}` exists and is not from an earlier export: move the file to another folder", .0.display())]
     ForeignFile(PathBuf),
     /// Another export is writing to the folder.
-    #[error("another export is writing to `{}`: wait until it ends", .0.display())]
+    #[error("another export is writing to `{}`: wait until that export ends", .0.display())]
     Busy(PathBuf),
     /// An error of the operating system.
     #[error("cannot write `{}`", path.display())]

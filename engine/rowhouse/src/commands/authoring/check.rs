@@ -32,7 +32,7 @@ pub(crate) fn run(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
         .collect();
     if let Some(unknown) = arguments.names.iter().find(|name| !known.contains(name)) {
         let hint = hint_for(unknown, known.iter().map(String::as_str));
-        say(&format!("error: there is no tenant `{unknown}`: {hint}"));
+        say(&format!("error: unknown tenant `{unknown}`: {hint}"));
         return Ok(ExitCode::from(FAILED));
     }
     let pinned = arguments.state.as_deref();
@@ -67,8 +67,8 @@ fn pinned_of(tenants: &[String], state: &Path, places: &Places) -> Vec<Diagnosti
     let pinned = tenants.iter().filter_map(|tenant| {
         let number = releases.pinned(tenant)?;
         let folder = places.tenants.join(tenant).display().to_string();
-        let message = format!("release {number} is served, whatever this folder says");
-        let hint = format!("`rowhouse resume {tenant}` follows the folder again");
+        let message = format!("release {number} is pinned; changes of this folder are not served");
+        let hint = format!("run `rowhouse resume {tenant}` to serve the folder again");
         Some(Diagnostic::warning(Code::Pinned, folder, message).hint(hint))
     });
     pinned.collect()
@@ -97,7 +97,7 @@ fn explain(code: &str) -> ExitCode {
         }
         None => {
             say(&format!(
-                "error: there is no code `{code}`: {}",
+                "error: unknown code `{code}`: {}",
                 hint_for(code, known())
             ));
             ExitCode::from(FAILED)

@@ -110,7 +110,7 @@ pub(crate) fn run(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
     }
     if let Some(next) = registry.next_change() {
         say(&format!(
-            "note: a page appears or expires at {next}: export again then"
+            "note: a page appears or expires at {next}: export again at that time"
         ));
     }
     Ok(ExitCode::SUCCESS)

@@ -29,10 +29,10 @@ struct ServedTenant {
 /// Returns the diagnostics of the certificates of all hosts. The file of each is the folder of the tenant that has the host.
 ///
 /// # Errors
-/// Fails if no server responds at `admin`, or the response is not that of this version of rowhouse.
+/// Fails if no server responds at `admin`, or the response is not from this version of rowhouse.
 pub(crate) fn diagnostics(admin: SocketAddr, tenants: &Path) -> anyhow::Result<Vec<Diagnostic>> {
     let Some(lines) = fetch(admin)? else {
-        say("note: the running server has HTTPS turned off, and has no certificates");
+        say("note: HTTPS is off on the running server, so no certificate is checked");
         return Ok(Vec::new());
     };
     let response = ask(admin, "GET", "/tenants", "", STEP_TIMEOUT)
@@ -43,7 +43,7 @@ pub(crate) fn diagnostics(admin: SocketAddr, tenants: &Path) -> anyhow::Result<V
         response.status
     );
     let served: Vec<ServedTenant> = serde_json::from_str(&response.text)
-        .context("the response is not that of this version of rowhouse")?;
+        .context("the response is not from this version of rowhouse")?;
     let folder = |host: &str| {
         let mut owners = served.iter();
         let owner = owners.find(|tenant| tenant.hosts.iter().any(|one| one == host));
@@ -72,7 +72,7 @@ fn diagnostic(line: &CertificateLine, folder: String) -> Option<Diagnostic> {
         }
         // An order in flight is not an error yet.
         if line.ordering {
-            let hint = "the certificate is being ordered: check again in a minute";
+            let hint = "check again in a minute; the certificate is being ordered";
             return Some(Diagnostic::warning(Code::Certificate, folder, message).hint(hint));
         }
         if let Some(wait) = line.waiting {
@@ -84,7 +84,7 @@ fn diagnostic(line: &CertificateLine, folder: String) -> Option<Diagnostic> {
                 "replace the file of `--certificate` with a new certificate"
             }
             _ => {
-                "give a certificate for this host with `--certificate`, or order one with `--acme-contact`"
+                "add a certificate for this host with `--certificate`, or order one with `--acme-contact`"
             }
         };
         return Some(Diagnostic::error(Code::Certificate, folder, message).hint(hint));
@@ -107,10 +107,10 @@ fn diagnostic(line: &CertificateLine, folder: String) -> Option<Diagnostic> {
 const fn waiting_hint(wait: OrderWait) -> &'static str {
     match wait {
         OrderWait::Share => {
-            "wait: the tenant has used its share of orders; or use your own certificate for all names of the domain"
+            "wait until the tenant's share has a free order, or use your own certificate for all names of the domain"
         }
         OrderWait::Total => {
-            "wait: all orders that the authority allows are used; or use your own certificate for all names of the domain"
+            "wait until the CA allows another order, or use your own certificate for all names of the domain"
         }
     }
 }
@@ -120,18 +120,16 @@ const fn hint(kind: FailureKind) -> &'static str {
     match kind {
         FailureKind::Dns => "add an address record for the name to its DNS zone",
         FailureKind::Elsewhere => {
-            "the name points at another machine: change its address record in the DNS"
+            "change the address record of the name in the DNS; it points at another machine"
         }
         FailureKind::Unreachable => "open ports 80 and 443 to the internet",
         FailureKind::RateLimited => "wait, or use your own certificate for all names of the domain",
-        FailureKind::Refused => {
-            "ask the authority for the reason, or use another authority (`--acme-directory`)"
-        }
-        FailureKind::Authority => "wait: the order is repeated automatically",
+        FailureKind::Refused => "ask the CA for the reason, or use another CA (`--acme-directory`)",
+        FailureKind::Authority => "wait; the order is repeated automatically",
         FailureKind::Account => "check `--acme-contact`, `--acme-eab-kid` and `--acme-eab-key`",
-        FailureKind::Program => "report it with the log: it is a bug in rowhouse",
+        FailureKind::Program => "report this bug in rowhouse, with the log",
         FailureKind::Storage => {
-            "check the disk: after a restart the certificate would be ordered again"
+            "check the disk; without it, a restart orders the certificate again"
         }
     }
 }

@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: &SchemaArguments) -> anyhow::Result<ExitCode> {
         ("page", "A page's front matter", schema_of::<FrontMatter>()),
         (
             "deployment",
-            "What tenants may claim",
+            "Addresses that tenants may claim",
             schema_of::<Claims>(),
         ),
         ("theme", "A theme's manifest", schema_of::<ThemeManifest>()),
@@ -85,7 +85,7 @@ fn themes_of_tenants(arguments: &SchemaArguments) -> anyhow::Result<BTreeMap<Str
         match theme {
             Some(theme) => drop(found.insert(name, theme.clone())),
             None => say(&format!(
-                "{name} gets no schemas: its theme `{wanted}` has errors (`rowhouse check` lists them)"
+                "no schemas for `{name}`: its theme `{wanted}` has errors, which `rowhouse check` lists"
             )),
         }
     }
@@ -198,11 +198,11 @@ fn word(text: &Text) -> Json {
     match text {
         Text::One(pattern) => json!({
             "type": ["string", "object"],
-            "description": format!("The theme says: {}", pattern.written),
+            "description": format!("Text of the theme: {}", pattern.written),
         }),
         Text::Plural(_) => json!({
             "type": ["string", "object"],
-            "description": format!("The theme says: {}", text.written()),
+            "description": format!("Text of the theme: {}", text.written()),
         }),
     }
 }

@@ -30,7 +30,9 @@ pub(crate) fn man(arguments: &ManArguments) -> anyhow::Result<ExitCode> {
     if let Some(name) = &arguments.command {
         command = command
             .find_subcommand(name)
-            .with_context(|| format!("there is no command `{name}`: `rowhouse help` lists them"))?
+            .with_context(|| {
+                format!("unknown command `{name}`: `rowhouse help` lists all commands")
+            })?
             .clone();
     }
     let mut page = Vec::new();

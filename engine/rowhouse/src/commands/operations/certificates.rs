@@ -38,7 +38,7 @@ pub(crate) fn run(arguments: &CertificatesArguments) -> anyhow::Result<ExitCode>
 /// Returns the certificates of all hosts of the server; `None` if HTTPS is off.
 ///
 /// # Errors
-/// Fails if no server responds at `admin`, or the response is not that of this version of rowhouse.
+/// Fails if no server responds at `admin`, or the response is not from this version of rowhouse.
 pub(crate) fn fetch(admin: SocketAddr) -> anyhow::Result<Option<Vec<CertificateLine>>> {
     let response = ask(admin, "GET", "/certificates", "", STEP_TIMEOUT)
         .with_context(|| format!("no server responds at `{admin}`"))?;
@@ -46,7 +46,7 @@ pub(crate) fn fetch(admin: SocketAddr) -> anyhow::Result<Option<Vec<CertificateL
         404 => Ok(None),
         200 => serde_json::from_str(&response.text)
             .map(Some)
-            .context("the response is not that of this version of rowhouse"),
+            .context("the response is not from this version of rowhouse"),
         status => Err(anyhow!("the server responds with status {status}")),
     }
 }
@@ -73,7 +73,7 @@ fn details(line: &CertificateLine, now: i64) -> String {
     let mut parts = Vec::new();
     match line.source {
         Some(CertificateSource::File) => parts.push("from a file".to_owned()),
-        Some(CertificateSource::Authority) => parts.push("from the authority".to_owned()),
+        Some(CertificateSource::Authority) => parts.push("from the CA".to_owned()),
         None => {}
     }
     let until = |at: u64| i64::try_from(at).unwrap_or(i64::MAX).saturating_sub(now);
@@ -86,8 +86,10 @@ fn details(line: &CertificateLine, now: i64) -> String {
         parts.push("being ordered".to_owned());
     }
     match line.waiting {
-        Some(OrderWait::Share) => parts.push("waits: its site used its share of orders".to_owned()),
-        Some(OrderWait::Total) => parts.push("waits: all orders are used".to_owned()),
+        Some(OrderWait::Share) => {
+            parts.push("waiting: the site has used its share of orders".to_owned())
+        }
+        Some(OrderWait::Total) => parts.push("waiting: all orders of the CA are used".to_owned()),
         None => {}
     }
     if let Some(error) = &line.error {
@@ -153,7 +155,7 @@ mod tests {
         };
         assert_eq!(
             table(&[line, missing], 1_000_000),
-            "studio.example  valid    from the authority, expires in 90 days\n\
+            "studio.example  valid    from the CA, expires in 90 days\n\
              own.example     missing  dns: no address, next try in 10 min\n"
         );
         assert_eq!(span(-7_200), "2 h ago");
@@ -178,7 +180,7 @@ mod tests {
         let text = details(&line, 1_000_000);
         assert_eq!(
             text,
-            "from the authority, expired 2 h ago, dns: no address, next try is due"
+            "from the CA, expired 2 h ago, dns: no address, next try is due"
         );
         for now in 999_980..1_000_020 {
             let text = details(&line, now);

@@ -42,7 +42,7 @@ pub(crate) fn list(arguments: &ReleasesArguments) -> anyhow::Result<ExitCode> {
             match arguments.format {
                 ListFormat::Json => print(&serde_json::to_string_pretty(&releases)?),
                 ListFormat::Text if releases.is_empty() => {
-                    say(&format!("`{tenant}` has no release yet"));
+                    say(&format!("`{tenant}` has no releases yet"));
                 }
                 ListFormat::Text => {
                     print(table(&releases, &TimeZone::system()).trim_end());
@@ -103,7 +103,7 @@ pub(crate) fn resume(arguments: &ResumeArguments) -> anyhow::Result<ExitCode> {
     Ok(match response {
         Err(refusal) => refused(&refusal),
         Ok(_) => {
-            say(&format!("`{tenant}` follows its folder again"));
+            say(&format!("the folder of `{tenant}` is served again"));
             ExitCode::SUCCESS
         }
     })
@@ -125,7 +125,7 @@ fn command<T: DeserializeOwned>(
 /// Sends a request and returns the parsed response, or the refusal of the server. `fields` are header lines, each with its line end.
 ///
 /// # Errors
-/// Fails if no server responds, or the response is not that of this version of rowhouse.
+/// Fails if no server responds, or the response is not from this version of rowhouse.
 fn request<T: DeserializeOwned>(
     server: RunningServer,
     method: &str,
@@ -140,7 +140,7 @@ fn request<T: DeserializeOwned>(
     })?;
     let foreign = || {
         format!(
-            "the response of `{admin}` is not that of an admin listener of this version of rowhouse (status {})",
+            "the response of `{admin}` is not from an admin listener of this version of rowhouse (status {})",
             response.status
         )
     };
@@ -149,7 +149,7 @@ fn request<T: DeserializeOwned>(
             serde_json::from_str(&response.text).with_context(foreign)?
         )),
         503 => Ok(Err(Refusal {
-            error: "the server is busy: it may still carry out the command".to_owned(),
+            error: "the server is busy, and may still run the command".to_owned(),
         })),
         _ => Ok(Err(
             serde_json::from_str(&response.text).map_err(|_| anyhow!(foreign()))?
@@ -382,7 +382,7 @@ release  since                pages                  cause
         ] {
             let error = ask(foreign).unwrap_err().to_string();
             assert!(
-                error.contains("not that of an admin listener of this version"),
+                error.contains("not from an admin listener of this version"),
                 "{error}"
             );
         }

@@ -65,7 +65,7 @@ pub(crate) fn tls(
     let origin = &arguments.content.origin;
     ensure!(
         origin.is_secure(),
-        "`--https` needs an `--origin` that begins with `https://`, and `{origin}` does not: give the URL that visitors type"
+        "`--https` needs an `--origin` that begins with `https://`, and `{origin}` does not: write the URL that visitors type"
     );
     ensure!(
         flags.acme_contact.is_some() || !flags.certificate.is_empty(),
@@ -94,7 +94,7 @@ pub(crate) fn start_acme(
     let below_state = || Some(arguments.state.as_ref()?.join("certificates"));
     let Some(folder) = flags.certificates.clone().or_else(below_state) else {
         bail!(
-            "`--acme-contact` needs a folder that outlives a restart, since authorities issue the same certificate only a few times: add `--state DIR` or `--certificates DIR`"
+            "`--acme-contact` needs a persistent folder, since CAs issue the same certificate only a few times: add `--state DIR` or `--certificates DIR`"
         );
     };
     let roots = flags.acme_root.as_ref();
@@ -119,7 +119,7 @@ fn files(flags: &HttpsFlags) -> anyhow::Result<Vec<CertificateFile>> {
     let (certificates, keys) = (&flags.certificate, &flags.certificate_key);
     ensure!(
         certificates.len() == keys.len(),
-        "each `--certificate` needs its `--certificate-key`, and there are {} and {}",
+        "each `--certificate` needs its `--certificate-key`: there are {} certificates and {} keys",
         certificates.len(),
         keys.len()
     );
@@ -135,7 +135,7 @@ fn external_account(flags: &HttpsFlags) -> anyhow::Result<Option<ExternalAccount
     let Some((id, key)) = flags.acme_eab_kid.as_ref().zip(flags.acme_eab_key.as_ref()) else {
         return Ok(None);
     };
-    let key = acme::decoded_key(key).context("`--acme-eab-key` is not in base64url")?;
+    let key = acme::decoded_key(key).context("`--acme-eab-key` is not valid base64url")?;
     Ok(Some(ExternalAccount {
         id: id.clone(),
         key,

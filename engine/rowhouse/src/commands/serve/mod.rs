@@ -250,7 +250,7 @@ impl ServerProcess {
         if self.admin.token.is_none() && !admin.ip().is_loopback() {
             warn!(
                 %admin,
-                "admin listener has no token; any program that can reach it can roll back sites. Set `--admin-token-file`, or listen on 127.0.0.1"
+                "admin listener has no token; any program that can reach the listener can roll back sites; set `--admin-token-file`, or listen on 127.0.0.1"
             );
         }
         let took = self.begin.elapsed();

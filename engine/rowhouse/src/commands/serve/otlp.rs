@@ -65,7 +65,7 @@ impl Spans {
 impl Drop for Spans {
     fn drop(&mut self) {
         if let Err(error) = self.0.shutdown_with_timeout(EXPORT_TIMEOUT) {
-            warn!(%error, "could not send the last spans to the collector; they are lost");
+            warn!(%error, "sending the last spans to the collector failed; the spans are lost");
         }
     }
 }

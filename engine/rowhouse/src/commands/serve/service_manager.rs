@@ -26,6 +26,6 @@ pub(crate) fn stopping() {
 
 fn notify(states: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(states) {
-        warn!(%error, "could not notify the service manager at `NOTIFY_SOCKET`");
+        warn!(%error, "notifying the service manager at `NOTIFY_SOCKET` failed");
     }
 }

@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: &NewArguments) -> anyhow::Result<ExitCode> {
     }
     say(&format!(
         "\nNext:\n  1. See the site: run `rowhouse serve`, and open http://{id}.localhost:8080/ or http://localhost:8080/{id}.\n  \
-         2. Write your own text; `rowhouse check {id}` lists the lines that are left.\n  \
+         2. Write your own text; `rowhouse check {id}` lists the rest.\n  \
          3. For completion in your editor, run `rowhouse schema .rowhouse` beside the folder of tenants.\n  \
          4. Give the site its own icon, `assets/icon.svg`, and its theme's `settings`, such as colours."
     ));
