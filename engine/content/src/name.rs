@@ -25,10 +25,12 @@ pub struct TenantId(Arc<str>);
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TenantIdError {
     /// Not a host label (RFC 1123, section 2.1): letters a-z, digits and inner hyphens, at most 63 characters.
-    #[error("`{0}` is no host label: use a-z, 0-9 and inner hyphens, at most 63 characters")]
+    #[error(
+        "`{0}` is not a valid tenant id: use a-z, 0-9 and inner hyphens, at most 63 characters"
+    )]
     NotAHostLabel(String),
     /// A name that the engine reserves for itself.
-    #[error("`{0}` is taken by rowhouse itself: choose another name")]
+    #[error("`{0}` is reserved for rowhouse: choose another name")]
     Reserved(String),
 }
 

@@ -37,7 +37,7 @@ const MAX_EXAMINED_ERRORS: usize = 5_000;
 
 /// The reason why a schema is not valid.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("the schema itself is wrong: {0}")]
+#[error("the schema is not valid: {0}")]
 pub struct SchemaError(String);
 
 impl SchemaError {

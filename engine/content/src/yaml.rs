@@ -158,11 +158,11 @@ fn breach(error: &Error) -> Option<&BudgetBreach> {
 fn message(error: &Error) -> String {
     let first = first_sentence(&error.to_string());
     if is_too_deep(error) {
-        format!("values are nested more than {MAX_NESTING} deep")
+        format!("values are nested more than {MAX_NESTING} levels deep")
     } else if has_too_many_nodes(error) {
         format!("the file has more than {MAX_FILE_NODES} keys and values")
     } else if is_too_much(error) {
-        format!("the file asks for too much: {first}")
+        format!("the file exceeds a limit: {first}")
     } else {
         first
     }

@@ -46,7 +46,7 @@ fn reserved_paths_cannot_be_claimed() {
             // Files whose names begin with a dot are not read, except in one folder.
             let is_read = !file.contains("/.") || file.contains(".well-known/");
             assert_eq!(
-                text.contains(&format!("`{path}` is the engine's own")),
+                text.contains(&format!("`{path}` is reserved for rowhouse")),
                 is_read,
                 "{file} with {path}:\n{text}"
             );

@@ -215,7 +215,7 @@ fn download_takes_no_path_of_page_or_engine() {
             "the path `/terms` of a download is taken by `pages/terms.md`",
         ),
         ("old", "the path `/old` of a download is redirected"),
-        ("robots.txt", "`/robots.txt` is the engine's own"),
+        ("robots.txt", "`/robots.txt` is reserved for rowhouse"),
         (
             "press kit",
             "the download would have the address `/press kit`, which is none",
@@ -318,10 +318,10 @@ fn verification_file_takes_no_path_of_other_file_or_engine() {
         ),
         ("old", "the path `/old` of a text is taken by `redirects:`"),
         ("kit", "the path `/kit` of a text is taken by `downloads:`"),
-        ("robots.txt", "`/robots.txt` is the engine's own"),
-        (".well-known/security.txt", "is the engine's own"),
-        (".well-known/acme-challenge/x", "is the engine's own"),
-        (".git/config", "is the engine's own"),
+        ("robots.txt", "`/robots.txt` is reserved for rowhouse"),
+        (".well-known/security.txt", "is reserved for rowhouse"),
+        (".well-known/acme-challenge/x", "is reserved for rowhouse"),
+        (".git/config", "is reserved for rowhouse"),
         (
             "404.html",
             "which is the page for what is not found in an export",

@@ -78,7 +78,7 @@ fn valid_island_is_rendered_with_hydration_data() {
 #[test]
 fn every_keyword_of_schema_is_enforced() {
     for (props, expected) in [
-        (r#"{"name": ""}"#, "`name` is an empty text"),
+        (r#"{"name": ""}"#, "`name` is empty"),
         (
             r#"{"name": "x", "rows": 0}"#,
             "`rows`: the value is less than the minimum of 1",

@@ -396,7 +396,7 @@ fn new_tenant_passes_check_and_is_not_overwritten() {
     );
     let bad = run(folder.path(), &["new", "Corner Shop"]);
     assert!(
-        stderr(&bad).contains("`Corner Shop` is no host label"),
+        stderr(&bad).contains("`Corner Shop` is not a valid tenant id"),
         "{}",
         stderr(&bad)
     );

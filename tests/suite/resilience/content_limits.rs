@@ -161,11 +161,11 @@ fn deeply_nested_or_multiplied_yaml_ends() {
         (format!("{}{laughs}", list("a", "x")), "tenant.yaml:"),
         (
             format!("name: {}", "[".repeat(50_000)),
-            "nested more than 24 deep",
+            "nested more than 24 levels deep",
         ),
         (
             format!("name: {}", "{a: ".repeat(50_000)),
-            "nested more than 24 deep",
+            "nested more than 24 levels deep",
         ),
         (format!("name: {}", "- ".repeat(50_000)), "tenant.yaml:"),
     ] {

@@ -349,7 +349,7 @@ fn text_of_tenant_is_escaped_everywhere() {
     );
     site.reload();
     let text = site.report_text();
-    assert!(text.contains("is no language"), "{text}");
+    assert!(text.contains("is not a valid language tag"), "{text}");
 }
 
 #[test]

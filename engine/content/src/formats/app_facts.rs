@@ -11,44 +11,44 @@ pub(super) fn check_app_format(
         "apple-team" => (
             is_team(text),
             "team ID",
-            "10 capital letters and digits, from the membership page of the developer account: A1B2C3D4E5",
+            "write the 10 capital letters and digits from the membership page of the developer account: A1B2C3D4E5",
         ),
         "bundle-id" => (
             is_reverse_domain(text, |byte| byte.is_ascii_alphanumeric() || byte == b'-'),
             "bundle ID",
-            "letters, digits and `-`, with dots between, at least two parts: com.example.app",
+            "use letters, digits and `-` in at least two parts, with dots between the parts: com.example.app",
         ),
         "app-store-id" => (
             (6..=12).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit()),
             "App Store ID",
-            "only the digits behind `id` in the app's address: \"1234567890\"",
+            "write only the digits after `id` in the app's address, in quotes: \"1234567890\"",
         ),
         "link-pattern" => (
             text.starts_with(['/', '*']) && text.bytes().all(|byte| byte.is_ascii_graphic()),
-            "pattern of paths",
-            "begin with `/`, and put `*` for anything: /invite/*",
+            "path pattern",
+            "begin with `/`, and write `*` for any text: /invite/*",
         ),
         "android-package" => (
             is_package(text),
             "application ID",
-            "letters, digits and `_`, each part begins with a letter, at least two parts: com.example.app",
+            "use letters, digits and `_` in at least two parts that begin with a letter, with dots between the parts: com.example.app",
         ),
         "sha256-fingerprint" => (
             is_fingerprint(text),
             "SHA-256 fingerprint",
-            "32 pairs of hexadecimal digits in capitals with `:` between, as `keytool -list -v` prints them",
+            "write 32 pairs of hexadecimal digits in capitals with `:` between the pairs, as printed by `keytool -list -v`",
         ),
         "ads-record" => (
             is_ads_record(text),
             "line of app-ads.txt",
-            "domain, account, `DIRECT` or `RESELLER`, and perhaps a certification ID: ads.example, 1234, DIRECT",
+            "write domain, account, `DIRECT` or `RESELLER`, and optionally a certification ID: ads.example, 1234, DIRECT",
         ),
         _ => return None,
     };
     Some(if fits {
         Ok(())
     } else {
-        Err((format!("`{text}` is no {what}"), hint))
+        Err((format!("`{text}` is not a valid {what}"), hint))
     })
 }
 

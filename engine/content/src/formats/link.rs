@@ -127,17 +127,14 @@ pub fn parse_link(link: &str) -> Result<LinkTarget, (String, Option<String>)> {
     if link.contains(strange) {
         return fail(
             format!(
-                "`{}` holds a space, a line end or a `\\`",
+                "`{}` contains a space, a line break or a `\\`",
                 link.escape_debug()
             ),
             "write `%20` for a space, and `/` between the parts of a path",
         );
     }
     if link.starts_with("//") {
-        return fail(
-            format!("`{link}` has no scheme"),
-            "write `https:` before it",
-        );
+        return fail(format!("`{link}` has no scheme"), "begin with `https://`");
     }
     let (place, fragment) = match link.split_once('#') {
         Some((place, fragment)) => (place, Some(fragment.to_owned())),
@@ -146,7 +143,7 @@ pub fn parse_link(link: &str) -> Result<LinkTarget, (String, Option<String>)> {
     let path = place.split('?').next().unwrap_or_default();
     if let Some(address) = address_within(link, path) {
         return Err((
-            format!("`{link}` holds the address of another site behind other signs"),
+            format!("`{link}` has other characters before the URL of another site"),
             Some(format!("write `{address}`")),
         ));
     }
@@ -159,8 +156,8 @@ pub fn parse_link(link: &str) -> Result<LinkTarget, (String, Option<String>)> {
     }
     let Some((scheme, rest)) = link.split_once(':') else {
         return fail(
-            format!("`{link}` leads nowhere that can be told"),
-            "begin with `/` for a page of this tenant, write the name of its file (`terms.md`), or begin with `https://`",
+            format!("`{link}` is not a valid link"),
+            "begin with `/` for a page of this tenant, write the name of the page's file (`terms.md`), or begin with `https://`",
         );
     };
     // Schemes are case-insensitive (RFC 3986, section 3.1).
@@ -168,12 +165,12 @@ pub fn parse_link(link: &str) -> Result<LinkTarget, (String, Option<String>)> {
         "https" | "http" if rest.starts_with("//") => match Url::parse(link) {
             Ok(_) => Ok(LinkTarget::External),
             Err(error) => fail(
-                format!("`{link}` is no URL: {error}"),
+                format!("`{link}` is not a valid URL: {error}"),
                 "write it as https://host/path",
             ),
         },
         "https" | "http" => fail(
-            format!("`{link}` is no URL: it names no host"),
+            format!("`{link}` is not a valid URL: the host is missing"),
             "write it as https://host/path",
         ),
         "mailto" if has_recipients(rest) => Ok(LinkTarget::External),
@@ -187,16 +184,16 @@ pub fn parse_link(link: &str) -> Result<LinkTarget, (String, Option<String>)> {
             "write latitude and longitude: geo:41.8827,-87.6233",
         ),
         "mailto" | "sms" | "tel" => fail(
-            format!("`{link}` has no address"),
-            "write it without spaces",
+            format!("`{link}` has no valid address or phone number"),
+            "write it as mailto:name@domain, tel:+49-30-1234 or sms:+49-30-1234",
         ),
         "company" if COMPANY_LINKS.contains(&rest) => Ok(LinkTarget::Company(rest.to_owned())),
         "company" => Err((
-            format!("the company has no `{rest}`"),
+            format!("`{link}` is not a valid link to a company fact"),
             Some(hint_for(rest, COMPANY_LINKS)),
         )),
         name if FORBIDDEN_SCHEMES.contains(&name) || rest.starts_with("//") => fail(
-            format!("`{link}` has the scheme `{scheme}`, which a page may not link to"),
+            format!("`{link}` has the scheme `{scheme}`, which is not allowed in links"),
             "use `https://`, or `tenant:/path` with one slash for another tenant",
         ),
         _ if is_host_label(scheme) && rest.starts_with('/') => {
@@ -208,7 +205,7 @@ pub fn parse_link(link: &str) -> Result<LinkTarget, (String, Option<String>)> {
             ))
         }
         _ => fail(
-            format!("`{link}` is no link that a page may hold"),
+            format!("`{link}` is not a valid link"),
             "use a path, `tenant:/path`, `https://`, `mailto:`, `tel:`, `sms:` or `geo:`",
         ),
     }

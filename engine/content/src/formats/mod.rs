@@ -28,11 +28,11 @@ pub(crate) fn checked_by<T: JsonSchema>() -> Schema {
 }
 
 /// The hint for a path that the engine serves itself.
-pub(crate) const RESERVED_PATH_HINT: &str = "choose another path: rowhouse answers by itself below `/assets`, at names that begin with a dot, and at files such as `/robots.txt` and `/feed.xml`";
+pub(crate) const RESERVED_PATH_HINT: &str = "choose another path; rowhouse itself serves `/assets`, names that begin with a dot, and files such as `/robots.txt` and `/feed.xml`";
 
 /// Returns the message for a path that the engine serves itself.
 pub(crate) fn reserved_message(path: &str) -> String {
-    format!("`{path}` is the engine's own")
+    format!("`{path}` is reserved for rowhouse")
 }
 
 /// Checks a text against its format.
@@ -45,13 +45,13 @@ pub fn check_format(format: &str, text: &str) -> Result<(), (String, Option<Stri
         "date" => match text.parse::<jiff::civil::Date>() {
             Ok(_) if text.len() == 10 => Ok(()),
             _ => fail(
-                format!("`{text}` is no date"),
-                "write year, month and day: 2025-07-21",
+                format!("`{text}` is not a valid date"),
+                "write it as year, month and day: 2025-07-21",
             ),
         },
         "date-time" if text.parse::<jiff::Timestamp>().is_err() => fail(
-            format!("`{text}` is no moment"),
-            "write day, time and offset: 2026-12-01T09:00:00-06:00",
+            format!("`{text}` is not a valid date-time"),
+            "write it as date, time and offset from UTC: 2026-12-01T09:00:00-06:00",
         ),
         "colour" => {
             let digits = text.strip_prefix('#').unwrap_or("");
@@ -59,58 +59,58 @@ pub fn check_format(format: &str, text: &str) -> Result<(), (String, Option<Stri
                 Ok(())
             } else {
                 fail(
-                    format!("`{text}` is no colour"),
+                    format!("`{text}` is not a valid colour"),
                     "write it as \"#1f4fa3\", in quotes",
                 )
             }
         }
         "hostname" if !text.contains('.') || ascii_host(text).is_none() => fail(
-            format!("`{text}` is no host name"),
-            "without scheme, port or path: corner.example",
+            format!("`{text}` is not a valid host name"),
+            "write it without scheme, port or path: corner.example",
         ),
         "route" | "prefix" if !is_route_path(text) || text == "/" => fail(
-            format!("`{text}` is no path"),
-            "begin with `/`, end without one, and use letters, digits, `-`, `.`, `_` and `~`",
+            format!("`{text}` is not a valid path"),
+            "begin with `/`, do not end with `/`, and use only letters, digits, `-`, `.`, `_` and `~`",
         ),
         "web-url" if text.contains(|sign: char| sign.is_whitespace() || sign.is_control()) => fail(
-            format!("`{}` holds a space or a line end", text.escape_debug()),
+            format!("`{}` contains a space or a line break", text.escape_debug()),
             "write `%20` for a space",
         ),
         "route" if is_reserved(text) => fail(reserved_message(text), RESERVED_PATH_HINT),
         "prefix" if takes_reserved(text) => fail(reserved_message(text), RESERVED_PATH_HINT),
         "prefix" if exported::check_own(text).is_err() => fail(
             format!("`{text}` cannot be exported"),
-            "choose another path: `404`, `index` and names that end in `.html` have a meaning of their own on static hosts",
+            "choose another path; `404`, `index` and names that end in `.html` have a special meaning on static hosts",
         ),
         "web-url" => match url::Url::parse(text) {
             Ok(address) if matches!(address.scheme(), "http" | "https") => Ok(()),
             Ok(address) => fail(
                 format!(
-                    "`{text}` is no web address: its scheme is `{}`",
+                    "`{text}` is not a valid web address: its scheme is `{}`",
                     address.scheme()
                 ),
                 "begin with `https://`",
             ),
             Err(error) => fail(
-                format!("`{text}` is no URL: {error}"),
+                format!("`{text}` is not a valid web address: {error}"),
                 "begin with `https://`",
             ),
         },
         "email" if !is_email(text) => fail(
-            format!("`{text}` is no e-mail address"),
-            "write name@domain",
+            format!("`{text}` is not a valid e-mail address"),
+            "write it as name@domain",
         ),
         "language" if !is_language(text) => fail(
-            format!("`{text}` is no language"),
-            "write its tag: `en`, `de` or `pt-BR`",
+            format!("`{text}` is not a valid language tag"),
+            "write a tag such as `en`, `de` or `pt-BR`",
         ),
         "time-zone" if jiff::tz::TimeZone::get(text).is_err() => fail(
-            format!("`{text}` is no time zone"),
-            "write its IANA name: Europe/Berlin",
+            format!("`{text}` is not a valid time zone"),
+            "write an IANA name such as Europe/Berlin",
         ),
         "fragment" if text.is_empty() || text.contains(char::is_whitespace) => fail(
             format!("`{}` is not a valid fragment", text.escape_debug()),
-            "write one word, or several with hyphens between: opening-hours",
+            "write one word, or join words with hyphens: opening-hours",
         ),
         "link" => parse_link(text).map(drop),
         _ => check_app_format(format, text)
@@ -137,7 +137,7 @@ fn is_language(text: &str) -> bool {
 pub fn check_value(format: &str, text: &str) -> Result<(), (String, Option<String>)> {
     match format {
         "route" | "collection" if text != "/" && !is_route_path(text) => Err((
-            format!("`{text}` is no path"),
+            format!("`{text}` is not a valid path"),
             Some("write the path of a page of this tenant: /blog".to_owned()),
         )),
         "route" | "collection" => Ok(()),

@@ -142,7 +142,7 @@ impl JsonSchema for Date {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "format": "date", "description": "a day as `2025-07-21`"})
+        json_schema!({"type": "string", "format": "date", "description": "a date such as `2025-07-21`"})
     }
 }
 
@@ -169,7 +169,7 @@ impl JsonSchema for Moment {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "format": "date-time", "description": "a moment as `2026-12-01T09:00:00-06:00`"})
+        json_schema!({"type": "string", "format": "date-time", "description": "a date-time such as `2026-12-01T09:00:00-06:00`"})
     }
 }
 

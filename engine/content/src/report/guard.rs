@@ -20,7 +20,7 @@ pub fn guard<T>(
     };
     catch_unwind(AssertUnwindSafe(work)).map_err(|_| {
         let message =
-            format!("rowhouse failed in the step `{step}` for `{name}`; the log has the details");
+            format!("internal error in the step `{step}` for `{name}`; see the log for the cause");
         Diagnostic::error(Code::ProgramFailed, file, message)
             .hint("undo the last change, and report the failure together with the folder")
     })

@@ -77,8 +77,8 @@ impl<'a> ViolationFinder<'a> {
                         self.push(Violation {
                             code: Code::DuplicateKey,
                             place: key.place,
-                            message: format!("the key `{}` is here twice", key.name),
-                            hint: Some(format!("remove it here or in line {}", first.line)),
+                            message: format!("duplicate key `{}`", key.name),
+                            hint: Some(format!("remove the key here or in line {}", first.line)),
                         });
                     }
                     self.duplicate_keys(value);
@@ -177,14 +177,14 @@ impl<'a> ViolationFinder<'a> {
             ValidationErrorKind::Not { .. } => self.push(Violation {
                 code: Code::BadValue,
                 place: node.place,
-                message: format!("{what} may not be like this"),
+                message: format!("{what} is not valid"),
                 hint: None,
             }),
             ValidationErrorKind::MinLength { limit: 1 } => self.push(Violation {
                 code: Code::BadValue,
                 place: node.place,
-                message: format!("{what} is an empty text"),
-                hint: Some("write something, or leave the key out".to_owned()),
+                message: format!("{what} is empty"),
+                hint: Some("write a text, or remove the key".to_owned()),
             }),
             ValidationErrorKind::MaxItems { limit } => {
                 let items = match &node.value {
@@ -197,11 +197,8 @@ impl<'a> ViolationFinder<'a> {
                 self.push(Violation {
                     code: Code::TooLarge,
                     place: first.map_or(node.place, |first| first.place),
-                    message: format!(
-                        "{what} has {} items, more than the {limit} that there may be",
-                        items.len()
-                    ),
-                    hint: Some("take out this one and those after it".to_owned()),
+                    message: format!("{what} has {} items; the limit is {limit}", items.len()),
+                    hint: Some("remove this item and all items after it".to_owned()),
                 });
             }
             _ => self.push(Violation {
@@ -347,7 +344,7 @@ impl<'a> ViolationFinder<'a> {
         self.push(Violation {
             code: Code::BadValue,
             place: node.place,
-            message: format!("{what} cannot be `{text}`"),
+            message: format!("`{text}` is not a valid value for {what}"),
             hint: Some(match crate::report::nearest(text, names.clone()) {
                 Some(name) => format!("did you mean `{name}`? Valid here: {}", list(names)),
                 None => format!("valid here: {}", list(names)),
@@ -364,14 +361,14 @@ impl<'a> ViolationFinder<'a> {
         wanted.dedup();
         let hint = match &node.value {
             Value::Number(number, written) if types.contains(&"string") => Some(format!(
-                "put it in quotes: \"{}\"",
+                "put the value in quotes: \"{}\"",
                 as_written(number, written.as_deref())
             )),
             Value::Bool(value) if types.contains(&"string") => {
-                Some(format!("put it in quotes: \"{value}\""))
+                Some(format!("put the value in quotes: \"{value}\""))
             }
             Value::Map(_) if types.contains(&"string") => {
-                Some("a text that holds `: ` needs quotes".to_owned())
+                Some("put a text that contains `: ` in quotes".to_owned())
             }
             _ => None,
         };

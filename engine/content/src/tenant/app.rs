@@ -108,7 +108,7 @@ formatted_text!(
 );
 formatted_text!(
     /// A pattern of paths, in which `*` stands for any text.
-    LinkPattern, "link-pattern", "a path with `*` for anything, such as `/invite/*`"
+    LinkPattern, "link-pattern", "a path with `*` for any text, such as `/invite/*`"
 );
 formatted_text!(
     /// The id of an app on Android.

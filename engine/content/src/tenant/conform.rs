@@ -272,7 +272,7 @@ impl ThemeCheck<'_> {
         match &kind.value {
             Value::Text(text) if self.theme.kinds.contains_key(text) => Ok(Some(text.clone())),
             Value::Text(text) => {
-                let message = format!("`kind` cannot be `{text}`");
+                let message = format!("`{text}` is not a valid section type");
                 let hint = match nearest(text, names()) {
                     Some(near) => format!("did you mean `{near}`? Valid here: {}", list(names())),
                     None => valid(),

@@ -158,7 +158,7 @@ enum WrittenHsts {
     Word(Hsts),
 }
 
-/// `preload` needs `subdomains`: the list that browsers bring along takes no host without those below it.
+/// `preload` needs `subdomains`: the list that is built into browsers accepts a host only with all hosts below it.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("not" = {

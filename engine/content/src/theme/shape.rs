@@ -64,7 +64,7 @@ impl Shape {
             .find(|name| !known.clone().any(|known| known == name.as_str()))
         {
             return Err(SchemaError::new(format!(
-                "there is no format `{name}`: {}",
+                "unknown format `{name}`: {}",
                 hint_for(name, known.by_ref().collect::<Vec<_>>())
             )));
         }
@@ -124,7 +124,7 @@ fn complete_schema(own: &Json, shared: Option<&Json>, kind: Option<&str>) -> Jso
     if let Some(kind) = kind {
         properties.insert(
             "kind".to_owned(),
-            json!({"const": kind, "default": kind, "description": "The kind of section."}),
+            json!({"const": kind, "default": kind, "description": "The section type."}),
         );
     }
     let mut required = Vec::new();

@@ -85,10 +85,10 @@ pub fn invisible_space(text: &str) -> Option<Cause> {
         };
         Some(Cause {
             message: format!(
-                "a {name} (U+{:04X}) stands where YAML wants an ordinary space",
+                "a {name} (U+{:04X}) is in a place where YAML needs an ordinary space",
                 u32::from(sign)
             ),
-            hint: "type the space anew: this one looks the same, and often comes along with copied text"
+            hint: "type the space again; copied text often contains characters that only look like a space"
                 .to_owned(),
             place: Place {
                 line: index + 1,
@@ -117,7 +117,7 @@ pub(super) fn explain(text: &str, parser_message: &str, place: Place) -> Option<
     let indentation = &line[..line.len() - line.trim_start().len()];
     if let Some(tab) = indentation.find('\t') {
         let message = "the line is indented with a tab".to_owned();
-        let hint = "indent it with spaces: YAML takes no tabs there".to_owned();
+        let hint = "indent with spaces; YAML does not allow tabs there".to_owned();
         return cause(
             message,
             hint,
@@ -151,9 +151,9 @@ pub(super) fn explain(text: &str, parser_message: &str, place: Place) -> Option<
     let first = value.chars().next();
     match first {
         Some(quote @ ('"' | '\'')) if value[1..].contains(quote) => {
-            let message = format!("`{key}` goes on behind its closing quote");
+            let message = format!("the value of `{key}` continues after its closing quote");
             let hint = format!(
-                "write one pair of quotes around all of it: `{key}: {}`",
+                "put the complete value in one pair of quotes: `{key}: {}`",
                 quoted(value)
             );
             return cause(message, hint, at_value);
@@ -161,18 +161,19 @@ pub(super) fn explain(text: &str, parser_message: &str, place: Place) -> Option<
         Some(
             sign @ ('@' | '`' | '%' | '&' | '*' | '!' | '[' | ']' | '{' | '}' | ',' | '|' | '>'),
         ) => {
-            let message =
-                format!("`{key}` begins with `{sign}`, which has a meaning of its own in YAML");
+            let message = format!(
+                "the value of `{key}` begins with `{sign}`, which has a special meaning in YAML"
+            );
             return cause(message, in_quotes, at_value);
         }
         _ => {}
     }
     if value.contains(": ") || value.ends_with(':') {
-        let message = format!("`{key}` holds a colon, which begins another value in YAML");
+        let message = format!("the value of `{key}` contains a colon, which ends a key in YAML");
         return cause(message, in_quotes, place);
     }
     if parser_message.contains("non-finite") {
-        let message = format!("`{value}` is a number that is out of range");
+        let message = format!("the number `{value}` is out of range");
         return cause(message, in_quotes, at_value);
     }
     let above = until[..until.len() - 1]
@@ -181,7 +182,7 @@ pub(super) fn explain(text: &str, parser_message: &str, place: Place) -> Option<
         .find_map(|line| entry_of_text(line));
     if let Some(above) = above.filter(|above| above.indent < indent && !above.value.is_empty()) {
         let message = format!(
-            "`{key}` is indented deeper than `{}`, which has a value",
+            "`{key}` is indented deeper than `{}`, which already has a value",
             above.key
         );
         let hint = format!("begin `{key}` in the same column as `{}`", above.key);
@@ -207,7 +208,7 @@ fn open_quote(lines: &[&str]) -> Option<Cause> {
     let (index, quote, entry) = open?;
     Some(Cause {
         message: format!(
-            "the quote `{quote}` at the beginning of `{}` is not closed",
+            "the quote `{quote}` at the start of `{}` is not closed",
             entry.key
         ),
         hint: format!("write `{}: {}`", entry.key, quoted(entry.value[1..].trim())),
@@ -236,7 +237,7 @@ fn missing_space(lines: &[&str]) -> Option<Cause> {
     });
     let (index, key, value) = found?;
     Some(Cause {
-        message: format!("a space is missing behind `{key}:`"),
+        message: format!("a space is missing after `{key}:`"),
         hint: format!("write `{key}: {value}`"),
         place: Place {
             line: index + 1,
@@ -256,18 +257,18 @@ mod tests {
             (
                 "a: b\ntitle: Repairs: quick\n",
                 2,
-                "holds a colon",
+                "contains a colon",
                 "title: \"Repairs: quick\"",
             ),
             (
                 "title: 5\" disk: new\n",
                 1,
-                "holds a colon",
+                "contains a colon",
                 "title: '5\" disk: new'",
             ),
             ("a:\n\tb: c\n", 2, "with a tab", "spaces"),
-            ("title:\u{a0}Prices\nb: c\n", 1, "U+00A0", "anew"),
-            ("a: b\n\u{3000}c: d\ne: f: g\n", 2, "U+3000", "anew"),
+            ("title:\u{a0}Prices\nb: c\n", 1, "U+00A0", "again"),
+            ("a: b\n\u{3000}c: d\ne: f: g\n", 2, "U+3000", "again"),
             (
                 "title: \"Repairs\nb: c\n",
                 1,

@@ -229,7 +229,10 @@ mod tests {
         );
         assert_eq!(tenant.colour, Colour::Blue);
         assert_eq!(tenant.language, StarterLanguage::De, "by its name");
-        assert!(asked.contains("`Corner` is no host label"), "{asked}");
+        assert!(
+            asked.contains("`Corner` is not a valid tenant id"),
+            "{asked}"
+        );
         assert!(!asked.contains("colour"), "{asked}");
     }
 
