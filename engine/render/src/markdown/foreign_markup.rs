@@ -47,11 +47,11 @@ const FORMULA_LANGUAGES: [&str; 3] = ["chem", "katex", "math"];
 const ALERT_TYPES: [&str; 5] = ["NOTE", "TIP", "IMPORTANT", "WARNING", "CAUTION"];
 /// The hint for markup of another generator.
 const GENERATOR_HINT: &str =
-    "write it in Markdown or as a section; between backticks visitors read it as it is";
+    "use Markdown or a section; put the text in backticks to show it unchanged";
 
 /// The hint for a formula.
 const FORMULA_HINT: &str =
-    "write it in words and Unicode signs (`E = mc²`), or add it as a picture";
+    "write the formula in words and Unicode characters (`E = mc²`), or add it as an image";
 
 /// Finds markup that visitors would read as text, in source order.
 #[must_use]
@@ -177,7 +177,7 @@ impl MarkupFinder<'_> {
     }
 
     fn as_text(&mut self, range: Range<usize>, what: &str, hint: &str) {
-        let what = format!("{what}, which visitors read as text");
+        let what = format!("{what}; visitors see the markup as text");
         self.add(Code::MarkupAsText, range, &what, hint);
     }
 
@@ -222,16 +222,16 @@ impl MarkupFinder<'_> {
             let language = language.split([' ', ',', '{', '}']).next();
             let language = language.unwrap_or_default();
             if DIAGRAM_LANGUAGES.contains(&language) {
-                let what = "begins a drawing elsewhere, and here visitors read its code";
+                let what = "begins a diagram on other platforms; here, visitors see its code";
                 let hint =
-                    "add the drawing as an SVG file, and name it: `![What it shows](drawing.svg)`";
+                    "add the diagram as an SVG file, and show it: `![Alt text](diagram.svg)`";
                 self.add(Code::MarkupAsText, line.clone(), what, hint);
             } else if FORMULA_LANGUAGES.contains(&language) {
-                let what = "begins a formula elsewhere, and here visitors read its code";
+                let what = "begins a formula on other platforms; here, visitors see its code";
                 self.add(Code::MarkupAsText, line.clone(), what, FORMULA_HINT);
             } else if info.contains(['{', '=', '"']) {
-                let what = "says more than the language, and that has no effect";
-                let hint = "write the language alone, and the name of a file in the text above";
+                let what = "has options after the language; they have no effect";
+                let hint = "write the language only; name a file in the text above";
                 self.add(Code::MarkupAsText, line.clone(), what, hint);
             }
             let code = self.text[range.clone()].trim_end();
@@ -239,9 +239,8 @@ impl MarkupFinder<'_> {
             let last = last.trim_start_matches([' ', '\t', '>']).trim_end();
             let is_fence = last.len() > 2 && last.bytes().all(|sign| matches!(sign, b'`' | b'~'));
             if !is_fence || !code.contains('\n') {
-                let what =
-                    "begins code that nothing ends, so that all of the text behind it is code";
-                let hint = "write the same fence in a line of its own where the code ends";
+                let what = "begins a code block without an end; all text after it is code";
+                let hint = "write the same fence on a line of its own where the code ends";
                 self.add(Code::MarkupAsText, line, what, hint);
             }
         }
@@ -280,10 +279,10 @@ impl MarkupFinder<'_> {
         let rest = &self.text[at..];
         let here = &self.text[at..run.range.end];
         for (open, close, what) in [
-            ("{{<", ">}}", "is a shortcode of Hugo"),
-            ("{{%", "%}}", "is a shortcode of Hugo"),
+            ("{{<", ">}}", "is a Hugo shortcode"),
+            ("{{%", "%}}", "is a Hugo shortcode"),
             ("{{", "}}", "is a variable of another generator"),
-            ("{%", "%}", "is a tag of Liquid"),
+            ("{%", "%}", "is a Liquid tag"),
         ] {
             if rest.starts_with(open)
                 && let Some(end) = self.end_of(close, at + open.len())
@@ -300,7 +299,7 @@ impl MarkupFinder<'_> {
             let end = self.end_of("}", at + 1);
             let end = end.filter(|end| *end <= run.range.end);
             if let Some(end) = end.filter(|end| is_attributes(&self.text[at + 1..*end - 1])) {
-                let hint = "remove it; a fragment may follow a heading: `## Prices {#fees}`";
+                let hint = "remove it; headings may have an id: `## Prices {#fees}`";
                 self.as_text(at..end, "is an attribute list of another generator", hint);
                 return end;
             }
@@ -315,10 +314,7 @@ impl MarkupFinder<'_> {
                     let (page, words) = name.split_once('|').unwrap_or((name, name));
                     let page = shortened(page.trim()).replace(' ', "-");
                     let link = format!("[{}]({page}.md)", shortened(words.trim()));
-                    (
-                        "is a link of a wiki",
-                        format!("write it as a link: `{link}`"),
-                    )
+                    ("is a wiki link", format!("write a Markdown link: `{link}`"))
                 }
             };
             self.as_text(at..end, what, &hint);
@@ -331,15 +327,27 @@ impl MarkupFinder<'_> {
         if here.starts_with("^[")
             && let Some(end) = self.end_of("]", at + 2)
         {
-            let hint = "write `[^1]` here, and the note in a line of its own: `[^1]: The note.`";
-            self.as_text(at..end, "is a footnote within a line", hint);
+            let hint = "write `[^1]` here, and the note on a line of its own: `[^1]: The note.`";
+            self.as_text(at..end, "is an inline footnote", hint);
             return end;
         }
         let end = match here.as_bytes()[0] {
             b'$' => self.math(at, run),
             b'=' => self.mark(at, run),
-            b'^' => self.script(at, run, "^", "is raised in another dialect", "²"),
-            b'~' => self.script(at, run, "~", "is lowered in another dialect", "₂"),
+            b'^' => self.script(
+                at,
+                run,
+                "^",
+                "is superscript in another Markdown dialect",
+                "²",
+            ),
+            b'~' => self.script(
+                at,
+                run,
+                "~",
+                "is subscript in another Markdown dialect",
+                "₂",
+            ),
             b'*' => self.strong(at, run),
             b':' => self.emoji(at, run).or_else(|| self.directive(at, run)),
             _ => None,
@@ -358,7 +366,7 @@ impl MarkupFinder<'_> {
         let end = close.map_or(at + 2, |close| close + 1);
         let (what, hint) = match inner.trim() {
             name if name.contains(' ') && !name.contains(['"', '\'']) => (
-                "is not a link, since its address holds a space",
+                "is not a valid link: its address contains a space",
                 match name.split_once(':') {
                     Some(("tel" | "sms", number)) => {
                         format!(
@@ -373,11 +381,11 @@ impl MarkupFinder<'_> {
                 },
             ),
             _ => (
-                "is not a link",
-                "write it in one line as `[words](address)`, without another link in it".to_owned(),
+                "is not a valid link",
+                "write `[text](address)` on one line, without another link inside".to_owned(),
             ),
         };
-        let what = format!("{what}: visitors read it as text");
+        let what = format!("{what}; visitors see the markup as text");
         self.add(Code::MarkupAsText, begin..end, &what, &hint);
         end
     }
@@ -445,8 +453,12 @@ impl MarkupFinder<'_> {
         let is_marked =
             !inner.is_empty() && !inner.starts_with(is_mark) && !inner.ends_with(is_mark);
         is_marked.then(|| {
-            let hint = "write `**` around words that matter";
-            self.as_text(at..close + 2, "is a mark of another dialect", hint);
+            let hint = "write `**` around important words";
+            self.as_text(
+                at..close + 2,
+                "is highlighted in another Markdown dialect",
+                hint,
+            );
         })?;
         Some(close + 2)
     }
@@ -465,7 +477,7 @@ impl MarkupFinder<'_> {
         let is_short = (1..=20).contains(&inner.len()) && inner.chars().all(char::is_alphanumeric);
         let before = self.text[..at].chars().next_back();
         (is_short && before.is_some_and(char::is_alphanumeric)).then(|| {
-            let hint = format!("write the Unicode sign, such as `{sign}`");
+            let hint = format!("write the Unicode character, such as `{sign}`");
             self.as_text(at..close + 1, what, &hint);
         })?;
         Some(close + 1)
@@ -496,8 +508,7 @@ impl MarkupFinder<'_> {
         if !is_words {
             return None;
         }
-        let hint =
-            "write no space inside of the `**`, and one outside, or `\\*` for the sign itself";
+        let hint = "put spaces outside the `**`, not inside; write `\\*` for an asterisk";
         self.as_text(at..close + 2, "is not bold", hint);
         Some(close + 2)
     }
@@ -514,7 +525,7 @@ impl MarkupFinder<'_> {
         }
         let emoji = emojis::get_by_shortcode(name)?;
         let hint = format!("write the emoji itself: {emoji}");
-        self.as_text(at..close + 1, "is the name of an emoji", &hint);
+        self.as_text(at..close + 1, "is an emoji shortcode", &hint);
         Some(close + 1)
     }
 
@@ -567,11 +578,11 @@ impl MarkupFinder<'_> {
         let after = |marks: &str| line.strip_prefix(marks).map(str::trim);
         let is_word = |text: &str| text.starts_with(|sign: char| sign.is_alphabetic());
         if after(":::").is_some_and(|name| is_word(name.trim_start_matches([':', '{', '.', ' ']))) {
-            let hint = "write `> [!NOTE]`, and each line of the text behind `> `";
+            let hint = "write `> [!NOTE]`, and begin each line of the text with `> `";
             self.end = line_range.end;
             self.as_text(line_range, "begins a container of another generator", hint);
         } else if after("!!! ").or_else(|| after("??? ")).is_some_and(is_word) {
-            let hint = "write `> [!NOTE]`, and each line of the text behind `> `";
+            let hint = "write `> [!NOTE]`, and begin each line of the text with `> `";
             self.as_text(
                 line_range,
                 "begins an admonition of another generator",
@@ -580,23 +591,23 @@ impl MarkupFinder<'_> {
         } else if line.starts_with("=== \"") || line.starts_with("--8<--") {
             self.as_text(line_range, "is markup of another generator", GENERATOR_HINT);
         } else if (run.begins_block || self.is_script) && is_script(line) {
-            let hint = "remove the line: a page in Markdown runs no script";
-            self.as_text(line_range, "is a line of MDX", hint);
+            let hint = "remove the line; Markdown pages do not run scripts";
+            self.as_text(line_range, "is MDX code", hint);
             self.is_script = true;
         } else if run.begins_block && line.starts_with("| ") {
             let below = self.line_of((line_range.end + 1).min(self.text.len()));
             if !is_row_of_dashes(self.text[below].trim_start_matches(['>', ' '])) {
-                let hint = "write a line `|---|---|` below the head of a table, or remove the `|`";
-                self.as_text(line_range, "is not in a table", hint);
+                let hint = "write `|---|---|` below the header row of the table, or remove the `|`";
+                self.as_text(line_range, "is not part of a table", hint);
             }
         } else if is_row_of_dashes(line) {
-            let hint = "give the head of the table and the line below it as many cells, and leave a line empty above them";
-            self.as_text(line_range, "belongs to a table that is not complete", hint);
+            let hint = "give the header row and the line below it equally many cells, and leave an empty line above them";
+            self.as_text(line_range, "belongs to an incomplete table", hint);
         } else if line.starts_with("*[") && line.contains("]:") {
-            let hint = "write the abbreviation out where it is used first";
+            let hint = "spell out the abbreviation at its first use";
             self.as_text(line_range, "is an abbreviation of another generator", hint);
         } else if line.starts_with("##") && is_word(line.trim_start_matches('#')) {
-            let hint = "write a space behind the last `#`";
+            let hint = "write a space after the last `#`";
             self.as_text(line_range, "is not a heading", hint);
         }
     }
@@ -631,12 +642,12 @@ impl MarkupFinder<'_> {
         let (name, range) = (undefined.name.as_str(), undefined.range.clone());
         if let Some(kind) = name.strip_prefix('!').filter(|_| undefined.is_shortcut) {
             if ALERT_TYPES.contains(&kind.to_uppercase().as_str()) {
-                let what = "begins an alert only alone in the first line of a quote";
-                let hint = "write `> [!NOTE]` in a line of its own, and the words in the next one";
+                let what = "begins an alert only if it is alone on the first line of a quote";
+                let hint = "write `> [!NOTE]` on a line of its own, and the text on the next line";
                 self.as_text(range, what, hint);
             } else if !kind.is_empty() && kind.bytes().all(|byte| byte.is_ascii_alphabetic()) {
                 let hint = hint_for(&kind.to_uppercase(), ALERT_TYPES);
-                self.as_text(range, "is not a kind of alert", &hint);
+                self.as_text(range, "is not a valid alert type", &hint);
             }
             return;
         }
@@ -647,7 +658,7 @@ impl MarkupFinder<'_> {
                 self.as_text(range, what, &hint);
             } else if let Some(near) = near.filter(|_| name.chars().count() > 3) {
                 let hint = format!("did you mean `[{near}]`?");
-                let what = "has no definition, and visitors read it as text";
+                let what = "has no definition; visitors see the markup as text";
                 self.add(Code::UndefinedReference, range, what, &hint);
             }
             return;
@@ -660,11 +671,11 @@ impl MarkupFinder<'_> {
         let hint = match near {
             Some(near) => format!("did you mean `[{near}]`?"),
             None => format!(
-                "add a line `[{name}]: https://...`, or write the address in `( )` behind the words"
+                "add a line `[{name}]: https://...`, or write the address in `( )` after the text"
             ),
         };
         let what = format!(
-            "has no definition of `{}`, and visitors read it as text",
+            "has no definition of `{}`; visitors see the markup as text",
             shortened(name)
         );
         self.add(Code::UndefinedReference, range, &what, &hint);
@@ -690,15 +701,15 @@ impl MarkupFinder<'_> {
             let begin = self.text[range.clone()].find(&mark).unwrap_or_default() + range.start;
             let place = begin..(begin + mark.len()).min(range.end);
             if !defined.insert(name_of(name)) {
-                let hint = "give one of the two notes another name";
+                let hint = "rename one of the two footnotes";
                 self.add(
                     Code::UndefinedReference,
                     place,
-                    "is written twice, and references lead to the first",
+                    "is defined twice; references link to the first definition",
                     hint,
                 );
             } else if !used.contains(&name_of(name)) {
-                let hint = format!("write `[^{name}]` where it belongs");
+                let hint = format!("write `[^{name}]` in the text, or remove the footnote");
                 self.add(
                     Code::UndefinedReference,
                     place,
@@ -732,7 +743,7 @@ impl MarkupFinder<'_> {
                 self.add(
                     Code::UndefinedReference,
                     begin..end,
-                    "has no footnote, and visitors read it as text",
+                    "has no footnote; visitors see the markup as text",
                     &hint,
                 );
             }
@@ -754,7 +765,7 @@ impl DefinitionNames {
 }
 
 fn table_of_contents() -> (&'static str, String) {
-    let hint = "remove it: a theme shows the headings of a page where it has a place for them";
+    let hint = "remove it; a theme can list the headings of each page itself";
     (
         "is a table of contents of another generator",
         hint.to_owned(),
