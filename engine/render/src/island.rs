@@ -204,7 +204,7 @@ pub(super) struct IslandCall<'a> {
 #[derive(Debug, Error)]
 pub(super) enum IslandError {
     /// No island has this name.
-    #[error("there is no island `{name}`: {hint}")]
+    #[error("unknown island `{name}`: {hint}")]
     Unknown {
         /// The name.
         name: String,
@@ -353,7 +353,7 @@ fn in_engine(
         }
         let result = match slot.as_mut() {
             Some((_, engine)) => work(engine),
-            None => Err("no engine".to_owned()),
+            None => Err("the JavaScript engine is not running".to_owned()),
         };
         if result.is_err() {
             *slot = None;
@@ -447,7 +447,7 @@ impl Engine {
         self.runtime.set_interrupt_handler(None);
         match result {
             Err(_) if asked.load(Relaxed) > MAX_INTERRUPT_CHECKS => {
-                Err("it never ends: it was stopped after 25 million steps".to_owned())
+                Err("the component did not end within 25 million steps".to_owned())
             }
             other => other,
         }

@@ -119,6 +119,6 @@ fn unavailable_page(tenant: &TenantId, errors: &[Diagnostic], islands: &Islands)
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n<title>{tenant} has no page yet</title>\n{script}</head>\n\
          <body>\n<h1>{tenant} has no page yet</h1>\n<p>Its folder has never been without errors. \
-         This page becomes the site when they are mended.</p>\n<pre>{said}</pre>\n</body>\n</html>\n"
+         The site replaces this page when the errors are fixed.</p>\n<pre>{said}</pre>\n</body>\n</html>\n"
     )
 }

@@ -141,9 +141,9 @@ fn index<'k>(
         .collect();
     let sections: String = kinds.map(|kind| section(renderer, kind)).collect();
     let main = format!(
-        "<main>\n<h1>The sections of the theme {}</h1>\n\
-         <p>Each from its <code>example.yaml</code>, by day and by night, at 360, 768 and 1280 pixels.</p>\n\
-         <nav aria-label=\"Kinds of section\"><ul>{links}</ul></nav>\n{sections}</main>",
+        "<main>\n<h1>Section types of the theme {}</h1>\n\
+         <p>Each section type shows its <code>example.yaml</code> by day and by night, at 360, 768 and 1280 pixels.</p>\n\
+         <nav aria-label=\"Section types\"><ul>{links}</ul></nav>\n{sections}</main>",
         escape(theme)
     );
     // Without an icon, browsers request `/favicon.ico` of the host, which may belong to another tenant.
@@ -160,7 +160,7 @@ fn index<'k>(
 fn section(renderer: &Renderer<'_>, kind: &SectionKind) -> String {
     let name = &kind.name;
     let frames: String = match kind.example {
-        None => "<p>It has no <code>example.yaml</code>.</p>".to_owned(),
+        None => "<p>This section type has no <code>example.yaml</code>.</p>".to_owned(),
         Some(_) => TIMES
             .iter()
             .map(|(time, _)| frames(renderer, name, time))
@@ -195,7 +195,7 @@ fn table(kind: &str, schema: &Json) -> String {
     keys(schema, schema, "", 0, &mut rows);
     format!(
         "<div class=\"table\" role=\"region\" aria-label=\"Keys of {kind}\" tabindex=\"0\"><table>\n\
-         <thead><tr><th scope=\"col\">Key</th><th scope=\"col\">Type</th><th scope=\"col\">Default</th><th scope=\"col\">What it is</th></tr></thead>\n\
+         <thead><tr><th scope=\"col\">Key</th><th scope=\"col\">Type</th><th scope=\"col\">Default</th><th scope=\"col\">Description</th></tr></thead>\n\
          <tbody>\n{rows}</tbody></table></div>\n"
     )
 }

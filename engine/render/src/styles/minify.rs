@@ -85,9 +85,9 @@ impl<'a> Block<'a> {
     }
 
     fn never_closed(&self) -> CssError {
-        let message = format!("`{}` is never closed", self.opening);
+        let message = format!("`{}` is not closed", self.opening);
         CssError::new(Code::BadStyle, message, self.at, self.opening)
-            .hint("close it where its block ends")
+            .hint("add the closing bracket at the end of the block")
     }
 }
 
@@ -146,17 +146,17 @@ impl Minifier {
                 }
                 Token::BadString(_) => {
                     return Err(error("the string does not end on its line")
-                        .hint("close it with the quotation mark that it begins with"));
+                        .hint("end the string with the same quotation mark on the same line"));
                 }
                 Token::BadUrl(_) => {
-                    return Err(error("the address in `url()` cannot be read")
-                        .hint("put it in quotation marks"));
+                    return Err(error("the address in `url()` is not valid")
+                        .hint("put the address in quotation marks"));
                 }
                 Token::CloseParenthesis | Token::CloseSquareBracket | Token::CloseCurlyBracket => {
                     return Err(match inside {
                         Some(block) => block.never_closed(),
-                        None => error(&format!("`{text}` closes nothing"))
-                            .hint("take it away, or open what it should close"),
+                        None => error(&format!("`{text}` has no opening bracket"))
+                            .hint("remove it, or add the opening bracket"),
                     });
                 }
                 Token::Function(_) | Token::ParenthesisBlock => {
@@ -180,7 +180,7 @@ impl Minifier {
         block: &Block<'_>,
     ) -> Result<(), CssError> {
         if self.depth == MAX_BLOCK_DEPTH {
-            let message = format!("more than {MAX_BLOCK_DEPTH} blocks lie in each other");
+            let message = format!("more than {MAX_BLOCK_DEPTH} blocks are nested");
             return Err(CssError::new(
                 Code::TooLarge,
                 message,
@@ -249,7 +249,7 @@ fn url(
     let resolved = resolve(target).ok_or_else(|| {
         let message = format!("the theme has no file `{target}`");
         CssError::new(Code::MissingAsset, message, at, target)
-            .hint("addresses are relative to the stylesheet's own folder")
+            .hint("write the path relative to the stylesheet's own folder")
     })?;
     let mut quoted = String::new();
     // Writing into a String cannot fail.
@@ -315,14 +315,14 @@ mod tests {
             |message: &str, line, column| (Code::BadStyle, message.to_owned(), line, column);
         assert_eq!(
             error("a{}\n.b {\n  color: red;\n"),
-            style("`{` is never closed", 2, 4)
+            style("`{` is not closed", 2, 4)
         );
-        assert_eq!(error("a{b{c:d}"), style("`{` is never closed", 1, 2));
-        assert_eq!(error("a{}\n}"), style("`}` closes nothing", 2, 1));
-        assert_eq!(error("a{b:c)}"), style("`{` is never closed", 1, 2));
+        assert_eq!(error("a{b{c:d}"), style("`{` is not closed", 1, 2));
+        assert_eq!(error("a{}\n}"), style("`}` has no opening bracket", 2, 1));
+        assert_eq!(error("a{b:c)}"), style("`{` is not closed", 1, 2));
         assert_eq!(
             error("a{\n  b: calc(1px;\n}"),
-            style("`calc(` is never closed", 2, 6)
+            style("`calc(` is not closed", 2, 6)
         );
         assert_eq!(
             error("a{b:\"c\n}"),
@@ -330,7 +330,7 @@ mod tests {
         );
         assert_eq!(
             error("a{b:url(c d)}"),
-            style("the address in `url()` cannot be read", 1, 5)
+            style("the address in `url()` is not valid", 1, 5)
         );
         assert_eq!(
             error("a{b:url(c.png)}"),

@@ -126,7 +126,7 @@ fn missing(scope: &Scope, path: &str) -> tera::Error {
         .chain(scope.templates.assets.files.keys())
         .map(String::as_str);
     tera::Error::message(format!(
-        "neither the tenant's assets nor the theme has `{path}`: {}",
+        "`{path}` does not exist in the tenant's `assets` or in the theme: {}",
         content::report::nearest(path, known).map_or_else(
             || "add the file".to_owned(),
             |name| format!("did you mean `{name}`?")
@@ -144,7 +144,7 @@ fn drawing(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
     with_scope(|scope| {
         let drawing = drawing_of(path, scope).ok_or_else(|| missing(scope, path))?;
         let html = inline_svg(&drawing, class, label)
-            .ok_or_else(|| tera::Error::message(format!("`{path}` holds no <svg>")))?;
+            .ok_or_else(|| tera::Error::message(format!("`{path}` has no `<svg>` element")))?;
         Ok(Value::safe_string(&html))
     })
 }
@@ -165,7 +165,7 @@ fn picture(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
     let part = |name: &'static str| image.as_map()?.get(&tera::value::Key::from(name));
     let text = |name: &'static str| part(name).and_then(Value::as_str);
     let Some(src) = text("src") else {
-        let message = "picture(image=...) takes a value of the format `image`";
+        let message = "`picture(image=...)` needs a value of the format `image`";
         return Err(tera::Error::message(message));
     };
     with_scope(|scope| {
@@ -224,7 +224,7 @@ fn island_function(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
         ("media", Some(query)) => Hydration::Media(query.to_owned()),
         ("media", None) => {
             return Err(tera::Error::message(
-                "client=\"media\" needs media=\"(a query)\"",
+                "`client=\"media\"` needs a media query, such as `media=\"(min-width: 40rem)\"`",
             ));
         }
         ("interaction", _) => Hydration::Interaction,
@@ -232,7 +232,7 @@ fn island_function(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
         (other, _) => {
             let hint = hint_for(other, Hydration::NAMES);
             return Err(tera::Error::message(format!(
-                "client=\"{other}\" is unknown: {hint}"
+                "`{other}` is not a valid `client`: {hint}"
             )));
         }
     };
@@ -308,7 +308,7 @@ fn fit_function(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
         match fitted {
             Some(fitted) => Value::try_from_serializable(&fitted),
             None => Err(tera::Error::message(format!(
-                "the theme has no font of the family `{family}`"
+                "the theme has no font family `{family}`"
             ))),
         }
     })

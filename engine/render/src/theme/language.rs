@@ -51,7 +51,8 @@ impl Language {
     /// # Errors
     /// Returns an error if the tag is invalid, or if ICU4X has no data for it.
     pub(crate) fn new(tag: &str, strings: Strings) -> Result<Self, String> {
-        let unknown = || format!("`{tag}` is no language: write a tag such as `en` or `pt-BR`");
+        let unknown =
+            || format!("`{tag}` is not a valid language: write a tag such as `en` or `pt-BR`");
         let locale: Locale = tag.parse().map_err(|_| unknown())?;
         let plurals = PluralRulesOptions::default();
         let rules = LanguageRules {
@@ -134,24 +135,24 @@ impl Language {
         let Some(text) = self.strings.get(key) else {
             let known = self.strings.keys().map(String::as_str);
             let hint = content::report::hint_for(key, known);
-            return Err(format!("the theme has no word `{key}`: {hint}"));
+            return Err(format!("the theme has no UI string `{key}`: {hint}"));
         };
         let takes = |name: &str| name == COUNT || text.placeholders().contains_key(name);
         let unknown = arguments.keys().find(|name| !takes(name));
         if let Some(name) = unknown {
-            return Err(format!("`{key}` takes no `{name}`"));
+            return Err(format!("`{key}` has no placeholder `{name}`"));
         }
         let pattern = match text {
             Text::One(pattern) => pattern,
             Text::Plural(forms) => {
                 let Some(Argument::Number(count)) = arguments.get(COUNT) else {
                     return Err(format!(
-                        "`{key}` has plural forms: give it `{COUNT}`, a number"
+                        "`{key}` has plural forms: pass `{COUNT}`, a whole number"
                     ));
                 };
                 let category = category(self.rules.plurals.category_for(*count));
                 let form = forms.get(category).or_else(|| forms.get("other"));
-                form.ok_or_else(|| format!("`{key}` has no form `other`"))?
+                form.ok_or_else(|| format!("`{key}` has no plural form `other`"))?
             }
         };
         self.fill(key, pattern, arguments)
@@ -173,17 +174,19 @@ impl Language {
                 MessagePiece::Placeholder(name, kind) => (name, kind),
             };
             let written = match (kind, arguments.get(name)) {
-                (_, None) => return Err(format!("`{key}` needs `{name}`")),
+                (_, None) => return Err(format!("`{key}` needs a value for `{name}`")),
                 (ArgumentKind::Text, Some(Argument::Text(text))) => text.clone(),
                 (ArgumentKind::Text, Some(Argument::Number(number))) => number.to_string(),
                 (ArgumentKind::Number, Some(Argument::Number(number))) => self.number(*number),
                 (ArgumentKind::Date, Some(Argument::Text(text))) => match text.parse() {
                     Ok(day) => self.day(day),
-                    Err(_) => return Err(format!("`{key}`: `{name}` is no day: `{text}`")),
+                    Err(_) => {
+                        return Err(format!("`{key}`: `{name}` is not a valid date: `{text}`"));
+                    }
                 },
                 (ArgumentKind::List, Some(Argument::List(items))) => self.list(items),
                 (kind, Some(_)) => {
-                    return Err(format!("`{key}`: `{name}` is no {}", of_kind(*kind)));
+                    return Err(format!("`{key}`: `{name}` is not a {}", of_kind(*kind)));
                 }
             };
             filled.push_str(&written);
@@ -258,7 +261,7 @@ const fn of_kind(kind: ArgumentKind) -> &'static str {
     match kind {
         ArgumentKind::Text => "text",
         ArgumentKind::Number => "whole number",
-        ArgumentKind::Date => "day",
+        ArgumentKind::Date => "date",
         ArgumentKind::List => "list of texts",
     }
 }
@@ -345,20 +348,20 @@ mod tests {
         };
         assert_eq!(
             text("openned", &[]),
-            "the theme has no word `openned`: did you mean `opened`?"
+            "the theme has no UI string `openned`: did you mean `opened`?"
         );
-        assert_eq!(text("opened", &[]), "`opened` needs `day`");
+        assert_eq!(text("opened", &[]), "`opened` needs a value for `day`");
         assert_eq!(
             text("opened", &[("day", Argument::Number(1))]),
-            "`opened`: `day` is no day"
+            "`opened`: `day` is not a date"
         );
         assert_eq!(
             text("entries", &[]),
-            "`entries` has plural forms: give it `count`, a number"
+            "`entries` has plural forms: pass `count`, a whole number"
         );
         assert_eq!(
             text("entries", &[("who", Argument::Number(1))]),
-            "`entries` takes no `who`"
+            "`entries` has no placeholder `who`"
         );
         assert!(Language::new("x y", Strings::new()).is_err());
     }

@@ -212,7 +212,7 @@ impl Templates {
             (Ok(_), None) => Err(Diagnostic::error(
                 Code::TemplateFailed,
                 self.theme.label.clone(),
-                "the page's scope was lost while it was rendered",
+                "the page's scope was lost during rendering",
             )),
         }
     }
@@ -223,7 +223,7 @@ const MAX_PAGE_BYTES: usize = 8 << 20;
 
 /// Returns the message for a page above the limit.
 fn too_long() -> String {
-    format!("the page has more than {MAX_PAGE_BYTES} bytes: split it, or loop over less")
+    format!("the page has more than {MAX_PAGE_BYTES} bytes: split the page, or shorten its loops")
 }
 
 /// A page that is being written. Writing fails above the size limit, and once the rendering was given up.
@@ -235,7 +235,7 @@ struct BoundedPage {
 impl io::Write for BoundedPage {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.progress.is_given_up() {
-            return Err(io::Error::other("rendering took too long and was given up"));
+            return Err(io::Error::other("rendering took too long and was stopped"));
         }
         if self.html.len() + bytes.len() > MAX_PAGE_BYTES {
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, too_long()));
@@ -285,7 +285,7 @@ fn context(view: &TemplateView<'_>) -> TeraResult<Context> {
 pub(super) fn with_scope<T>(work: impl FnOnce(&mut Scope) -> TeraResult<T>) -> TeraResult<T> {
     SCOPE.with(|cell| match cell.borrow_mut().as_mut() {
         Some(scope) => work(scope),
-        None => Err(tera::Error::message("this function only works in a page")),
+        None => Err(tera::Error::message("this function works only in a page")),
     })
 }
 
