@@ -135,7 +135,7 @@ impl LargeFile {
 fn damaged() -> io::Error {
     io::Error::new(
         io::ErrorKind::InvalidData,
-        "the file was changed after it was hashed",
+        "the file has changed since it was hashed",
     )
 }
 
@@ -147,7 +147,7 @@ fn damaged() -> io::Error {
 /// If the file cannot be read, or the copy cannot be written.
 pub fn copy_private(file: File, length: u64, folder: &Path) -> io::Result<LargeFile> {
     let no_copy = |error: io::Error| {
-        let message = format!("no copy can be made in `{}`: {error}", folder.display());
+        let message = format!("cannot copy the file to `{}`: {error}", folder.display());
         io::Error::new(error.kind(), message)
     };
     let mut own = tempfile::tempfile_in(folder).map_err(no_copy)?;

@@ -492,7 +492,7 @@ impl Store {
         }
         match (is_done.recv(), number) {
             (Err(_), _) if self.is_writable() => {
-                Err(io::Error::other("the program failed while it wrote").into())
+                Err(io::Error::other("the state writer panicked").into())
             }
             (Err(_), _) => Err(StoreError::ReadOnly),
             (Ok(Ok(false)), Some(number)) => Err(StoreError::Unknown {

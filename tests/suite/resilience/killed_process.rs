@@ -302,7 +302,7 @@ fn killed(state: bool) {
     let log = fs::read_to_string(program.place.log()).expect("a log");
     assert!(!log.contains("panicked"), "{log}");
     let words = [
-        "the file is damaged, or of another program",
+        "the file is damaged, or was written by another program",
         "was not written completely",
     ];
     let refused = words.iter().any(|words| log.contains(words));

@@ -145,6 +145,6 @@ pub(super) fn remove_temporary(folder: &Path) -> io::Result<()> {
 pub(super) fn damaged() -> io::Error {
     io::Error::new(
         io::ErrorKind::InvalidData,
-        "the file is damaged, or of another program or version",
+        "the file is damaged, or was written by another program or version",
     )
 }
