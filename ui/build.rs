@@ -69,8 +69,8 @@ fn prebuilt(dir: PathBuf) -> Result<PathBuf, String> {
         return Ok(dir);
     }
     Err(format!(
-        "`ROWHOUSE_UI_DIST` is `{}`, which is not the absolute path of a UI bundle: a folder with a `manifest.json`, \
-         as `node ui/build.mjs --out DIR` makes it",
+        "`{}` (`ROWHOUSE_UI_DIST`) is not the absolute path of a UI bundle: name a folder with a `manifest.json`, \
+         made by `node ui/build.mjs --out DIR`",
         dir.display()
     ))
 }
@@ -93,7 +93,7 @@ fn build(ui: &Path, dist: PathBuf) -> Result<PathBuf, String> {
         Ok(dist)
     } else {
         Err(format!(
-            "the UI bundle does not build; `node build.mjs` in `{}` says:\n{}",
+            "`node build.mjs` failed in `{}`:\n{}",
             ui.display(),
             excerpt(&output)
         ))
@@ -102,8 +102,7 @@ fn build(ui: &Path, dist: PathBuf) -> Result<PathBuf, String> {
 
 fn check_node() -> Result<(), String> {
     let advice = format!(
-        "the UI is built with Node {MIN_NODE_MAJOR} or newer and its npm: install them, or set `ROWHOUSE_UI_DIST` to a \
-         ready bundle"
+        "install Node {MIN_NODE_MAJOR} or newer with npm to build the UI, or set `ROWHOUSE_UI_DIST` to a prebuilt bundle"
     );
     let output = Command::new("node")
         .arg("--version")
@@ -117,7 +116,7 @@ fn check_node() -> Result<(), String> {
         .and_then(|major| major.parse::<u32>().ok());
     match major {
         Some(major) if major >= MIN_NODE_MAJOR => Ok(()),
-        _ => Err(format!("`node --version` says `{version}`; {advice}")),
+        _ => Err(format!("`node --version` printed `{version}`; {advice}")),
     }
 }
 
@@ -149,13 +148,11 @@ fn install(ui: &Path) -> Result<(), String> {
         .current_dir(ui)
         .output()
         .map_err(|error| {
-            format!(
-                "cannot run `{npm}` ({error}); install it along with Node {MIN_NODE_MAJOR} or newer"
-            )
+            format!("cannot run `{npm}` ({error}); install npm with Node {MIN_NODE_MAJOR} or newer")
         })?;
     if !output.status.success() {
         return Err(format!(
-            "`npm ci` failed in `{}`; it says:\n{}",
+            "`npm ci` failed in `{}`:\n{}",
             ui.display(),
             excerpt(&output)
         ));

@@ -60,7 +60,7 @@ async function bundleLoader(runtime, when, mode) {
   // These texts would end the script element or change its parsing (WHATWG HTML, restrictions for contents of
   // script elements).
   if (/<\/script|<script|<!--/i.test(text)) {
-    throw new BuildError('the loader holds `<script`, `</script` or `<!--`, which no inline script may');
+    throw new BuildError('the loader contains `<script`, `</script` or `<!--`, but an inline script must not');
   }
   return contents;
 }
@@ -97,7 +97,7 @@ function refuseSchemas(outputs) {
     const strays = Object.keys(output.inputs).filter((input) => input.includes('node_modules/typebox/'));
     if (strays.length > 0) {
       throw new BuildError(
-        `the schema library reached the browser through \`${output.entryPoint ?? 'a shared module'}\`: import only types from props.ts`,
+        `the browser would load the schema library through \`${output.entryPoint ?? 'a shared module'}\`: import only types from props.ts`,
       );
     }
   }
@@ -170,7 +170,7 @@ function legacyServer(mode) {
   if (!existsSync(file)) {
     const { version } = require('react-dom/package.json');
     throw new BuildError(
-      `react-dom ${version} has no \`cjs/${basename(file)}\`: pin react and react-dom to a version that has it`,
+      `react-dom ${version} has no \`cjs/${basename(file)}\`: pin react and react-dom to a version with this file`,
     );
   }
   return file;

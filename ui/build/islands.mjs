@@ -22,13 +22,13 @@ export async function findIslands() {
   for (const name of names) {
     if (!/^[A-Z][A-Za-z0-9]*$/.test(name)) {
       throw new BuildError(
-        `\`islands/${name}\` is not a valid island name: use letters and digits, a capital first`,
+        `\`islands/${name}\` is not a valid island name: use letters and digits, and begin with a capital`,
       );
     }
     for (const file of ['index.tsx', 'props.ts']) {
       if (!existsSync(join(root, 'islands', name, file))) {
         throw new BuildError(
-          `\`islands/${name}/${file}\` is missing: an island has an index.tsx and a props.ts`,
+          `\`islands/${name}/${file}\` is missing: an island needs an index.tsx and a props.ts`,
         );
       }
     }

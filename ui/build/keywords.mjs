@@ -24,7 +24,7 @@ export function checkKeywords(island, schema, place = 'schema') {
   for (const [keyword, value] of Object.entries(schema)) {
     if (!KEYWORDS.has(keyword)) {
       throw new BuildError(
-        `\`islands/${island}/props.ts\`: \`${place}\` has the keyword \`${keyword}\`, which is not of JSON Schema`,
+        `\`islands/${island}/props.ts\`: \`${place}\` has \`${keyword}\`, which is not a valid JSON Schema keyword`,
       );
     }
     if (NAMED.has(keyword)) {

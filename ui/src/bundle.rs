@@ -39,7 +39,7 @@ pub struct Bundle {
 #[derive(Debug, thiserror::Error)]
 pub enum BundleError {
     /// A part of the bundle's folder is missing or cannot be read.
-    #[error("cannot read `{}` of the UI bundle, which `node ui/build.mjs --out DIR` makes: {source}", path.display())]
+    #[error("cannot read `{}` of the UI bundle: {source}; build the bundle with `node ui/build.mjs --out DIR`", path.display())]
     Read {
         /// The file or folder.
         path: PathBuf,
@@ -48,13 +48,11 @@ pub enum BundleError {
     },
     /// This version of the program cannot parse `manifest.json`.
     #[error(
-        "`manifest.json` of the UI bundle does not fit this program, build the bundle again: {0}"
+        "`manifest.json` of the UI bundle is not valid for this version: {0}; build the bundle again"
     )]
     BundleManifest(#[from] serde_json::Error),
     /// The manifest names a file that does not exist.
-    #[error(
-        "the UI bundle has no `client/{file}`, which its manifest names for `{user}`: build the bundle again"
-    )]
+    #[error("the UI bundle has no `client/{file}` for `{user}`: build the bundle again")]
     Missing {
         /// The name of the file.
         file: String,
@@ -278,9 +276,7 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(
-            message.starts_with(
-                "cannot read `/nowhere/dist/client` of the UI bundle, which `node ui/build.mjs"
-            ),
+            message.starts_with("cannot read `/nowhere/dist/client` of the UI bundle: "),
             "{message}"
         );
     }
@@ -303,7 +299,7 @@ mod tests {
             ("loader.js", ""),
         ]);
         assert!(
-            message.starts_with("`manifest.json` of the UI bundle does not fit this program"),
+            message.starts_with("`manifest.json` of the UI bundle is not valid for this version"),
             "{message}"
         );
     }
@@ -318,7 +314,7 @@ mod tests {
         ]);
         assert_eq!(
             message,
-            "the UI bundle has no `client/runtime.B.js`, which its manifest names for `runtime`: build the bundle again"
+            "the UI bundle has no `client/runtime.B.js` for `runtime`: build the bundle again"
         );
     }
 

@@ -57,7 +57,7 @@ addEventListener('rowhouse:island-error', (event) => {
   const { island, stage, cause } = (event as CustomEvent<IslandError>).detail;
   overlay.fault({
     file: `island ${island}`,
-    message: `it failed while ${stage}`,
+    message: `the island failed while ${stage}`,
     text: cause instanceof Error ? (cause.stack ?? cause.message) : String(cause),
   });
 });
