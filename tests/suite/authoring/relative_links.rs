@@ -97,14 +97,23 @@ fn link_is_relative_to_its_file() {
 #[test]
 fn link_to_missing_file_is_error_with_line() {
     for (link, says) in [
-        ("term.md", "error[broken-link]: `term.md` leads to no page"),
+        (
+            "term.md",
+            "error[broken-link]: the page `term.md` does not exist",
+        ),
         (
             "../assets/plan.pdf",
-            "the tenant's `assets` have no `plan.pdf`",
+            "`plan.pdf` does not exist in the tenant's `assets`",
         ),
-        ("plan.pdf", "`plan.pdf`: there is no file `pages/plan.pdf`"),
-        ("../../app/tenant.yaml", "leads out of the tenant's folder"),
-        ("../tenant.yaml", "`../tenant.yaml` leads to no page"),
+        (
+            "plan.pdf",
+            "`plan.pdf`: the file `pages/plan.pdf` does not exist",
+        ),
+        (
+            "../../app/tenant.yaml",
+            "links to a file outside the tenant's folder",
+        ),
+        ("../tenant.yaml", "the page `../tenant.yaml` does not exist"),
     ] {
         let mut site = create_site(&format!("One.\n\n[x]({link})"));
         site.reload();

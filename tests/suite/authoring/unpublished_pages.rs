@@ -53,7 +53,7 @@ fn links_to_drafts_are_warnings_and_drafts_are_counted() {
             )
         })
         .collect();
-    let link = |link: &str| format!("`{link}` leads to a draft, which visitors do not see");
+    let link = |link: &str| format!("`{link}` links to a draft");
     assert_eq!(
         said,
         [
@@ -127,7 +127,7 @@ fn linked_page_expires_on_time() {
     assert_eq!(site.page("studio.example", "/app", "/sale"), None);
     let said = site.report_text();
     assert!(
-        said.contains("`/sale` leads to a page that is not served at this time"),
+        said.contains("`/sale` links to a page that is not published at this time"),
         "{said}"
     );
 }

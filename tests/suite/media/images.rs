@@ -302,7 +302,7 @@ fn huge_image_is_error_with_line() {
         .draw();
     let text = site.report_text();
     for says in [
-        "error[too-large]: `assets/huge.png` claims to have 60000 x 60000 pixels",
+        "error[too-large]: `assets/huge.png` has 60000 x 60000 pixels",
         "tenants/corner/pages/index.md:6:19",
         "hint: give it a smaller one",
     ] {
@@ -326,8 +326,8 @@ fn decoration_has_empty_alt_text_and_no_visible_mark() {
     );
     let text = site.report_text();
     assert!(
-        text.contains("the picture `other.png` has no words"),
+        text.contains("the image `other.png` has no alt text"),
         "{text}"
     );
-    assert!(!text.contains("the picture `wave.png`"), "{text}");
+    assert!(!text.contains("the image `wave.png`"), "{text}");
 }

@@ -122,7 +122,7 @@ fn exponential_drawing_is_refused() {
             "error[too-large]",
             "assets/icon.svg:1:1",
             "more than 10000",
-            "simpler drawing",
+            "simpler SVG",
         ],
     );
     let begin = Instant::now();
@@ -227,7 +227,7 @@ fn pages_with_too_much_html_are_refused() {
     site.reload();
     let text = site.report_text();
     assert!(
-        text.contains("the pages come to more than 96 MiB of HTML at 3 addresses"),
+        text.contains("the tenant has more than 96 MiB of HTML at 3 addresses"),
         "{text}"
     );
     let now = site

@@ -58,7 +58,7 @@ fn nested_layers_are_refused_before_allocation() {
     assert!(ready.contains("app: "), "{ready}");
     let log = server.log();
     assert!(
-        log.contains("assets/icon.svg") && log.contains("layers within one another"),
+        log.contains("assets/icon.svg") && log.contains("nested layers of more than"),
         "{log}"
     );
     let peak = Process(server.id()).peak();

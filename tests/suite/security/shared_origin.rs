@@ -445,5 +445,5 @@ fn shared_drawing_cannot_enlarge_pages_of_other_sites() {
     site.reload();
     assert!(length(&site) < small, "{}", length(&site));
     let text = site.report_text();
-    assert!(text.contains("that other sites show"), "{text}");
+    assert!(text.contains("other sites show at most"), "{text}");
 }

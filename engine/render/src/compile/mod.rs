@@ -149,11 +149,11 @@ fn has_shown_variants(asset: &Asset) -> bool {
 
 fn too_much_html(site: &Site, addresses: usize) -> Report {
     let message = format!(
-        "the pages come to more than {} MiB of HTML at {addresses} addresses",
+        "the tenant has more than {} MiB of HTML at {addresses} addresses",
         MAX_HTML_BYTES >> 20
     );
     let diagnostic = Diagnostic::error(Code::TooLarge, site.name_of(MANIFEST), message)
-        .hint("make several tenants of it, or take out `aliases` and `hosts`: every address has its own pages");
+        .hint("split the tenant, or remove `aliases` and `hosts`; each address has its own copy of the pages");
     let mut report = Report::default();
     report.push(diagnostic);
     report

@@ -64,11 +64,11 @@ fn language(
     let Some(language) = templates.language(tag) else {
         let names = templates.languages.keys().map(String::as_str);
         let message = format!(
-            "the theme `{}` has no words in `{tag}`",
+            "the theme `{}` has no UI strings in `{tag}`",
             templates.theme.name
         );
         let hint = format!(
-            "{} Or add `strings/{tag}.yaml` to the theme",
+            "add `strings/{tag}.yaml` to the theme; {}",
             hint_for(tag, names)
         );
         let diagnostic = Diagnostic::error(Code::UnknownLanguage, site.name_of(MANIFEST), message);

@@ -43,7 +43,7 @@ impl Card {
 pub(crate) fn shown_by_others(svg: &[u8], prefix: &str) -> Result<String, String> {
     if svg.len() > MAX_SHARED_SVG_BYTES {
         return Err(format!(
-            "it has {} bytes, more than the {MAX_SHARED_SVG_BYTES} of a drawing that other sites show",
+            "the SVG has {} bytes; other sites show at most {MAX_SHARED_SVG_BYTES}",
             svg.len()
         ));
     }

@@ -90,7 +90,7 @@ fn file_of(path: &str, site: &Site, scope: &Scope) -> String {
 /// Makes a diagnostic that points at the costly element.
 fn too_heavy(heavy: WeightError, file: String, svg: &str) -> Diagnostic {
     let diagnostic = Diagnostic::error(Code::TooLarge, file, heavy.message)
-        .hint("an icon is drawn in four sizes: give it a simpler drawing, `assets/icon.svg`");
+        .hint("add a simpler SVG as `assets/icon.svg`; the icon is drawn in four sizes");
     match heavy.place {
         Some((line, column)) => diagnostic.at(
             Place {

@@ -223,15 +223,17 @@ impl ImageProblem {
     pub(crate) fn hint(self) -> String {
         match self {
             Self::TooLarge(..) => {
-                format!("give it a smaller one: {MAX_PIXELS} pixels are the most, as 8,000 x 6,000")
+                format!("use an image of at most {MAX_PIXELS} pixels, such as 8,000 x 6,000")
             }
-            Self::Broken => "was it copied whole? Copy it again, or export it anew".to_owned(),
+            Self::Broken => "copy the file again, or export the image again".to_owned(),
             Self::OtherType(HEIC | "image/tiff") => {
-                "export it as JPEG, PNG, WebP or AVIF".to_owned()
+                "export the image as JPEG, PNG, WebP or AVIF".to_owned()
             }
-            Self::OtherType(own) => format!("name it as what it is, {own}, or export it anew"),
+            Self::OtherType(own) => {
+                format!("use the extension of {own}, or export the image again")
+            }
             Self::Oversized(..) => format!(
-                "make it {} pixels wide at most and smaller than 1 MiB; what moves is far smaller as a film (`.mp4`), and a photo as JPEG, PNG or WebP comes in the sizes that fit",
+                "make the image at most {} pixels wide and smaller than 1 MiB; or use a video (`.mp4`) for an animation, and JPEG, PNG or WebP for a photo",
                 largest_width()
             ),
         }
@@ -242,15 +244,21 @@ impl fmt::Display for ImageProblem {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooLarge(width, height) => {
-                write!(formatter, "claims to have {width} x {height} pixels")
+                write!(
+                    formatter,
+                    "has {width} x {height} pixels, more than {MAX_PIXELS}"
+                )
             }
-            Self::Broken => formatter.write_str("is no picture, or ends too early"),
+            Self::Broken => formatter.write_str("is not a valid image, or is incomplete"),
             Self::Oversized(width, height, bytes) => write!(
                 formatter,
-                "is sent as it is to everybody: {width} x {height} pixels in {bytes} bytes"
+                "is sent to visitors unchanged: {width} x {height} pixels, {bytes} bytes"
             ),
             Self::OtherType(own) => {
-                write!(formatter, "is of the type {own}, and its name says another")
+                write!(
+                    formatter,
+                    "is of the type {own}, but has the extension of another type"
+                )
             }
         }
     }

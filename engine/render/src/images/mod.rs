@@ -174,7 +174,7 @@ impl Drawing {
 
     /// Draws the image. Returns its bytes, or the reason for the failure.
     fn draw(&self) -> Result<Vec<u8>, String> {
-        let subject = self.subject().clone().ok_or("it was drawn before")?;
+        let subject = self.subject().clone().ok_or("the image was drawn before")?;
         let (width, height) = self.size();
         let svg = match subject {
             Subject::Svg(svg) => svg,
@@ -191,7 +191,7 @@ impl Drawing {
         let tree = read(&svg, &self.fonts)?;
         let place = centred(&tree, width, height);
         cost::check(&tree, place, width, height).map_err(|much| much.to_string())?;
-        let mut pixmap = Pixmap::new(width, height).ok_or("a picture without an area")?;
+        let mut pixmap = Pixmap::new(width, height).ok_or("the image has no area")?;
         pixmap.fill(self.ground.as_deref().map_or(Color::WHITE, colour));
         resvg::render(&tree, place, &mut pixmap.as_mut());
         let png = encode_png(&pixmap, self.form).map_err(|error| error.to_string())?;
@@ -267,7 +267,7 @@ fn check(svg: &str, fonts: &Fonts, (width, height): (u32, u32)) -> Result<(), We
     let problem = match read {
         Ok(Ok(())) => return Ok(()),
         Ok(Err(much)) => much.to_string(),
-        Err(_) => "the renderer fails on the drawing".to_owned(),
+        Err(_) => "the renderer cannot draw the SVG".to_owned(),
     };
     Err(WeightError {
         message: problem,

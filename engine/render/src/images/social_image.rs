@@ -124,7 +124,7 @@ fn page_warning(site: &Site, page: &Page, scope: &Scope, letters: &[String]) -> 
         describe_missing(scope, letters)
     );
     warning_at_key(site, page, key, Code::MissingLetters, message)
-        .hint("name a picture of your own as `image`, or add a font that has these characters to the folder `fonts/` of the theme")
+        .hint("set `image` to your own image, or add a font with these characters to the theme's `fonts/`")
 }
 
 /// Warns of characters that occur in no page title. They come from the names of the site and the company, else from the template.
@@ -135,11 +135,11 @@ fn site_warning(site: &Site, scope: &Scope, mut missing: BTreeSet<char>) -> Opti
     let (letters, hint) = match remove_letters(&names, &mut missing) {
         Some(letters) => (
             letters,
-            "name a picture of your own as `image`, or add a font that has these characters to the folder `fonts/` of the theme",
+            "set `image` to your own image, or add a font with these characters to the theme's `fonts/`",
         ),
         None => {
             let letters: Vec<String> = missing.iter().map(char::to_string).collect();
-            (letters, "turn the texts of the site's drawings into paths")
+            (letters, "convert the texts of the site's SVGs to paths")
         }
     };
     if letters.is_empty() {
@@ -193,7 +193,7 @@ fn render_svg(site: &Site, page: &Page, scope: &Scope) -> Result<SocialSvg, Diag
         Diagnostic::error(
             Code::TemplateFailed,
             format!("{}/{SOCIAL}", templates.theme.label),
-            format!("the drawing is no XML: {error}"),
+            format!("the SVG is not valid XML: {error}"),
         )
     })?;
     let missing = missing_glyphs(&document, &templates.fonts);

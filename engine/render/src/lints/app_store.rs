@@ -43,15 +43,15 @@ pub(super) fn check(
                 miss(
                     privacy,
                     "the privacy policy has no date",
-                    "state it as `updated:` (Google Play, User Data: a policy is dated and current)",
+                    "add the date as `updated:` (Google Play, User Data: a policy is dated and current)",
                 );
             }
             let words = text_of(page);
             if is_read && (!words.contains("delet") || !words.contains("settings")) {
                 miss(
                     privacy,
-                    "the privacy policy does not say where an account is deleted",
-                    "say that it is in the app, under Settings (App Review Guideline 5.1.1(v); Google Play, Account Deletion)",
+                    "the privacy policy does not say where users delete their account",
+                    "say that users delete their account in the app, under Settings (App Review Guideline 5.1.1(v); Google Play, Account Deletion)",
                 );
             }
         }
@@ -71,8 +71,8 @@ pub(super) fn check(
         ),
         Some(page) if !seen.get(&page.path).is_some_and(has_contact) => miss(
             support,
-            "the support page has no way to reach anybody",
-            "add a link `company:email`, or a section that has one (App Review Guideline 1.5)",
+            "the support page has no email link",
+            "add a link to `company:email`, or a section with an email link (App Review Guideline 1.5)",
         ),
         Some(_) => {}
     }
@@ -83,8 +83,8 @@ pub(super) fn check(
     if is_read && !ages && (privacy.is_some() || terms.is_some()) {
         miss(
             terms.or(privacy),
-            "neither the terms nor the privacy policy say from which age the app may be used",
-            "say for example `13 or older` (App Review Guideline 1.3; Google Play, Families)",
+            "neither the terms nor the privacy policy states a minimum age for the app",
+            "state an age, for example `13 or older` (App Review Guideline 1.3; Google Play, Families)",
         );
     }
     found

@@ -34,7 +34,7 @@ pub(super) fn check(site: &Site, prepared: &PreparedTenant, theme: &Theme) -> Ve
                                 "by {time}, `{text}` {front} on `{ground}` {back} has a contrast of {ratio:.2}:1"
                             ),
                         )
-                        .hint(format!("text needs {MIN_CONTRAST_RATIO}:1 (WCAG 2.2 AA)"))
+                        .hint(format!("choose colours with a contrast of at least {MIN_CONTRAST_RATIO}:1 (WCAG 2.2 AA)"))
                     })
                 })
                 .collect::<Vec<_>>()

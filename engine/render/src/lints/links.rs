@@ -242,7 +242,7 @@ impl<'a> Checker<'a> {
 
     /// Reports ids that an author chose and that occur more than once on the page.
     fn ids(&mut self, page: &Page) {
-        let hint = "write another fragment: links lead to the first of them";
+        let hint = "choose another id; links go to the first element with this id";
         let repeated = self.repeated.get(page.path.as_str()).copied();
         let content = self.content;
         for fragment in content.fragments(&page.file) {
@@ -275,7 +275,7 @@ impl<'a> Checker<'a> {
             };
             self.report(Severity::Warning, Code::DuplicateId, spot, || {
                 let message = format!(
-                    "the page has the id `{written}` already, and this heading is `{assigned}`"
+                    "the page already has the id `{written}`; this heading gets `{assigned}`"
                 );
                 (message, Some(hint.to_owned()))
             });
@@ -284,8 +284,8 @@ impl<'a> Checker<'a> {
 
     fn html(&mut self, html: &str, spot: ReferenceSpot<'_>) {
         self.report(Severity::Error, Code::RawHtml, spot, || {
-            let message = format!("`{html}` is HTML, which a text in Markdown cannot hold");
-            let hint = "write it in Markdown or as a section, or `&lt;` for the character `<`";
+            let message = format!("`{html}` is HTML, but Markdown texts cannot contain HTML");
+            let hint = "use Markdown or a section; write `&lt;` for the character `<`";
             (message, Some(hint.to_owned()))
         });
     }
@@ -321,7 +321,7 @@ impl<'a> Checker<'a> {
             && MediaKind::of(key) != MediaKind::Image
         {
             self.report(Severity::Error, Code::PictureType, spot, || {
-                let message = format!("`{path}` is not a picture that browsers show");
+                let message = format!("`{path}` is not a valid image");
                 let hint = "name a JPEG, PNG, WebP, AVIF, GIF or SVG file";
                 (message, Some(hint.to_owned()))
             });
@@ -339,13 +339,13 @@ impl<'a> Checker<'a> {
             Err(_) | Ok(LinkTarget::External | LinkTarget::Company(_)) => {}
             Ok(LinkTarget::Relative) => {
                 self.report(Severity::Error, Code::BrokenLink, spot, || {
-                    let message = format!("`{link}` leads out of the tenant's folder");
-                    let hint = "name a file within it, or begin with `https://`";
+                    let message = format!("`{link}` links to a file outside the tenant's folder");
+                    let hint = "name a file in the folder, or begin with `https://`";
                     (message, Some(hint.to_owned()))
                 })
             }
             Ok(LinkTarget::SameTenant(path, _)) if path.starts_with(ASSETS) => {
-                let words = "the tenant's `assets` have no";
+                let words = "does not exist in the tenant's `assets`";
                 self.missing(&path[ASSETS.len()..], &path[ASSETS.len()..], words, spot);
             }
             Ok(LinkTarget::SameTenant(path, fragment)) => {
@@ -402,7 +402,7 @@ impl<'a> Checker<'a> {
                 .is_ok_and(|decoded| ids.contains(&*nfc(&decoded)))
         {
             self.report(Severity::Error, Code::BrokenFragment, spot, || {
-                let message = format!("`{link}`: the page has nothing with the id `{fragment}`");
+                let message = format!("`{link}`: the page has no id `{fragment}`");
                 // The theme's own ids begin with `_`.
                 let authors = ids.iter().filter(|id| !id.starts_with('_'));
                 let hint = hint_for(fragment, authors.map(String::as_str));
@@ -416,7 +416,7 @@ impl<'a> Checker<'a> {
         let (site, fragments, assets) = (self.site, self.fragments, self.assets);
         if let Some(reason) = self.known_missing.get(link).copied() {
             if spot.file != MANIFEST {
-                let message = || format!("`{link}` leads to no page, which is known: {reason}");
+                let message = || format!("`{link}` is known to be missing: {reason}");
                 self.report(Severity::Note, Code::KnownMissing, spot, || {
                     (message(), None)
                 });
@@ -425,12 +425,13 @@ impl<'a> Checker<'a> {
         }
         if let Some(hidden) = site.hidden.get(page) {
             let why = match hidden {
-                HiddenReason::Draft => "a draft, which visitors do not see",
-                HiddenReason::Scheduled => "a page that is not served at this time",
+                HiddenReason::Draft => "a draft",
+                HiddenReason::Scheduled => "a page that is not published at this time",
             };
-            let hint = "visitors who follow it find nothing until the page is there";
+            let hint =
+                "publish the page, or remove the link; until then, visitors find no page there";
             return self.report(Severity::Warning, Code::HiddenLink, spot, || {
-                (format!("`{link}` leads to {why}"), Some(hint.to_owned()))
+                (format!("`{link}` links to {why}"), Some(hint.to_owned()))
             });
         }
         self.report(Severity::Error, Code::BrokenLink, spot, || {
@@ -442,16 +443,16 @@ impl<'a> Checker<'a> {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => format!("add `{file}`, or correct the link"),
                 };
-                return (format!("`{link}`: there is no file `{file}`"), Some(hint));
+                return (format!("`{link}`: the file `{file}` does not exist"), Some(hint));
             }
             let hint = match nearest_path(page, fragments) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!(
-                    "add `pages{}.md`, or correct the link; another site begins with `https://`",
+                    "add `pages{}.md`, or correct the link; links to other sites begin with `https://`",
                     page.trim_end_matches('/')
                 ),
             };
-            (format!("`{link}` leads to no page"), Some(hint))
+            (format!("the page `{link}` does not exist"), Some(hint))
         });
     }
 
@@ -468,9 +469,9 @@ impl<'a> Checker<'a> {
         if spot.file == MANIFEST && is_shared {
             self.report(Severity::Error, Code::BrokenLink, spot, || {
                 let message = format!(
-                    "`{link}` is a file of this tenant, and every site of the company has the link"
+                    "`{link}` is a file of this tenant, but every site of the company shows the link"
                 );
-                let hint = format!("link a page that offers `{key}`");
+                let hint = format!("link to a page that offers `{key}`");
                 (message, Some(hint))
             });
         }
@@ -482,13 +483,13 @@ impl<'a> Checker<'a> {
             self.picture(key, asset, spot);
         }
         if named.is_none() && !self.templates.assets.files.contains_key(path) {
-            self.missing(path, path, "the tenant's `assets` have no", spot);
+            self.missing(path, path, "does not exist in the tenant's `assets`", spot);
         }
     }
 
     fn file(&mut self, path: &str, spot: ReferenceSpot<'_>) {
         if self.named(path, spot).is_none() {
-            self.missing(path, path, "the tenant's `assets` have no", spot);
+            self.missing(path, path, "does not exist in the tenant's `assets`", spot);
         }
     }
 
@@ -535,12 +536,12 @@ impl<'a> Checker<'a> {
         {
             self.report(Severity::Warning, Code::TooLarge, spot, || {
                 let message = format!("other sites do not show `{path}`: {why}");
-                let hint = "give it a simpler drawing; they show the theme's own until then";
+                let hint = "use a simpler SVG; until then, other sites show the theme's";
                 (message, Some(hint.to_owned()))
             });
         }
         if named.is_none() && !self.templates.assets.files.contains_key(path) {
-            let words = "neither the tenant's `assets` nor the theme has";
+            let words = "does not exist in the tenant's `assets` or in the theme";
             self.missing(path, path, words, spot);
         }
     }
@@ -550,7 +551,7 @@ impl<'a> Checker<'a> {
         self.report(Severity::Error, Code::MissingAsset, spot, || {
             if is_elsewhere(shown) {
                 let message = format!(
-                    "`{shown}` is on another site, and pages show files of their own tenant only"
+                    "`{shown}` is on another site, but pages show files of their own tenant only"
                 );
                 let hint = "copy the file into `assets/`, and write its name";
                 return (message, Some(hint.to_owned()));
@@ -560,7 +561,7 @@ impl<'a> Checker<'a> {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("add `{}`", file_meant(shown, spot.file)),
             };
-            (format!("{words} `{shown}`"), Some(hint))
+            (format!("`{shown}` {words}"), Some(hint))
         });
     }
 
@@ -594,7 +595,7 @@ impl<'a> Checker<'a> {
             let diagnostic = Diagnostic::warning(
                 Code::MissingDate,
                 self.site.name_of(&page.file),
-                "the entry has no `date`, so that the collection's feed leaves it out",
+                "the collection's feed omits the entry, because the entry has no `date`",
             );
             let place = Place {
                 line: 1,
@@ -603,7 +604,7 @@ impl<'a> Checker<'a> {
             };
             let located = self.site.locate(diagnostic, &page.file, place);
             self.report
-                .push(located.hint("add the day it was written: `date: 2025-07-21`"));
+                .push(located.hint("add the date of the entry: `date: 2025-07-21`"));
         }
     }
 

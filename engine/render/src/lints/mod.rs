@@ -111,8 +111,8 @@ pub(crate) fn check(
 fn unused(site: &Site, prepared: &PreparedTenant) -> Vec<Diagnostic> {
     let unused = prepared.assets.iter().filter(|(_, asset)| !asset.is_used());
     let warnings = unused.map(|(key, _)| {
-        let message = "nothing shows, links or offers this file";
-        let hint = "take it out, or name it where it belongs: in a page, or under `downloads:` or `files:`";
+        let message = "the file is not used";
+        let hint = "remove the file, use it in a page, or list it under `downloads:` or `files:`";
         Diagnostic::warning(Code::UnusedAsset, site.name_of(&file_of(key)), message).hint(hint)
     });
     warnings.collect()

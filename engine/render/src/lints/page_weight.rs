@@ -30,9 +30,8 @@ pub(super) fn check(
     };
     let html = resource.map_or(0, first_view);
     if html > MAX_HTML_BYTES {
-        let message =
-            format!("the page comes to {html} bytes compressed, more than {MAX_HTML_BYTES}");
-        warn(message, "split the page, or inline fewer drawings");
+        let message = format!("the page has {html} bytes compressed, more than {MAX_HTML_BYTES}");
+        warn(message, "split the page, or inline fewer SVGs");
     }
     let scripts = scripts(&seen.islands, inputs);
     if scripts > MAX_SCRIPT_BYTES {
@@ -40,7 +39,7 @@ pub(super) fn check(
             format!("the islands load {scripts} bytes of JavaScript, more than {MAX_SCRIPT_BYTES}");
         warn(
             message,
-            "use fewer islands, or `client=\"none\"` for those that need not live",
+            "use fewer islands, or `client=\"none\"` for islands without interaction",
         );
     }
     found

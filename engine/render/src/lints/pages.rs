@@ -116,7 +116,7 @@ impl Auditor<'_> {
                 page,
                 "title",
                 message,
-                "put what the page is about first, and let `heading` say the rest",
+                "put the topic first, and move the rest to `heading`",
             );
         }
     }
@@ -134,7 +134,7 @@ impl Auditor<'_> {
             .filter(|_| page.path == "/");
         let Some(text) = own.or(of_tenant) else {
             let message = "the page has no description of its own".to_owned();
-            return self.warn(Code::MissingDescription, page, key, message, "say in 50 to 160 characters what it holds, as `description`: search results and shared links show it");
+            return self.warn(Code::MissingDescription, page, key, message, "add a `description` of 50 to 160 characters; search results and shared links show it");
         };
         let length = text.chars().count();
         if !DESCRIPTION_CHARS.contains(&length) {
@@ -144,14 +144,14 @@ impl Auditor<'_> {
                 page,
                 key,
                 message,
-                "write 50 to 160: less says too little, more is cut off",
+                "write 50 to 160 characters; search engines cut off longer texts",
             );
         }
     }
 
     fn orphan(&mut self, page: &Page) {
-        let message = format!("no page leads to `{}`", page.path);
-        let hint = "link it where people look for it, or give it `noindex: true`";
+        let message = format!("no page links to `{}`", page.path);
+        let hint = "link to the page from another page, or set `noindex: true`";
         self.orphans.push(Orphan {
             paths: page.paths().map(ToOwned::to_owned).collect(),
             diagnostic: warning_at_key(self.site, page, "title", Code::OrphanPage, message)
@@ -170,7 +170,7 @@ impl Auditor<'_> {
         let message = match (first, skipped) {
             (1, None) => return,
             (1, Some(level)) => format!("an `h{level}` has no `h{}` above it", level - 1),
-            (count, _) => format!("the page has {count} headings `h1`, and not one"),
+            (count, _) => format!("the page has {count} `h1` headings instead of one"),
         };
         let place = first_heading(page);
         self.warn_at(
@@ -178,7 +178,7 @@ impl Auditor<'_> {
             page,
             place,
             message,
-            "begin with `##` below the page's own heading, and go down one step at a time",
+            "begin with `##` below the page's own heading, and go down one level at a time",
         );
     }
 
@@ -190,11 +190,8 @@ impl Auditor<'_> {
                     column: 1,
                     length: 2,
                 };
-                let message = format!(
-                    "the words of a picture are its file's name, `{}`",
-                    reference.alt
-                );
-                let hint = "say what it shows: `![A blue door](IMG_2034.jpg)`";
+                let message = format!("the alt text `{}` is the image's file name", reference.alt);
+                let hint = "describe the image: `![A blue door](IMG_2034.jpg)`";
                 self.warn_at(Code::AltIsFileName, page, place, message, hint);
             }
             if reference.lacks_alt {
@@ -203,24 +200,24 @@ impl Auditor<'_> {
                     column: 1,
                     length: 2,
                 };
-                let message = format!("the picture `{}` has no words", reference.destination);
+                let message = format!("the image `{}` has no alt text", reference.destination);
                 self.warn_at(
                     Code::MissingAlt,
                     page,
                     place,
                     message,
-                    "say between the brackets what it shows: `![A blue door](door.png)`; behind one that only decorates write `{.decorative}`",
+                    "describe the image in the brackets: `![A blue door](door.png)`; write `{.decorative}` after a decorative image",
                 );
             }
         }
         for source in silent {
-            let message = format!("the picture `{source}` has no `alt` attribute");
+            let message = format!("the image `{source}` has no `alt` attribute");
             self.warn(
                 Code::MissingAlt,
                 page,
                 "title",
                 message,
-                "give it `alt`, which may be empty where it only decorates",
+                "add `alt`; leave the value empty for a decorative image",
             );
         }
     }
@@ -254,10 +251,10 @@ impl Auditor<'_> {
                         column: start + 1,
                         length: words.chars().count() - start,
                     };
-                    let message = "this line is as `rowhouse new` wrote it";
+                    let message = "this line still has the text of `rowhouse new`";
                     let warning = Diagnostic::warning(Code::FillIn, site.name_of(file), message);
                     let located = site.locate(warning, file, place);
-                    located.hint("write your own words, and take the comment away")
+                    located.hint("write your own text, and remove the comment")
                 });
             }
         }
@@ -269,7 +266,7 @@ impl Auditor<'_> {
         let mut titles: BTreeMap<&str, &Page> = BTreeMap::new();
         let mut descriptions: BTreeMap<&str, &Page> = BTreeMap::new();
         for page in site.pages.values().filter(|page| !page.front.noindex) {
-            let hint = "say what is different: people see both in one list of results";
+            let hint = "name the difference; search results can list both pages";
             if let Some(other) = titles.insert(&page.front.title, page) {
                 let message = format!("`{}` has the same title", other.file);
                 self.warn(Code::DuplicateTitle, page, "title", message, hint);

@@ -56,7 +56,7 @@ pub(crate) fn isolate(svg: &str, prefix: &str, page: DrawingContext) -> Result<S
         let mut elements = document.descendants().filter(Node::is_element);
         let refused = elements.find(|node| REFUSED_ELEMENTS.contains(&node.tag_name().name()));
         if let Some(node) = refused {
-            return Err(format!("it has a `<{}>`", node.tag_name().name()));
+            return Err(format!("the SVG contains a `<{}>`", node.tag_name().name()));
         }
         weight::check(svg).map_err(|heavy| heavy.message)?;
     }

@@ -26,7 +26,7 @@ const SVG: &str = "http://www.w3.org/2000/svg";
 const XHTML: &str = "http://www.w3.org/1999/xhtml";
 const XLINK: &str = "http://www.w3.org/1999/xlink";
 const XML: &str = "http://www.w3.org/XML/1998/namespace";
-const HINT: &str = "take it out of the file, or draw it otherwise";
+const HINT: &str = "remove this part from the file, or draw it another way";
 
 /// Allowed elements: shapes, descriptions and animations. Sorted.
 const ELEMENTS: [&str; 60] = [
@@ -131,8 +131,8 @@ pub(crate) fn sanitise(
 ) -> Result<(String, Vec<Diagnostic>), Box<Diagnostic>> {
     let text = std::str::from_utf8(bytes).map_err(|_| {
         Box::new(
-            Diagnostic::error(Code::NotUtf8, file, "the drawing is not UTF-8")
-                .hint("save it as UTF-8"),
+            Diagnostic::error(Code::NotUtf8, file, "the SVG is not UTF-8")
+                .hint("save the file as UTF-8"),
         )
     })?;
     let place = |(line, column): (usize, usize)| Place {
@@ -162,13 +162,13 @@ fn sanitise_text(text: &str) -> Result<SanitisedSvg, (String, (usize, usize))> {
     };
     let document = Document::parse_with_options(text, options).map_err(|error| {
         let at = (error.pos().row as usize, error.pos().col as usize);
-        (format!("the drawing is no XML: {error}"), at)
+        (format!("the SVG is not valid XML: {error}"), at)
     })?;
     let root = document.root_element();
     let namespace = root.tag_name().namespace();
     if root.tag_name().name() != "svg" || namespace.is_some_and(|namespace| namespace != SVG) {
         let at = document.text_pos_at(root.range().start);
-        let message = "the file is no drawing: its root is no `<svg>`".to_owned();
+        let message = "the file is not an SVG: its root element is not `<svg>`".to_owned();
         return Err((message, (at.row as usize, at.col as usize)));
     }
     let mut writer = SvgWriter {
@@ -238,19 +238,19 @@ impl<'d, 'i> SvgWriter<'d, 'i> {
         } else if name == "metadata" {
             return false;
         } else if in_text {
-            "it stands where only words may"
+            "its parent may contain text only"
         } else if name == "style" && !is_local(&words_of(node)) {
             EXTERNAL_REFERENCE
         } else if ["animate", "set"].contains(&name) && !changes_a_listed_one(node) {
-            "it changes what nobody looked at"
+            "it animates an attribute that is not allowed"
         } else if ELEMENTS.contains(&name) {
             return true;
         } else {
-            "it can hold what runs, or is not known to be harmless"
+            "it can contain scripts, or is not known to be safe"
         };
         self.leave_out(
             node,
-            format!("the drawing is served without its `<{name}>`: {why}"),
+            format!("the SVG is served without its `<{name}>`: {why}"),
         );
         false
     }
@@ -281,7 +281,7 @@ impl<'d, 'i> SvgWriter<'d, 'i> {
                 Err(_) if written.starts_with("data-") => {}
                 Err(why) => self.leave_out(
                     node,
-                    format!("the drawing is served without `{written}` of its `<{name}>`: {why}"),
+                    format!("the SVG is served without the attribute `{written}` of its `<{name}>`: {why}"),
                 ),
             }
         }
@@ -299,7 +299,7 @@ impl<'d, 'i> SvgWriter<'d, 'i> {
     }
 }
 
-const EXTERNAL_REFERENCE: &str = "it loads or leads to something outside of the drawing";
+const EXTERNAL_REFERENCE: &str = "it loads or links to something outside the SVG";
 
 fn is_listed(name: &str, value: &str) -> Result<(), &'static str> {
     if name.starts_with("on") {
@@ -307,7 +307,7 @@ fn is_listed(name: &str, value: &str) -> Result<(), &'static str> {
     } else if name.starts_with("aria-") {
         Ok(())
     } else if !ATTRIBUTES.contains(&format!(" {name} ")) {
-        Err("it is not known to be harmless")
+        Err("it is not known to be safe")
     } else if is_local(value) {
         Ok(())
     } else {

@@ -39,13 +39,13 @@ impl TextBox {
                     format!("at least {least}")
                 };
                 return Err(format!(
-                    "`fit` needs a `{name}` of {least} and at most {MAX_PIXELS}, not {value}"
+                    "`{value}` is not a valid `{name}` of `fit`: use a number {least} and at most {MAX_PIXELS}"
                 ));
             }
         }
         if self.smallest > self.largest {
             return Err(format!(
-                "`fit` needs a `smallest` of at most `largest`: {} is more than {}",
+                "the `smallest` of `fit` is larger than `largest`: {} is more than {}",
                 self.smallest, self.largest
             ));
         }

@@ -50,12 +50,12 @@ pub(crate) fn check(svg: &str) -> Result<(), WeightError> {
     };
     if svg.len() > MAX_BYTES {
         return Err(whole(format!(
-            "the drawing has {} bytes, more than the {MAX_BYTES} that one may have",
+            "the SVG has {} bytes, more than {MAX_BYTES}",
             svg.len()
         )));
     }
     let document = Document::parse(svg).map_err(|error| WeightError {
-        message: format!("the drawing is no XML: {error}"),
+        message: format!("the SVG is not valid XML: {error}"),
         place: Some((error.pos().row as usize, error.pos().col as usize)),
     })?;
     let elements = || document.descendants().filter(Node::is_element);
@@ -83,18 +83,13 @@ pub(crate) fn check(svg: &str) -> Result<(), WeightError> {
     for node in elements() {
         let name = node.tag_name().name();
         if REFUSED_ELEMENTS.contains(&name) {
-            return Err(at(
-                node,
-                format!("`{name}` is more work than a drawing may ask for"),
-            ));
+            return Err(at(node, format!("`{name}` takes too much work to draw")));
         }
         let stops = node.children().filter(Node::is_element).count();
         if name.ends_with("Gradient") && stops > MAX_STOPS {
             return Err(at(
                 node,
-                format!(
-                    "the gradient has {stops} stops, more than the {MAX_STOPS} that one may have"
-                ),
+                format!("the gradient has {stops} stops, more than {MAX_STOPS}"),
             ));
         }
     }
@@ -104,7 +99,7 @@ pub(crate) fn check(svg: &str) -> Result<(), WeightError> {
         return Err(at(
             root,
             format!(
-                "the drawing's style sheet comes to {comparisons} comparisons with its elements, more than {MAX_COMPARISONS}: give it fewer and shorter rules"
+                "the SVG's style sheet needs {comparisons} comparisons with elements, more than {MAX_COMPARISONS}: use fewer and shorter rules"
             ),
         ));
     }
@@ -112,14 +107,12 @@ pub(crate) fn check(svg: &str) -> Result<(), WeightError> {
         Ok(weight) if weight <= MAX_WEIGHT => Ok(()),
         Ok(weight) => Err(at(
             root,
-            format!(
-                "the drawing comes to {weight} elements with what they refer to, more than {MAX_WEIGHT}"
-            ),
+            format!("the SVG has {weight} elements including references, more than {MAX_WEIGHT}"),
         )),
         Err(node) => Err(at(
             node,
             format!(
-                "more than {MAX_DEPTH} elements stand in or refer to one another here, or they do so in a circle"
+                "more than {MAX_DEPTH} elements are nested or refer to one another here, or their references are circular"
             ),
         )),
     }

@@ -76,7 +76,7 @@ pub(crate) fn check(
         height.saturating_mul(5),
     );
     let Some(largest) = largest else {
-        return Err(CostError("the picture has no area".to_owned()));
+        return Err(CostError("the image has no area".to_owned()));
     };
     let canvas = Canvas { width, height };
     meter.held(canvas.pixels() * PIXEL_BYTES, |meter| {
@@ -121,7 +121,7 @@ impl Meter {
         self.steps = self.steps.saturating_add(steps);
         if self.steps > self.most {
             return Err(CostError(format!(
-                "the drawing takes more than {} million steps to draw: its areas, paths, dashes, patterns and filters come to too much",
+                "the SVG takes more than {} million steps to draw: simplify its areas, paths, dashes, patterns and filters",
                 self.most / 1_000_000
             )));
         }
@@ -138,7 +138,7 @@ impl Meter {
         self.layers += 1;
         if self.bytes > MAX_BYTES {
             return Err(CostError(format!(
-                "the drawing has {} layers within one another here, which take more than {} MiB: every group with an opacity, a mask, a clip path, a filter or a blend mode is one, and every tile of a pattern",
+                "the SVG has {} nested layers of more than {} MiB here: layers are groups with an opacity, mask, clip path, filter or blend mode, and pattern tiles",
                 self.layers,
                 MAX_BYTES >> 20
             )));
