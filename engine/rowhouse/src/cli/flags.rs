@@ -29,7 +29,7 @@ pub struct CachingFlags {
     pub shared_max_age: Option<u32>,
     /// Time that caches may serve an old page while they fetch the new one
     ///
-    /// Responses have it as `stale-while-revalidate` (RFC 5861).
+    /// Responses name this time as `stale-while-revalidate` (RFC 5861).
     #[arg(
         long = "page-stale-while-revalidate",
         env = "ROWHOUSE_PAGE_STALE_WHILE_REVALIDATE",
@@ -54,7 +54,7 @@ impl From<CachingFlags> for Caching {
 pub struct LimitFlags {
     /// Visitors' connections at once
     ///
-    /// At the limit, the connections that were idle for longest are closed for new ones. While every connection has a request in flight, new ones wait in the system's queue. An idle connection costs about 10 KB, so the default costs about 40 MB. Each connection takes a file descriptor. If the system allows fewer (`LimitNOFILE`, `ulimit -n`), the limit is lowered; about 256 descriptors are reserved for the program itself.
+    /// At the limit, the connections with the longest idle time are closed for new connections. While every connection has a request in flight, new connections wait in the system's queue. An idle connection costs about 10 KB, so the default costs about 40 MB. Each connection takes a file descriptor. If the system allows fewer (`LimitNOFILE`, `ulimit -n`), the limit is lowered; about 256 descriptors are reserved for the program itself.
     #[arg(long = "max-connections", env = "ROWHOUSE_MAX_CONNECTIONS", value_name = "NUMBER",
         default_value_t = 4096, value_parser = from_one::<usize>())]
     pub connections: usize,
@@ -84,7 +84,7 @@ pub struct LimitFlags {
     pub handshake_rate: u32,
     /// Time limit for all header fields of a request to arrive
     ///
-    /// The time counts from the first byte of the request or, on a new connection, from its start. The default is enough for a phone in a tunnel, and too short to hold connections open for nothing.
+    /// The time counts from the first byte of the request or, on a new connection, from its start. The default is enough for a phone with a bad connection, and limits how long a client can hold a connection without a request.
     #[arg(long = "header-timeout", env = "ROWHOUSE_HEADER_TIMEOUT", value_name = "DURATION",
         default_value = "10s", value_parser = values::timeout)]
     pub header_read: Duration,
@@ -102,7 +102,7 @@ pub struct LimitFlags {
     pub write: Duration,
     /// Time limit from a request's first byte to its response's last
     ///
-    /// A client that reads a byte now and then passes the other timeouts, but not this one. Within the default, 5 MB arrive at 140 kbit/s.
+    /// A client that reads single bytes passes the other timeouts, but not this timeout. Within the default, 5 MB arrive at 140 kbit/s.
     #[arg(long = "request-timeout", env = "ROWHOUSE_REQUEST_TIMEOUT", value_name = "DURATION",
         default_value = "5m", value_parser = values::timeout)]
     pub request: Duration,
@@ -114,13 +114,13 @@ pub struct LimitFlags {
     pub header_bytes: usize,
     /// Header fields of a request
     ///
-    /// A request with more gets status 431. Browsers send about twenty, and a chain of proxies adds as many.
+    /// A request with more fields gets status 431. Browsers send about twenty, and a chain of proxies adds as many.
     #[arg(long = "max-header-fields", env = "ROWHOUSE_MAX_HEADER_FIELDS", value_name = "NUMBER",
         default_value_t = 100, value_parser = RangedU64ValueParser::<usize>::new().range(1..=10_000))]
     pub header_fields: usize,
     /// Size of a request's path and query
     ///
-    /// A longer one gets status 414. No page has a path of half the default, and the server ignores queries.
+    /// A longer path and query get status 414. No page has a path of half the default, and the server ignores queries.
     #[arg(long = "max-uri-length", env = "ROWHOUSE_MAX_URI_LENGTH", value_name = "SIZE",
         default_value = "4KiB", value_parser = values::size::<usize>(1..=u64::from(u32::MAX)))]
     pub uri_bytes: usize,

@@ -17,7 +17,7 @@ use super::values;
 pub struct HttpsFlags {
     /// Address and port to listen on for HTTPS, such as `[::]:443`
     ///
-    /// Without this flag the server does not speak HTTPS, and a proxy in front of it does. A socket of systemd with the name `https` (`FileDescriptorName=`) does the same as this flag; one with the name `http-redirect` does the same as `--http-redirect`.
+    /// Without this flag, the server serves HTTP only, for a proxy that terminates TLS. A systemd socket with the name `https` (`FileDescriptorName=`) does the same as this flag. A socket with the name `http-redirect` does the same as `--http-redirect`.
     ///
     /// Certificates come from a certificate authority (`--acme-contact`), from files (`--certificate`), or from both. A file takes precedence.
     #[arg(long, env = "ROWHOUSE_HTTPS", value_name = "ADDRESS", value_parser = values::full_address)]
@@ -29,7 +29,7 @@ pub struct HttpsFlags {
     pub http_redirect: Option<SocketAddr>,
     /// E-mail address for the certificate authority; turns on certificates by ACME
     ///
-    /// Every host that a tenant claims gets a certificate as soon as the tenant's folder exists, and no other name does. With this flag you agree to the authority's terms of service.
+    /// Every host that a tenant claims gets a certificate as soon as the tenant's folder exists, and no other name does. With this flag, you agree to the terms of service of the CA.
     #[arg(long, env = "ROWHOUSE_ACME_CONTACT", value_name = "MAIL")]
     pub acme_contact: Option<String>,
     /// URL of the certificate authority's ACME directory (RFC 8555)
@@ -40,14 +40,14 @@ pub struct HttpsFlags {
         default_value = "https://acme-v02.api.letsencrypt.org/directory"
     )]
     pub acme_directory: String,
-    /// Root certificates (PEM) for the authority's own HTTPS [default: Mozilla's]
+    /// Root certificates (PEM) for the CA's own HTTPS [default: Mozilla's]
     ///
-    /// For an authority that browsers do not know.
+    /// For a CA that browsers do not trust.
     #[arg(long, env = "ROWHOUSE_ACME_ROOT", value_name = "FILE")]
     pub acme_root: Option<PathBuf>,
-    /// Key id of an account with the authority (external account binding)
+    /// Key id of an account with the CA (external account binding)
     ///
-    /// Some authorities, such as ZeroSSL, issue it with the key of `--acme-eab-key` (RFC 8555, section 7.3.4).
+    /// Some CAs, such as ZeroSSL, issue the id with the key of `--acme-eab-key` (RFC 8555, section 7.3.4).
     #[arg(
         long,
         env = "ROWHOUSE_ACME_EAB_KID",
@@ -66,7 +66,7 @@ pub struct HttpsFlags {
     pub acme_eab_key: Option<String>,
     /// Folder for certificates and the ACME account [default: below `--state`]
     ///
-    /// The default is the folder `certificates` in the folder of `--state`. Back this folder up, unlike the rest of the state: certificates in it are not ordered again.
+    /// The default is the folder `certificates` in the folder of `--state`. Back this folder up, unlike the rest of the state: the server does not order its certificates again.
     #[arg(long, env = "ROWHOUSE_CERTIFICATES", value_name = "DIR")]
     pub certificates: Option<PathBuf>,
     /// Certificate of your own with its chain (PEM), for all names in it
@@ -91,7 +91,7 @@ pub struct HttpsFlags {
     pub certificate_key: Vec<PathBuf>,
     /// Require the PROXY protocol (version 1 or 2) from trusted proxies
     ///
-    /// For load balancers that pass TCP through: its header names the visitor's address. Connections of a `--trusted-proxy` without the header are refused. From any other address, the header is not read.
+    /// For load balancers that pass TCP through: the PROXY header names the visitor's address. Connections of a `--trusted-proxy` without the header are refused. From any other address, the header is not read.
     #[arg(long, env = "ROWHOUSE_PROXY_PROTOCOL", value_parser = BoolishValueParser::new())]
     pub proxy_protocol: bool,
 }

@@ -140,7 +140,7 @@ pub struct ContentFlags {
     pub themes: Option<PathBuf>,
     /// File that names the root tenant and the addresses of tenants
     ///
-    /// It names the tenant at the root of the domain, and lists the hosts and paths that each tenant may claim. The default is `deployment.yaml` in the folder of tenants, if it exists.
+    /// The file names the tenant at the root of the domain, and lists the hosts and paths that each tenant may claim. The default is `deployment.yaml` in the folder of tenants, if that file exists.
     #[arg(long, env = "ROWHOUSE_DEPLOYMENT", value_name = "FILE")]
     pub deployment: Option<PathBuf>,
     /// URL that visitors type to reach the sites: scheme, domain, optional port
@@ -154,9 +154,9 @@ pub struct ContentFlags {
         value_parser = values::origin
     )]
     pub origin: Origin,
-    /// Hosts that browsers reach by TLS only: `host`, `subdomains`, `preload`, `off`
+    /// Scope of HSTS (TLS only): `host`, `subdomains`, `preload` or `off`
     ///
-    /// Responses have it as `Strict-Transport-Security` (RFC 6797). `subdomains` and `preload` bind every host below the domain, including the hosts of other programs. The default is the setting of the root tenant's manifest, or else `host`.
+    /// With `Strict-Transport-Security` (RFC 6797), browsers reach a host by TLS only. `subdomains` and `preload` bind every host below the domain, including the hosts of other programs. The default is the setting of the root tenant's manifest, or else `host`.
     #[arg(long, env = "ROWHOUSE_HSTS", value_name = "SCOPE", value_parser = flags::hsts)]
     pub hsts: Option<Hsts>,
     /// Folder with another build of the islands [default: the built-in one]
@@ -197,7 +197,7 @@ pub struct ServeArguments {
     pub admin: SocketAddr,
     /// Host name of the admin listener, besides IP addresses and `localhost`
     ///
-    /// May be repeated; in the variable, separate values by commas. Requests for any other name are refused, so that no web page can reach the listener under a name of its own (DNS rebinding).
+    /// May be repeated; in the variable, separate values by commas. Requests for any other name are refused. This stops web pages that reach the listener under a name of their own (DNS rebinding).
     #[arg(
         long,
         env = "ROWHOUSE_ADMIN_HOSTS",
@@ -211,7 +211,7 @@ pub struct ServeArguments {
     pub token: AdminTokenFlag,
     /// Time for requests in flight to finish after SIGTERM or Ctrl-C
     ///
-    /// Keep it below the time after which your service manager kills the process. For most that is 30 seconds.
+    /// Choose less than the time after which the service manager kills the process. Most service managers wait for 30 seconds.
     #[arg(
         long,
         env = "ROWHOUSE_GRACE",
@@ -230,17 +230,17 @@ pub struct ServeArguments {
     pub watch: WatchMethod,
     /// Folder for releases, compressed pages and images [default: none]
     ///
-    /// With it, a restart is quick, and tenants with errors keep their last valid pages. The folder may be deleted at any time, apart from `certificates` in it.
+    /// With this folder, a restart is quick, and tenants with errors keep their last valid pages. You can delete the folder at any time, except its folder `certificates`.
     #[arg(long, env = "ROWHOUSE_STATE", value_name = "DIR")]
     pub state: Option<PathBuf>,
     /// Memory limit for tenants, such as 512MiB [default: half of the memory]
     ///
-    /// The default is half of the memory of the machine or the cgroup. Beyond the limit, tenants that were never requested are evicted first, then the least recently requested ones. They are restored at their next request. The program itself takes about 100 MB more. Reading and rendering take half as much as tenants: at least 192 MiB and at most 1 GiB, as far as the machine or the cgroup has it. The page *Sizing* of the manual has measured figures.
+    /// The default is half of the memory of the machine or the cgroup. Beyond the limit, tenants that were never requested are evicted first, then the least recently requested ones. Evicted tenants are restored at their next request. The program itself needs about 100 MB more. Reading and rendering may use half of the limit: at least 192 MiB and at most 1 GiB, if the machine or the cgroup has that much. The page *Sizing* of the manual has measured figures.
     #[arg(long, env = "ROWHOUSE_MEMORY", value_name = "SIZE", value_parser = values::size::<usize>(0..=u64::MAX))]
     pub memory: Option<usize>,
     /// Releases of each tenant to keep, to list, compare and roll back to
     ///
-    /// They are in the folder of `--state`.
+    /// Releases are stored in the folder of `--state`.
     #[arg(
         long,
         env = "ROWHOUSE_KEEP_RELEASES",
@@ -250,12 +250,12 @@ pub struct ServeArguments {
     pub keep_releases: usize,
     /// Size limit of the folder of `--state`, such as 512MiB
     ///
-    /// Beyond the limit, the oldest releases are deleted first. Large files that a change replaced take at most half of it.
+    /// Beyond the limit, the oldest releases are deleted first. Replaced large files take at most half of the limit.
     #[arg(long, env = "ROWHOUSE_STATE_SIZE", value_name = "SIZE", default_value = "1GiB", value_parser = values::size::<u64>(0..=u64::MAX))]
     pub state_size: u64,
-    /// Time to serve replaced files: those with a hash that no page names any longer
+    /// Time to serve replaced files (with a hash in the name) after a change
     ///
-    /// Open pages, and pages in a cache, still request them. With `--state`, the files outlive a restart.
+    /// Open pages and cached pages still request replaced files. With `--state`, these files outlive a restart.
     #[arg(
         long,
         env = "ROWHOUSE_KEEP_ASSETS",
@@ -284,7 +284,7 @@ pub struct ServeArguments {
     pub log_addresses: bool,
     /// Address or network of a proxy whose `X-Forwarded-For` is trusted
     ///
-    /// Its `X-Request-Id` and `traceparent` are trusted, too. From any other address these header fields are ignored. May be repeated; in the variable, separate values by commas.
+    /// `X-Request-Id` and `traceparent` of this proxy are trusted, too. From any other address, these header fields are ignored. May be repeated; in the variable, separate values by commas.
     #[arg(
         long,
         env = "ROWHOUSE_TRUSTED_PROXY",

@@ -120,7 +120,7 @@ const fn hint(kind: FailureKind) -> &'static str {
     match kind {
         FailureKind::Dns => "add an address record for the name to its DNS zone",
         FailureKind::Elsewhere => {
-            "change the address record of the name in the DNS; it points at another machine"
+            "change the DNS record of the name, which points at another machine"
         }
         FailureKind::Unreachable => "open ports 80 and 443 to the internet",
         FailureKind::RateLimited => "wait, or use your own certificate for all names of the domain",
@@ -129,7 +129,7 @@ const fn hint(kind: FailureKind) -> &'static str {
         FailureKind::Account => "check `--acme-contact`, `--acme-eab-kid` and `--acme-eab-key`",
         FailureKind::Program => "report this bug in rowhouse, with the log",
         FailureKind::Storage => {
-            "check the disk; without it, a restart orders the certificate again"
+            "check the disk; after a restart, an unsaved certificate is ordered again"
         }
     }
 }
