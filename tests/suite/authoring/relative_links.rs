@@ -166,7 +166,8 @@ fn same_name_in_two_unicode_forms_is_error() {
     site.write("tenants/corner/assets/cafe\u{301}.txt", "two");
     site.reload();
     assert!(
-        site.report_text().contains("two files have this name"),
+        site.report_text()
+            .contains("two files have names that look the same"),
         "{}",
         site.report_text()
     );

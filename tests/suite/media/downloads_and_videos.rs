@@ -212,14 +212,11 @@ fn download_takes_no_path_of_page_or_engine() {
     for (name, says) in [
         (
             "terms",
-            "the path `/terms` of a download is taken by `pages/terms.md`",
+            "`pages/terms.md` already has the download's path `/terms`",
         ),
-        ("old", "the path `/old` of a download is redirected"),
+        ("old", "a redirect already has the download's path `/old`"),
         ("robots.txt", "`/robots.txt` is reserved for rowhouse"),
-        (
-            "press kit",
-            "the download would have the address `/press kit`, which is none",
-        ),
+        ("press kit", "the download's path `/press kit` is not valid"),
     ] {
         let manifest =
             format!("redirects: [{{from: /old, to: /}}]\ndownloads:\n  \"{name}\": kit.zip\n");
@@ -305,33 +302,39 @@ fn verification_file_takes_no_path_of_other_file_or_engine() {
     for (name, says) in [
         (
             "terms.html",
-            "the path `/terms.html` of a text is taken by `pages/terms.md`",
+            "`pages/terms.md` already has the text file's path `/terms.html`",
         ),
         (
             "terms",
-            "the path `/terms` of a text is taken by `pages/terms.md`",
+            "`pages/terms.md` already has the text file's path `/terms`",
         ),
-        ("Terms.html", "taken by `pages/terms.md`"),
+        ("Terms.html", "`pages/terms.md` already has"),
         (
             "blog",
-            "the path `/blog` of a text is in or above the folder of another path",
+            "the text file's path `/blog` is above or below another path",
         ),
-        ("old", "the path `/old` of a text is taken by `redirects:`"),
-        ("kit", "the path `/kit` of a text is taken by `downloads:`"),
+        (
+            "old",
+            "`redirects:` already has the text file's path `/old`",
+        ),
+        (
+            "kit",
+            "`downloads:` already has the text file's path `/kit`",
+        ),
         ("robots.txt", "`/robots.txt` is reserved for rowhouse"),
         (".well-known/security.txt", "is reserved for rowhouse"),
         (".well-known/acme-challenge/x", "is reserved for rowhouse"),
         (".git/config", "is reserved for rowhouse"),
+        ("404.html", "an export uses this name for the 404 page"),
         (
-            "404.html",
-            "which is the page for what is not found in an export",
+            "_headers",
+            "static hosts read this file of an export as configuration",
         ),
-        ("_headers", "which static hosts read as their rules"),
+        ("a b", "the text file's path `/a b` is not valid"),
         (
-            "a b",
-            "the text would have the address `/a b`, which is none",
+            "large.txt",
+            "the text file at `/large.txt` has more than 64 KiB",
         ),
-        ("large.txt", "the text at `/large.txt` has more than 64 KiB"),
     ] {
         let manifest = format!(
             "redirects: [{{from: /old, to: /}}]\ndownloads: {{kit: kit.zip}}\nfiles:\n  \"{name}\": x.txt\n"

@@ -50,7 +50,7 @@ fn ten_thousand_pages_exceed_limit() {
         &report(&mut site),
         &[
             "error[too-large]",
-            "pages, more than the 2000 that one may have",
+            "pages; the limit is 2000",
             "several tenants",
         ],
     );

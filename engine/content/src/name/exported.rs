@@ -1,6 +1,6 @@
 //! The file names of pages in an export: the page at `/terms` is the file `terms.html`.
 //!
-//! Static hosts give some file names a meaning of their own. A path with such a name would be another page there, or none.
+//! Static hosts give some file names a special meaning. A path with such a name would be another page there, or no page.
 
 use super::folded;
 
@@ -38,7 +38,7 @@ pub fn key(path: &str) -> String {
 /// Checks whether a page can have `path` as an alias, for example its path on another server.
 ///
 /// # Errors
-/// The reason, phrased as the end of a sentence about the path.
+/// The reason, as a clause that follows a colon.
 pub fn check_alias(path: &str) -> Result<(), &'static str> {
     let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
     let is_folder = |segment: &str| folded(segment).ends_with(PAGE_EXTENSION);
@@ -47,11 +47,11 @@ pub fn check_alias(path: &str) -> Result<(), &'static str> {
             .split('/')
             .any(|segment| segment.len() > MAX_SEGMENT_BYTES)
     {
-        Err("which is too long for a file's name in an export")
+        Err("it is too long for a file name in an export")
     } else if folded(name.strip_suffix(PAGE_EXTENSION).unwrap_or(name)) == NOT_FOUND {
-        Err("which is the page for what is not found in an export")
+        Err("an export uses this name for the 404 page")
     } else if folders.split('/').any(is_folder) {
-        Err("whose folder would be a page in an export")
+        Err("a folder of an export cannot have a name that ends in `.html`")
     } else {
         Ok(())
     }
@@ -60,11 +60,13 @@ pub fn check_alias(path: &str) -> Result<(), &'static str> {
 /// Checks whether a text file can have `path`. Its file in an export has the same name.
 ///
 /// # Errors
-/// The reason, phrased as the end of a sentence about the path.
+/// The reason, as a clause that follows a colon.
 pub fn check_text(path: &str) -> Result<(), &'static str> {
     check_alias(path)?;
     match path {
-        "/_headers" | "/_redirects" => Err("which static hosts read as their rules in an export"),
+        "/_headers" | "/_redirects" => {
+            Err("static hosts read this file of an export as configuration")
+        }
         _ => Ok(()),
     }
 }
@@ -72,14 +74,14 @@ pub fn check_text(path: &str) -> Result<(), &'static str> {
 /// Checks whether a page can have `path` as its own, or a tenant as its prefix.
 ///
 /// # Errors
-/// The reason, phrased as the end of a sentence about the path.
+/// The reason, as a clause that follows a colon.
 pub fn check_own(path: &str) -> Result<(), &'static str> {
     let name = path.rsplit('/').next().unwrap_or(path);
     check_alias(path)?;
     if folded(name) == INDEX {
-        Err("which is the page of the folder above it in an export")
+        Err("an export uses this name for the page of the parent folder")
     } else if folded(name).ends_with(PAGE_EXTENSION) {
-        Err("which static hosts answer without `.html` in an export")
+        Err("static hosts serve the page of an export without `.html`")
     } else {
         Ok(())
     }

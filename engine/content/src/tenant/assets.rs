@@ -50,12 +50,17 @@ pub(super) fn read(
         };
         if let Some(other) = alike.insert(folded(&key), path) {
             let message = match nfc(other) == nfc(path) {
-                true => "two files have this name: their letters are put together from other signs, and look the same".to_owned(),
-                false => format!("`{other}` has the same name but for upper and lower case, and is the same file on many disks"),
+                true => {
+                    "two files have names that look the same and differ only in their Unicode form"
+                        .to_owned()
+                }
+                false => format!(
+                    "`{other}` differs only in upper and lower case, and is the same file on many disks"
+                ),
             };
             let diagnostic =
                 Diagnostic::error(Code::PathTwice, folder.name_of(&nfc(path)), message);
-            report.push(diagnostic.hint("remove one of them, or rename it"));
+            report.push(diagnostic.hint("remove or rename one of the two files"));
         }
         if let Some(bytes) = folder.files.get(path) {
             files.insert(key.into_owned(), bytes.clone());

@@ -30,20 +30,18 @@ pub(super) fn check(
     for (path, offered) in manifest.downloads() {
         let mut redirects = manifest.redirects.iter();
         let (code, message, hint) = if !is_route_path(&path) || path == "/" {
-            let message = format!("the download would have the address `{path}`, which is none");
-            let hint = "use letters, digits, `-`, `.`, `_` and `~` in its name";
+            let message = format!("the download's path `{path}` is not valid");
+            let hint = "use only letters, digits, `-`, `.`, `_` and `~` in its name";
             (Code::BadPath, message, hint)
         } else if is_reserved(&path) {
-            (Code::BadPath, reserved_message(&path), RESERVED_PATH_HINT)
+            let message = format!("the download's path {}", reserved_message(&path));
+            (Code::BadPath, message, RESERVED_PATH_HINT)
         } else if let Some(page) = pages.get(path.as_str()) {
-            let message = format!(
-                "the path `{path}` of a download is taken by `{}`",
-                page.file
-            );
-            (Code::PathTwice, message, "give the download another name")
+            let message = format!("`{}` already has the download's path `{path}`", page.file);
+            (Code::PathTwice, message, "rename the download")
         } else if redirects.any(|redirect| redirect.from.as_str() == path) {
-            let message = format!("the path `{path}` of a download is redirected");
-            let hint = "give the download another name, or take the redirect out";
+            let message = format!("a redirect already has the download's path `{path}`");
+            let hint = "rename the download, or remove the redirect";
             (Code::PathTwice, message, hint)
         } else {
             continue;
@@ -89,27 +87,33 @@ pub(super) fn check_texts(
         let is_large = asset.is_some_and(|(_, bytes)| bytes.len() > MAX_TEXT_BYTES)
             || named(large, named_file.as_str(), MANIFEST).is_some();
         let (code, message, hint) = if !is_route_path(&path) || path == "/" {
-            let message = format!("the text would have the address `{path}`, which is none");
-            let hint = "use letters, digits, `-`, `.`, `_` and `~` in its name";
+            let message = format!("the text file's path `{path}` is not valid");
+            let hint = "use only letters, digits, `-`, `.`, `_` and `~` in its name";
             (Code::BadPath, message, hint)
         } else if !is_free_for_text(&path) {
-            (Code::BadPath, reserved_message(&path), RESERVED_PATH_HINT)
+            let message = format!("the text file's path {}", reserved_message(&path));
+            (Code::BadPath, message, RESERVED_PATH_HINT)
         } else if let Err(reason) = exported::check_text(&path) {
-            let message = format!("the text would have the address `{path}`, {reason}");
+            let message = format!("the text file's path `{path}` is not valid: {reason}");
             (Code::BadPath, message, "choose another name")
         } else if let Some(owner) = owner {
-            let message = format!("the path `{path}` of a text is taken by {owner}");
+            let message = format!("{owner} already has the text file's path `{path}`");
             (Code::PathTwice, message, "choose another name")
         } else if is_folder() {
-            let message =
-                format!("the path `{path}` of a text is in or above the folder of another path");
+            let message = format!(
+                "the text file's path `{path}` is above or below another path of the tenant"
+            );
             (Code::PathTwice, message, "choose another name")
         } else if is_large {
             let limit = MAX_TEXT_BYTES >> 10;
-            let message = format!("the text at `{path}` has more than {limit} KiB");
-            (Code::TooLarge, message, "offer it under `downloads:`")
+            let message = format!("the text file at `{path}` has more than {limit} KiB");
+            (
+                Code::TooLarge,
+                message,
+                "list the file under `downloads:` instead",
+            )
         } else {
-            owners.insert(name, "another of `files:`".to_owned());
+            owners.insert(name, "another key of `files:`".to_owned());
             continue;
         };
         let diagnostic = Diagnostic::error(code, file, message).hint(hint);

@@ -86,8 +86,6 @@ impl Site {
     /// Returns the site as it is served at time `now`: without pages that are not published yet or have expired, and without drafts unless `drafts` is set.
     ///
     /// A draft that is served is hidden from search engines. Most sites have no such pages and are not copied.
-    ///
-    /// Most sites are shown as they are, and not copied.
     #[must_use]
     pub fn at(self: &Arc<Self>, now: Timestamp, drafts: bool) -> Arc<Self> {
         let mut pages = self.pages.values();
@@ -258,17 +256,18 @@ impl SiteReader<'_> {
                     self.folder.label.clone(),
                     "the tenant has no pages",
                 )
-                .hint("the smallest is `pages/index.md` with a title"),
+                .hint("add `pages/index.md` with a title"),
             );
         }
         if files.len() > MAX_PAGES {
             let message = format!(
-                "the tenant has {} pages, more than the {MAX_PAGES} that one may have",
+                "the tenant has {} pages; the limit is {MAX_PAGES}",
                 files.len()
             );
             let diagnostic = Diagnostic::error(Code::TooLarge, self.folder.label.clone(), message);
-            self.report
-                .push(diagnostic.hint("make several tenants of it, each a folder of its own"));
+            self.report.push(
+                diagnostic.hint("split the tenant into several tenants, each in its own folder"),
+            );
             return Vec::new();
         }
         let mut pages: Vec<Page> = Vec::with_capacity(files.len());
@@ -292,7 +291,7 @@ impl SiteReader<'_> {
                         path,
                         (
                             Code::BadPath,
-                            format!("the page has the alias `{path}`, {reason}"),
+                            format!("the alias `{path}` is not valid: {reason}"),
                         ),
                     );
                 }
@@ -321,20 +320,17 @@ impl SiteReader<'_> {
                 Diagnostic::error(
                     Code::BadPath,
                     self.folder.name_of(file),
-                    format!("the file's name makes the path `{path}`, which is none"),
+                    format!("the page's path `{path}` is not valid"),
                 )
-                .hint("use letters, digits, `-`, `.`, `_` and `~` in the names of pages and their folders"),
+                .hint("use only letters, digits, `-`, `.`, `_` and `~` in the names of pages and their folders"),
             );
         } else if is_reserved(&path) {
-            let message = format!(
-                "the file's name makes a path: {}",
-                formats::reserved_message(&path)
-            );
+            let message = format!("the page's path {}", formats::reserved_message(&path));
             let diagnostic = Diagnostic::error(Code::BadPath, self.folder.name_of(file), message);
             self.report
                 .push(diagnostic.hint(formats::RESERVED_PATH_HINT));
         } else if let Err(reason) = exported::check_own(&path) {
-            let message = format!("the file's name makes the path `{path}`, {reason}");
+            let message = format!("the page's path `{path}` is not valid: {reason}");
             let diagnostic = Diagnostic::error(Code::BadPath, self.folder.name_of(file), message);
             self.report.push(diagnostic.hint("rename the file"));
         }
@@ -353,7 +349,7 @@ impl SiteReader<'_> {
             let name = self.folder.name_of(file);
             let message = "the front matter seems to end here, without its second line `---`";
             let diagnostic = Diagnostic::error(Code::BadFrontMatter, name, message);
-            let hint = "write `---` above this line";
+            let hint = "add a line `---` above this line";
             self.report.push(diagnostic.at(place, &text).hint(hint));
         }
         let (front, formatted) = typed?;
@@ -372,24 +368,24 @@ impl SiteReader<'_> {
     fn report_too_many_nodes(&mut self, file: &str) {
         self.nodes.clear();
         let message = format!(
-            "the front matter of the tenant's pages up to this one has {} keys and values, more than the {MAX_TENANT_NODES} that a tenant may have",
+            "the front matter of all pages up to this page has {} keys and values; the limit of a tenant is {MAX_TENANT_NODES}",
             self.node_count
         );
         let diagnostic = Diagnostic::error(Code::TooLarge, self.folder.name_of(file), message);
         self.report.push(diagnostic.hint(
-            "write long texts in Markdown, below the front matter, or make several tenants of it",
+            "write long texts in Markdown, below the front matter, or split the tenant into several tenants",
         ));
     }
 
     fn report_duplicate_path(&mut self, page: &Page, path: &str, owner: &str) {
-        let message = format!("the path `{path}` is taken by `{owner}`");
+        let message = format!("`{owner}` already has the path `{path}`");
         self.report_path(page, path, (Code::PathTwice, message));
     }
 
     /// Reports two paths that are the same file in an export.
     fn report_similar_paths(&mut self, page: &Page, path: &str, (owner, like): (&str, &str)) {
         let message = format!(
-            "the path `{path}` and the path `{like}` of `{owner}` are one file in an export, or on a disk that does not tell upper from lower case"
+            "the path `{path}` and the path `{like}` of `{owner}` are the same file in an export or on a case-insensitive disk"
         );
         self.report_path(page, path, (Code::PathTwice, message));
     }
@@ -399,7 +395,7 @@ impl SiteReader<'_> {
         let text = self.texts.get(&page.file);
         self.report.add(Severity::Error, code, &name, || {
             let diagnostic = Diagnostic::error(code, &name, message)
-                .hint("rename one of the files, or take the path out of `aliases`");
+                .hint("rename one of the files, or remove the path from `aliases`");
             let mut formatted = page.formatted.iter();
             let alias = formatted.find(|text| text.format == "route" && text.text == path);
             match (alias, text) {
@@ -424,7 +420,7 @@ impl SiteReader<'_> {
         }
     }
 
-    /// Reports redirects that use a page's path or lead to another redirect.
+    /// Reports redirects that use a page's path or point to another redirect.
     fn check_redirects(
         &mut self,
         manifest: &Manifest,
@@ -444,13 +440,13 @@ impl SiteReader<'_> {
             let rooted = rooted(to, MANIFEST);
             let target = rooted.split(['#', '?']).next().unwrap_or_default();
             let (code, message, at) = if let Some(page) = owners.get(from) {
-                let message = format!("the path `{from}` is taken by `{}`", page.file);
+                let message = format!("`{}` already has the path `{from}`", page.file);
                 (Code::PathTwice, message, from)
             } else if origins.get(from).is_some_and(|count| *count > 1) {
                 let message = format!("the path `{from}` is redirected twice");
                 (Code::PathTwice, message, from)
             } else if origins.contains_key(target) {
-                let message = format!("`{from}` leads to `{to}`, which is redirected itself");
+                let message = format!("`{from}` redirects to `{to}`, which is a redirect itself");
                 (Code::RedirectChain, message, to)
             } else {
                 continue;
@@ -458,7 +454,7 @@ impl SiteReader<'_> {
             let text = self.texts.get(MANIFEST);
             self.report.add(Severity::Error, code, &name, || {
                 let diagnostic = Diagnostic::error(code, &name, message)
-                    .hint("let every redirect lead to a page");
+                    .hint("redirect only unused paths, each path once, and to a page");
                 let place = formatted.iter().find(|text| text.text == at);
                 match (place, text) {
                     (Some(formatted), Some(text)) => diagnostic.at(formatted.place, text),
@@ -483,21 +479,23 @@ impl SiteReader<'_> {
         let diagnostic = Diagnostic::error(Code::Draft, self.folder.label.clone(), message);
         self.report.push(Diagnostic {
             severity: Severity::Note,
-            ..diagnostic
-                .hint("`rowhouse serve --dev` shows them; take out `draft: true` to publish")
+            ..diagnostic.hint(
+                "remove `draft: true` to publish a draft; `rowhouse serve --dev` shows all drafts",
+            )
         });
     }
 
     fn text(&mut self, file: &str, bytes: &Bytes) -> Option<String> {
         if bytes.len() > MAX_PAGE_BYTES {
             let message = format!(
-                "the file has {} bytes, more than the {MAX_PAGE_BYTES} that a page or a manifest may have",
+                "the file has {} bytes; the limit of a page or a manifest is {MAX_PAGE_BYTES}",
                 bytes.len()
             );
             let name = self.folder.name_of(file);
             self.report.add(Severity::Error, Code::TooLarge, &name, || {
-                Diagnostic::error(Code::TooLarge, &name, message)
-                    .hint("split it into several pages, or put what is no text under `assets`")
+                Diagnostic::error(Code::TooLarge, &name, message).hint(
+                    "split the file into several pages, or move data that is not text to `assets`",
+                )
             });
             return None;
         }

@@ -97,11 +97,15 @@ pub(super) fn unlikely_dates(
         && expire <= publish
     {
         let message = format!(
-            "the page is gone (`expire`: {}) before it is there (`publish`: {})",
+            "`expire` ({}) is not after `publish` ({})",
             expire.instant(),
             publish.instant()
         );
-        found.push(("expire", message, "let `expire` be later than `publish`"));
+        found.push((
+            "expire",
+            message,
+            "write an `expire` that is later than `publish`",
+        ));
     }
     if let (Some(date), Some(updated)) = (front.date, front.updated)
         && updated < date
@@ -111,7 +115,7 @@ pub(super) fn unlikely_dates(
             updated.day(),
             date.day()
         );
-        let hint = "write the day of the last change, or leave `updated` out";
+        let hint = "write the day of the last change, or remove `updated`";
         found.push(("updated", message, hint));
     }
     let year = |day: Option<Date>| day.map(|day| day.day().year());
@@ -288,19 +292,19 @@ pub(super) fn why_not_split(text: &str) -> (&'static str, &'static str, Place) {
                 ..FILE_START
             };
             (
-                "the front matter begins in line 1 and does not end: its second line `---` is missing",
-                "write a line `---`, with three hyphens and nothing else, below the last key",
+                "the front matter is not closed: its second line `---` is missing",
+                "add a line `---`, with three hyphens and nothing else, below the last key",
                 end_of_front_matter(below).unwrap_or(last),
             )
         }
         "+++" => (
-            "the front matter is between lines `+++`, which hold TOML",
-            "write it as YAML between two lines `---`: `title: My page`",
+            "the front matter is TOML, between two lines `+++`",
+            "write YAML between two lines `---`: `title: My page`",
             FILE_START,
         ),
         _ => (
             "the page does not begin with front matter between two lines `---`",
-            "begin with `---`, `title: ...`, `---`",
+            "begin the page with three lines: `---`, `title: ...`, `---`",
             FILE_START,
         ),
     }

@@ -95,7 +95,7 @@ fn warn_of_cut_text(key: &MapKey, file: &CheckedFile<'_>, warn: &mut Warn<'_>) {
         length: cut.chars().count(),
     };
     if let Some((name, what)) = property(value, file.has_aliases) {
-        let message = format!("`{name}` is {what} of YAML, and visitors do not see it");
+        let message = format!("YAML reads `{name}` as {what}, so visitors do not see it");
         warn(Code::CutText, place(begin, name), message, in_quotes());
     }
     if value.starts_with(['"', '\'', '|', '>', '&', '*', '!', '[', '{']) {
@@ -114,8 +114,9 @@ fn warn_of_cut_text(key: &MapKey, file: &CheckedFile<'_>, warn: &mut Warn<'_>) {
         .next()
         .unwrap_or_default();
     let place = place(at + 1 + hash + 1, cut);
-    let message = format!("`{cut}` begins a comment, and visitors do not see it");
-    let hint = format!("{}; in a comment, write a space behind `#`", in_quotes());
+    let message =
+        format!("YAML reads `{cut}` as the start of a comment, so visitors do not see it");
+    let hint = format!("{}; in a comment, write a space after `#`", in_quotes());
     warn(Code::CutText, place, message, hint);
 }
 
@@ -170,11 +171,11 @@ fn violation(name: &str, value: &Node, has_format: &dyn Fn(Place) -> bool) -> Op
     };
     let entity = entity(text).filter(|_| !has_format(value.place))?;
     let hint =
-        "write the character itself, such as `&`, `\u{2019}` or `\u{fc}`: this text is not HTML";
+        "write the character itself, such as `&`, `\u{2019}` or `\u{fc}`; this text is not HTML";
     Some(Violation {
         code: Code::HtmlEntity,
         place: value.place,
-        message: format!("`{name}` holds `{entity}`, which visitors see as it is"),
+        message: format!("`{name}` contains `{entity}`, which visitors see letter by letter"),
         hint: Some(hint.to_owned()),
     })
 }

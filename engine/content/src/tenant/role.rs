@@ -88,7 +88,7 @@ fn leftover(path: &str) -> Option<String> {
         let at = lower.find(mark)?;
         let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
         Some(format!(
-            "a copy that a program made when two people changed `{}.{ending}`",
+            "a conflict copy of `{}.{ending}`",
             name[..at].trim_end_matches(['.', ' ', '('])
         ))
     };
@@ -98,7 +98,7 @@ fn leftover(path: &str) -> Option<String> {
         .or_else(|| conflict("_conflict-").filter(|_| path.starts_with(PAGES)))
         .or_else(|| conflict(" (case conflict"));
     let system = matches!(&*lower, "thumbs.db" | "desktop.ini");
-    let system = system.then(|| "a file that the operating system made for itself".to_owned());
+    let system = system.then(|| "a file of the operating system".to_owned());
     // Only among pages: a download may have such a name.
     let backup = |stem: &str| format!("a backup of `{stem}`");
     let of_editor = name.strip_suffix('~').map(backup).or_else(|| {
@@ -147,13 +147,13 @@ pub(super) fn warn_of_unread_files(folder: &Folder, report: &mut Report) {
         }
         let (message, hint) = match (leftover(path), working_name(path)) {
             (Some(what), _) => (
-                format!("nothing reads this file: it looks like {what}"),
-                "compare the two, then remove it; or give it a name of its own".to_owned(),
+                format!("the file is not read: it looks like {what}"),
+                "compare the two files, then remove or rename this file".to_owned(),
             ),
             (None, works) => (
-                "nothing reads this file: its name is not that of a page".to_owned(),
+                "the file is not read: its name is not a valid name of a page".to_owned(),
                 format!(
-                    "rename it to `{}{}`",
+                    "rename the file to `{}{}`",
                     split(path).0,
                     works.unwrap_or_default()
                 ),
@@ -164,9 +164,9 @@ pub(super) fn warn_of_unread_files(folder: &Folder, report: &mut Report) {
     }
     for (top, count) in outside {
         let message = match (top.ends_with('/'), count) {
-            (false, _) => "nothing reads this file".to_owned(),
-            (true, 1) => "nothing reads this folder, which has 1 file".to_owned(),
-            (true, count) => format!("nothing reads this folder, which has {count} files"),
+            (false, _) => "the file is not read".to_owned(),
+            (true, 1) => "the folder is not read; it has 1 file".to_owned(),
+            (true, count) => format!("the folder is not read; it has {count} files"),
         };
         let file = folder.name_of(top);
         report.push(Diagnostic::warning(Code::UnreadFile, file, message).hint(hint_for(top)));
@@ -176,30 +176,30 @@ pub(super) fn warn_of_unread_files(folder: &Folder, report: &mut Report) {
 /// Returns the hint for a file or folder at the top that is not read.
 fn hint_for(top: &str) -> String {
     let name = top.trim_end_matches('/');
-    let rename = |to: &str| format!("rename it to `{to}`");
+    let rename = |to: &str| format!("rename the folder to `{to}`");
     match (name.to_ascii_lowercase().as_str(), top.ends_with('/')) {
         ("content" | "post" | "posts" | "_posts", true) => rename(PAGES),
         ("static" | "public" | "images" | "img" | "media" | "files" | "downloads", true) => {
-            "move what is in it to `assets/`".to_owned()
+            "move its files to `assets/`".to_owned()
         }
-        (".well-known", true) => "move what is in it to `assets/`, and list it in `tenant.yaml`, under `files:`; `app:` makes what app stores ask for".to_owned(),
-        ("_redirects", _) => "write them in `tenant.yaml`, as `redirects:`".to_owned(),
-        ("_headers", _) => "remove it: rowhouse sends the header fields by itself".to_owned(),
-        ("cname", _) => "write the host in `tenant.yaml`, as `hosts:`".to_owned(),
-        ("robots.txt", _) => "remove it: rowhouse makes `/robots.txt` by itself; `noindex: true` in a page keeps search engines from it".to_owned(),
-        ("tenant.yml" | "tenant.yaml.txt", _) => format!("move what it says to `{MANIFEST}`"),
+        (".well-known", true) => "move its files to `assets/`, and list them in `tenant.yaml`, under `files:`; for app stores, write `app:` instead".to_owned(),
+        ("_redirects", _) => "write the redirects in `tenant.yaml`, under `redirects:`".to_owned(),
+        ("_headers", _) => "remove the file; rowhouse sets the header fields itself".to_owned(),
+        ("cname", _) => "write the host in `tenant.yaml`, under `hosts:`".to_owned(),
+        ("robots.txt", _) => "remove the file; rowhouse generates `/robots.txt`, and `noindex: true` in a page excludes the page from search engines".to_owned(),
+        ("tenant.yml" | "tenant.yaml.txt", _) => format!("move its content to `{MANIFEST}`"),
         (_, false) if is_reserved(&format!("/{name}")) => {
-            format!("remove it: rowhouse makes `/{name}` by itself")
+            format!("remove the file; rowhouse generates `/{name}`")
         }
         (lower, true) => match nearest(lower, ["pages", "assets"]) {
             Some(near) => rename(&format!("{near}/")),
             None => "move pages to `pages/` and all other files to `assets/`".to_owned(),
         },
-        (lower, false) if lower.ends_with(".md") => format!("move it to `{PAGES}`"),
+        (lower, false) if lower.ends_with(".md") => format!("move the file to `{PAGES}`"),
         (lower, false) if is_text(lower) => format!(
-            "move it to `{ASSETS}`; `files:` in `tenant.yaml` makes it answer at `/{name}`"
+            "move the file to `{ASSETS}`; to serve it at `/{name}`, list it in `tenant.yaml`, under `files:`"
         ),
-        _ => format!("move it to `{ASSETS}`, or remove it"),
+        _ => format!("move the file to `{ASSETS}`, or remove it"),
     }
 }
 
@@ -224,12 +224,12 @@ pub(super) fn manifest_hint(folder: &Folder) -> String {
     match folder.files.keys().find(is_like_it) {
         Some(path) => match path.split_once('/') {
             Some((inner, MANIFEST)) => format!(
-                "the tenant is one folder too deep: move everything in `{inner}/` up, to `{}`",
+                "move all files of `{inner}/` up to `{}`: the tenant is one folder too deep",
                 folder.label
             ),
             _ => format!("rename `{path}` to `{MANIFEST}`"),
         },
-        None => "a manifest with one line is enough: `name: My site`".to_owned(),
+        None => "add a manifest; one line is enough: `name: My site`".to_owned(),
     }
 }
 
@@ -264,38 +264,41 @@ mod tests {
         for (path, hint) in [
             (
                 "pages/terms.sync-conflict-20261101-101010-ABCDEFG.md",
-                "changed `terms.md`",
+                "conflict copy of `terms.md`",
             ),
             (
                 "pages/terms (Anna's conflicted copy 2026-11-01).md",
-                "changed `terms.md`",
+                "conflict copy of `terms.md`",
             ),
             (
                 "assets/logo.sync-conflict-20261101-101010-ABCDEFG.svg",
-                "changed `logo.svg`",
+                "conflict copy of `logo.svg`",
             ),
             ("pages/terms.md~", "backup of `terms.md`"),
             ("pages/#terms.md#", "backup of `terms.md`"),
             ("pages/terms.md.bak", "backup of `terms.md`"),
             ("pages/terms.orig.md", "backup of `terms.md`"),
-            ("pages/blog/_index.md", "rename it to `pages/blog/index.md`"),
-            ("pages/Index.md", "rename it to `pages/index.md`"),
-            ("pages/a.markdown", "rename it to `pages/a.md`"),
-            ("pages/a.MD", "rename it to `pages/a.md`"),
+            (
+                "pages/blog/_index.md",
+                "rename the file to `pages/blog/index.md`",
+            ),
+            ("pages/Index.md", "rename the file to `pages/index.md`"),
+            ("pages/a.markdown", "rename the file to `pages/a.md`"),
+            ("pages/a.MD", "rename the file to `pages/a.md`"),
             ("assets/Thumbs.db", "operating system"),
-            ("page/a.md", "rename it to `pages/`"),
-            ("Pages/a.md", "rename it to `pages/`"),
-            ("asset/a.txt", "rename it to `assets/`"),
+            ("page/a.md", "rename the folder to `pages/`"),
+            ("Pages/a.md", "rename the folder to `pages/`"),
+            ("asset/a.txt", "rename the folder to `assets/`"),
             ("static/a.txt", "to `assets/`"),
             ("robots.txt", "noindex"),
             ("_redirects", "`redirects:`"),
             (".well-known/x", "`files:`"),
-            ("google1a2b.html", "answer at `/google1a2b.html`"),
+            ("google1a2b.html", "serve it at `/google1a2b.html`"),
             ("CNAME", "`hosts:`"),
-            ("sitemap.xml", "rowhouse makes `/sitemap.xml`"),
-            ("terms.md", "move it to `pages/`"),
+            ("sitemap.xml", "rowhouse generates `/sitemap.xml`"),
+            ("terms.md", "move the file to `pages/`"),
             ("tenant.yml", "`tenant.yaml`"),
-            ("logo.svg", "move it to `assets/`"),
+            ("logo.svg", "move the file to `assets/`"),
         ] {
             let mut report = Report::default();
             warn_of_unread_files(&folder(&[path]), &mut report);
