@@ -31,7 +31,7 @@ fn every_page_passes_in_a_real_browser() {
                 "ROWHOUSE_DEV_UI_URL",
                 format!("http://{}", development.domain()),
             )
-            .env("ROWHOUSE_ADMIN_URL", format!("http://{}", server.operators))
+            .env("ROWHOUSE_ADMIN_URL", format!("http://{}", server.admin))
             .env("ROWHOUSE_BINARY", binary())
             .env("ROWHOUSE_ROUTES", &routes),
     );

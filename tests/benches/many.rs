@@ -45,7 +45,7 @@ fn main() {
 fn cold(place: &TempDir, count: usize) {
     let begun = Instant::now();
     let server = TestServer::start_at_once(place.path(), &["--memory", MEMORY]);
-    say("ready", begun.elapsed(), "5 s");
+    print_time("ready", begun.elapsed(), "5 s");
     let process = Process(server.id());
     println!("memory, ready     {:8} MB", process.memory() >> 20);
     let mut many = ManyTenants {
@@ -60,7 +60,7 @@ fn cold(place: &TempDir, count: usize) {
     println!("dropped folders   {}  (budget 300 ms)", many.drops(place));
     let begun = Instant::now();
     many.every_page();
-    say("every page", begun.elapsed(), "none");
+    print_time("every page", begun.elapsed(), "none");
     println!(
         "memory, at most   {:8} MB  (budget 1000 MB)",
         process.peak() >> 20
@@ -80,15 +80,15 @@ fn with_state(place: &TempDir) {
     {
         let server = TestServer::start_at_once(place.path(), &options);
         let begun = Instant::now();
-        while server.operator("/readyz").text().contains("pending") {
+        while server.get_admin("/readyz").text().contains("pending") {
             assert!(begun.elapsed() < TIMEOUT * 10, "{}", server.log());
             thread::sleep(Duration::from_millis(200));
         }
-        say("all rendered", begun.elapsed(), "none");
+        print_time("all rendered", begun.elapsed(), "none");
     }
     let begun = Instant::now();
     let server = TestServer::start_at_once(place.path(), &options);
-    say("ready, with state", begun.elapsed(), "3 s");
+    print_time("ready, with state", begun.elapsed(), "3 s");
     drop(server);
 }
 
@@ -128,7 +128,7 @@ fn hugo(place: &TempDir, count: usize) {
         .status()
         .unwrap();
     assert!(built.success());
-    say("Hugo, all pages", begun.elapsed(), "none");
+    print_time("Hugo, all pages", begun.elapsed(), "none");
 }
 
 /// Measures the processor time of a request, with many tenants and with six.
@@ -192,7 +192,7 @@ fn ask(visitor: &mut Visitor, domain: &str, path: &str) -> Answer {
     visitor.get(domain, path, &["accept-encoding: br"]).unwrap()
 }
 
-fn say(what: &str, took: Duration, budget: &str) {
+fn print_time(what: &str, took: Duration, budget: &str) {
     println!("{what:17} {:8.2} s   (budget {budget})", took.as_secs_f64());
 }
 

@@ -181,7 +181,7 @@ impl Drop for Program {
 pub(crate) struct Rowhouse {
     pub(crate) program: Program,
     pub(crate) visitors: SocketAddr,
-    pub(crate) operators: SocketAddr,
+    pub(crate) admin: SocketAddr,
 }
 
 impl Rowhouse {
@@ -196,7 +196,7 @@ impl Rowhouse {
         tenants: &Path,
         origin: &str,
         visitors: SocketAddr,
-        operators: SocketAddr,
+        admin: SocketAddr,
     ) -> Self {
         Self::start_with(
             Command::new(binary())
@@ -205,7 +205,7 @@ impl Rowhouse {
                 .env("ROWHOUSE_TENANTS", tenants)
                 .env("ROWHOUSE_ORIGIN", origin)
                 .env("ROWHOUSE_LISTEN", visitors.to_string())
-                .env("ROWHOUSE_ADMIN", operators.to_string())
+                .env("ROWHOUSE_ADMIN", admin.to_string())
                 .env("ROWHOUSE_TRUSTED_PROXY", "127.0.0.1")
                 .env("ROWHOUSE_ACCESS_LOG", "json"),
         )
@@ -215,18 +215,18 @@ impl Rowhouse {
     pub(crate) fn start_with(command: &mut Command) -> Self {
         let program = Program::start(command);
         let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
-        let (visitors, operators) = (nowhere, nowhere);
+        let (visitors, admin) = (nowhere, nowhere);
         let mut server = Self {
             program,
             visitors,
-            operators,
+            admin,
         };
         wait_for("a ready rowhouse", || {
             server.program.must_run();
             let log = server.program.log();
             let told = |name: &str| log.lines().find_map(|line| address_in(line, name));
-            (server.visitors, server.operators) = (told("listen")?, told("admin")?);
-            let ready = server.operator("/readyz");
+            (server.visitors, server.admin) = (told("listen")?, told("admin")?);
+            let ready = server.get_admin("/readyz");
             // The server is ready while tenants are pending; the tests need all of them.
             ready.filter(|(status, said)| *status == 200 && !said.contains("pending"))
         });
@@ -234,8 +234,8 @@ impl Rowhouse {
     }
 
     /// Returns the status and the body at the admin listener, or `None` without a response.
-    pub(crate) fn operator(&self, path: &str) -> Option<(u16, String)> {
-        http::ask(self.operators, "localhost", path)
+    pub(crate) fn get_admin(&self, path: &str) -> Option<(u16, String)> {
+        http::ask(self.admin, "localhost", path)
     }
 }
 

@@ -214,9 +214,9 @@ impl Soak {
         }
         let begin = Instant::now();
         loop {
-            let tenants = self.server.operator("/tenants").text();
+            let tenants = self.server.get_admin("/tenants").text();
             let tenants: Vec<serde_json::Value> = serde_json::from_str(&tenants).expect("JSON");
-            let is_done = |kind: &hostile::Hostile| {
+            let is_done = |kind: &hostile::HostileFolder| {
                 let id = format!("x-{}", kind.name);
                 let tenant = tenants.iter().find(|tenant| tenant["id"] == *id);
                 tenant.is_some_and(|tenant| tenant["doing"].is_null())
@@ -229,7 +229,7 @@ impl Soak {
         }
     }
 
-    fn hostile_folder(&self, kind: &hostile::Hostile) -> std::path::PathBuf {
+    fn hostile_folder(&self, kind: &hostile::HostileFolder) -> std::path::PathBuf {
         self.place.path().join(format!("tenants/x-{}", kind.name))
     }
 
@@ -346,7 +346,7 @@ impl Soak {
             assert!(
                 begin.elapsed() < TIMEOUT,
                 "{tenant:?} shows {shown:?} and is not {wanted:?}: {}\n{}",
-                self.server.operator("/tenants").text(),
+                self.server.get_admin("/tenants").text(),
                 self.server.log()
             );
             thread::sleep(Duration::from_millis(5));
@@ -361,7 +361,7 @@ impl Soak {
     }
 
     fn state(&self, name: &str) -> Option<String> {
-        let tenants = self.server.operator("/tenants").text();
+        let tenants = self.server.get_admin("/tenants").text();
         let tenants: Vec<serde_json::Value> = serde_json::from_str(&tenants).expect("JSON");
         let tenant = tenants.iter().find(|tenant| tenant["id"] == name)?;
         tenant["state"].as_str().map(ToOwned::to_owned)

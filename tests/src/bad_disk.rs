@@ -20,7 +20,7 @@ mount --bind "$disk" "$folder"
 exec "$@"
 "#;
 
-/// A folder that is on a bad disk for programs started by [`BadDisk::begin`].
+/// A folder that is on a bad disk for programs started by [`BadDisk::command`].
 #[derive(Debug)]
 pub struct BadDisk {
     harm: &'static str,
@@ -69,7 +69,7 @@ impl BadDisk {
 
     /// Returns a command for a program, to which the caller adds arguments.
     #[must_use]
-    pub fn begin(&self, program: impl AsRef<OsStr>) -> Command {
+    pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new("unshare");
         command
             .args(self.namespace)
@@ -81,22 +81,22 @@ impl BadDisk {
 
     /// Returns a command with the program and arguments of another command.
     #[must_use]
-    pub fn begin_like(&self, other: &Command) -> Command {
-        let mut command = self.begin(other.get_program());
+    pub fn command_like(&self, other: &Command) -> Command {
+        let mut command = self.command(other.get_program());
         command.args(other.get_args());
         command
     }
 
     /// Returns the folder as the process sees it, for other processes.
     #[must_use]
-    pub fn seen_by(&self, process: u32) -> PathBuf {
+    pub fn path_for_process(&self, process: u32) -> PathBuf {
         let mut path = OsString::from(format!("/proc/{process}/root"));
         path.push(&self.folder);
         path.into()
     }
 
     /// Frees space on a full disk.
-    pub fn free(&self, process: u32) {
-        std::fs::remove_file(self.seen_by(process).join("filler")).expect("room");
+    pub fn free_space(&self, process: u32) {
+        std::fs::remove_file(self.path_for_process(process).join("filler")).expect("room");
     }
 }

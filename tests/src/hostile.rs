@@ -8,15 +8,15 @@ use std::path::Path;
 
 /// A hostile folder.
 #[derive(Debug, Clone, Copy)]
-pub struct Hostile {
+pub struct HostileFolder {
     /// The name of the attack, as a host label.
     pub name: &'static str,
     /// A word of the report of `rowhouse check`. `None` if the folder itself is valid.
-    pub says: Option<&'static str>,
+    pub report_word: Option<&'static str>,
     write: fn(&Path),
 }
 
-impl Hostile {
+impl HostileFolder {
     /// Writes the complete folder as if it had been moved in. The folder must not exist yet.
     ///
     /// # Panics
@@ -31,7 +31,7 @@ impl Hostile {
 }
 
 /// All hostile folders.
-pub const ALL: &[Hostile] = &[
+pub const ALL: &[HostileFolder] = &[
     kind("html-asset", None, |folder| {
         for end in [
             "html", "htm", "shtml", "xhtml", "xht", "xml", "xsl", "js", "mjs",
@@ -202,8 +202,16 @@ pub const ALL: &[Hostile] = &[
     }),
 ];
 
-const fn kind(name: &'static str, says: Option<&'static str>, write: fn(&Path)) -> Hostile {
-    Hostile { name, says, write }
+const fn kind(
+    name: &'static str,
+    report_word: Option<&'static str>,
+    write: fn(&Path),
+) -> HostileFolder {
+    HostileFolder {
+        name,
+        report_word,
+        write,
+    }
 }
 
 fn page(body: &str) -> String {

@@ -32,7 +32,7 @@ pub struct TestServer {
     /// The address for visitors.
     pub visitors: SocketAddr,
     /// The address of the admin listener.
-    pub operators: SocketAddr,
+    pub admin: SocketAddr,
 }
 
 /// Returns the binary that cargo builds, once for each test run.
@@ -88,7 +88,7 @@ impl TestServer {
     /// Serves a folder, and fails at the points that the lines of the file `faults` name (`content::report::guard::inject`). The file may change while the server runs.
     /// The log is a file `*.log` in the folder, which can be read before the server is ready.
     #[must_use]
-    pub fn start_failing(folder: &Path, more: &[&str], faults: &Path) -> Self {
+    pub fn start_with_faults(folder: &Path, more: &[&str], faults: &Path) -> Self {
         let log = tempfile::Builder::new().suffix(".log").tempfile_in(folder);
         let log = log.expect("a file");
         let stderr = log.reopen().expect("a file").into();
@@ -98,7 +98,7 @@ impl TestServer {
 
     /// Serves a folder with a log that goes to a pipe without a reader.
     #[must_use]
-    pub fn start_unread(folder: &Path, more: &[&str]) -> Self {
+    pub fn start_with_unread_log(folder: &Path, more: &[&str]) -> Self {
         Self::start_with(
             folder,
             more,
@@ -114,7 +114,7 @@ impl TestServer {
         let log = NamedTempFile::new().expect("a file");
         let stderr = log.reopen().expect("a file").into();
         Self::spawn(
-            disk.begin("sh"),
+            disk.command("sh"),
             folder,
             more,
             &[],
@@ -181,7 +181,7 @@ impl TestServer {
             child,
             log,
             visitors,
-            operators: anywhere,
+            admin: anywhere,
         };
         server.wait_until_ready(long);
         server
@@ -192,20 +192,20 @@ impl TestServer {
         if let Some(pipe) = self.child.stderr.as_mut() {
             let mut lines = BufReader::with_capacity(1, pipe).lines();
             let told = lines.find_map(|line| address_in(&line.expect("a line"), "admin"));
-            self.operators = told.expect("a server that says where it serves");
+            self.admin = told.expect("a server that says where it serves");
         }
         let begin = Instant::now();
         while begin.elapsed() < START_TIMEOUT {
             if let Some(status) = self.child.try_wait().expect("a child") {
                 panic!("the server ended at once: {status}\n{}", self.log());
             }
-            if self.operators.port() == 0 {
+            if self.admin.port() == 0 {
                 let told = self
                     .log()
                     .lines()
                     .find_map(|line| address_in(line, "admin"));
-                self.operators = told.unwrap_or(self.operators);
-            } else if let Some(answer) = ask(self.operators, "GET", "/readyz", &[])
+                self.admin = told.unwrap_or(self.admin);
+            } else if let Some(answer) = ask(self.admin, "GET", "/readyz", &[])
                 && answer.status == 200
                 // The server is ready while tenants are pending; most tests need all of them.
                 && (!answer.text().contains("pending") || begin.elapsed() > long)
@@ -248,14 +248,14 @@ impl TestServer {
 
     /// Returns the response of the admin listener.
     #[must_use]
-    pub fn operator(&self, path: &str) -> Answer {
-        self.operator_as("localhost", path)
+    pub fn get_admin(&self, path: &str) -> Answer {
+        self.get_admin_as("localhost", path)
     }
 
     /// Returns the response of the admin listener for a `Host`.
     #[must_use]
-    pub fn operator_as(&self, host: &str, path: &str) -> Answer {
-        ask(self.operators, "GET", path, &[("host", host)]).expect("an answer")
+    pub fn get_admin_as(&self, host: &str, path: &str) -> Answer {
+        ask(self.admin, "GET", path, &[("host", host)]).expect("an answer")
     }
 
     /// Returns the response to a form of the console, from a browser with these header fields.
@@ -268,7 +268,7 @@ impl TestServer {
             ("content-length", &*length),
         ];
         all.extend(fields);
-        ask_with(self.operators, "POST", path, &all, form).expect("an answer")
+        ask_with(self.admin, "POST", path, &all, form).expect("an answer")
     }
 
     /// Returns the process id, for `/proc`.

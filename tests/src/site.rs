@@ -92,13 +92,13 @@ impl TestSite {
     }
 
     /// Renders the images that pages name: social images and icons.
-    pub fn draw(&mut self) -> &mut Self {
+    pub fn render_images(&mut self) -> &mut Self {
         self.registry.draw();
         self
     }
 
     /// Makes the best encodings of all pages.
-    pub fn improve(&mut self) -> &mut Self {
+    pub fn add_best_encodings(&mut self) -> &mut Self {
         self.registry.improve();
         self
     }
@@ -206,7 +206,7 @@ impl TestSite {
     /// # Panics
     /// Panics if the host serves no site.
     #[must_use]
-    pub fn picture(&self, host: &str, path: &str) -> Option<&Resource> {
+    pub fn rendered_image(&self, host: &str, path: &str) -> Option<&Resource> {
         match self.snapshot.hosts.get(host) {
             Some(HostEntry::Site(routes)) => routes.pictures.get(path)?.get(),
             other => panic!("{host} serves no site: {other:?}"),

@@ -252,7 +252,7 @@ fn own_certificate(folder: &Path) {
 
 /// Returns the state of each host's certificate.
 pub(crate) fn certificates(server: &Rowhouse) -> Vec<Value> {
-    let (status, text) = server.operator("/certificates").expect("an answer");
+    let (status, text) = server.get_admin("/certificates").expect("an answer");
     assert_eq!(status, 200, "{text}");
     serde_json::from_str(&text).expect("JSON")
 }

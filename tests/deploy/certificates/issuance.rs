@@ -72,7 +72,7 @@ fn every_host_has_certificate_and_restart_orders_none() {
 
 /// Checks `certificates` and `probe --https` of the command line, and the metrics.
 fn check_operator_views(authority: &Authority, server: &Rowhouse) {
-    let admin = server.operators.to_string();
+    let admin = server.admin.to_string();
     let (all_good, said) = run(Command::new(binary()).args(["certificates", "--admin", &admin]));
     assert!(all_good && said.contains("shop.example  "), "{said}");
     let https = authority.https.to_string();
@@ -98,7 +98,7 @@ fn check_operator_views(authority: &Authority, server: &Rowhouse) {
         assert_eq!(log.matches(&of_shop).count(), 1, "{log}");
         assert_eq!(log.matches(expected).count(), 1, "{log}");
     }
-    let (_, metrics) = server.operator("/metrics").expect("an answer");
+    let (_, metrics) = server.get_admin("/metrics").expect("an answer");
     for expected in [
         r#"rowhouse_certificate_not_after_seconds{host="shop.example"} "#,
         // The only host that was ordered since startup.
@@ -137,11 +137,11 @@ fn host_that_points_elsewhere_reports_reason_and_delays_no_other_host() {
     assert!(detail.contains("127.0.0.9"), "{line}");
     // Both challenge types were tried, and nothing else until later.
     assert_eq!(authority.orders(), 3 + 2);
-    let (_, text) = server.operator("/tenants").expect("an answer");
+    let (_, text) = server.get_admin("/tenants").expect("an answer");
     let tenants_now: Value = serde_json::from_str(&text).expect("JSON");
     let told = &tenants_now[1]["certificates"][0]["error"]["kind"];
     assert_eq!(told, "elsewhere", "{text}");
-    let (_, metrics) = server.operator("/metrics").expect("an answer");
+    let (_, metrics) = server.get_admin("/metrics").expect("an answer");
     let failing = r#"rowhouse_certificate_failing{host="lost.studio.example",kind="elsewhere"} 1"#;
     assert!(metrics.contains(failing), "{metrics}");
     assert_eq!(server.program.end(), Some(0));
@@ -192,7 +192,7 @@ fn without_http_listener_tls_challenge_is_used() {
     tenant(&tenants.join("home"), "Home", "root: true\n");
     let mut server = Rowhouse::start_with(&mut authority.serve_without_http(&tenants));
     assert_eq!(all_valid(&mut server, "certificates by TLS-ALPN-01"), 3);
-    let (_, metrics) = server.operator("/metrics").expect("an answer");
+    let (_, metrics) = server.get_admin("/metrics").expect("an answer");
     let challenge = r#"rowhouse_tls_handshakes_total{version="",result="challenge"} "#;
     let count = metrics
         .lines()

@@ -26,7 +26,7 @@ fn valid(server: &Rowhouse) -> Vec<String> {
 /// Runs `check --live`, and returns the exit code and the output.
 fn check_live(authority: &Authority, server: &Rowhouse) -> (Option<i32>, String) {
     let output = Command::new(binary())
-        .args(["check", "--live", "--admin", &server.operators.to_string()])
+        .args(["check", "--live", "--admin", &server.admin.to_string()])
         .args(["--origin", &format!("https://{DOMAIN}:8443"), "--tenants"])
         .arg(authority.tenants())
         .output()
@@ -131,7 +131,7 @@ fn rate_limit_of_authority_is_respected() {
     ] {
         assert!(said.contains(expected), "{expected} in {said}");
     }
-    let (_, metrics) = server.operator("/metrics").expect("an answer");
+    let (_, metrics) = server.get_admin("/metrics").expect("an answer");
     let failing =
         r#"rowhouse_certificate_failing{host="shop.studio.example",kind="rate-limited"} 1"#;
     assert!(metrics.contains(failing), "{metrics}");

@@ -199,20 +199,20 @@ fn restart_refuses_no_connection_at_either_port() {
     let [secure, redirect] = sockets
         .each_ref()
         .map(|socket| socket.local_addr().expect("an address"));
-    let operators = reserved_address();
+    let admin = reserved_address();
     let start = || {
         let serve = files.serve(&tenants);
         let mut command = Command::new("sh");
         command.args(["-c", HAND_OVER, "sh"]).arg(binary());
         command.args(serve.get_args());
-        command.args(["--admin", &operators.to_string()]);
+        command.args(["--admin", &admin.to_string()]);
         let [input, output] = sockets
             .each_ref()
             .map(|socket| OwnedFd::from(socket.try_clone().expect("a socket")));
         let mut program = Program::start_between(&mut command, input, output);
         wait_for("a ready server", || {
             program.must_run();
-            let ready = http::ask(operators, "localhost", "/readyz");
+            let ready = http::ask(admin, "localhost", "/readyz");
             ready.filter(|(status, said)| *status == 200 && !said.contains("pending"))
         });
         program

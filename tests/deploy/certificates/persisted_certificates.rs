@@ -85,10 +85,10 @@ fn certificates_are_served_although_disk_is_full() {
 
     // With room on the disk, the certificate is written without another order.
     let orders = authority.orders();
-    disk.free(server.program.id());
+    disk.free_space(server.program.id());
     authority.drop_folder("garden", "");
     let kept = authority.stored_certificates().join(format!("{SHOP}.pem"));
-    let kept = disk.seen_by(server.program.id()).join(
+    let kept = disk.path_for_process(server.program.id()).join(
         kept.strip_prefix(authority.certificates())
             .expect("a file below it"),
     );
@@ -137,7 +137,7 @@ fn start_with_bad_disk(
     why: &str,
 ) -> Rowhouse {
     let command = authority.serve(&authority.tenants());
-    let mut server = Rowhouse::start_with(&mut disk.begin_like(&command));
+    let mut server = Rowhouse::start_with(&mut disk.command_like(&command));
     assert_eq!(
         all_valid(&mut server, "certificates in spite of the disk"),
         4
@@ -150,13 +150,13 @@ fn start_with_bad_disk(
     let log = server.program.log();
     assert_eq!(authority.orders(), orders + 1, "{log}");
     assert!(log.contains(why), "{log}");
-    let (_, text) = server.operator("/tenants").expect("an answer");
+    let (_, text) = server.get_admin("/tenants").expect("an answer");
     let tenants: Value = serde_json::from_str(&text).expect("JSON");
     let error = &tenants[1]["certificates"][0]["error"];
     assert_eq!(error["kind"], "storage", "{text}");
     let detail = error["detail"].as_str().unwrap_or_default();
     assert!(detail.contains(why), "{text}");
-    let (_, metrics) = server.operator("/metrics").expect("an answer");
+    let (_, metrics) = server.get_admin("/metrics").expect("an answer");
     let failing = format!(r#"rowhouse_certificate_failing{{host="{SHOP}",kind="storage"}} 1"#);
     assert!(metrics.contains(&failing), "{metrics}");
     server

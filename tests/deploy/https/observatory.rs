@@ -59,7 +59,7 @@ fn every_host_meets_criteria_of_observatory() {
         .args(["--http-redirect", &redirect.to_string()]);
     let server = Rowhouse::start_with(&mut command);
     let hosts: Vec<Value> = wait_for("the hosts", || {
-        let (_, text) = server.operator("/certificates")?;
+        let (_, text) = server.get_admin("/certificates")?;
         serde_json::from_str(&text).ok()
     });
     assert!(hosts.len() > 6, "{hosts:?}");

@@ -104,7 +104,7 @@ fn running_server_has_every_used_metric() {
     }
     // A request is counted after its last byte is sent.
     let exposed = wait_for("all requests to be counted", || {
-        let (_, text) = server.operator("/metrics")?;
+        let (_, text) = server.get_admin("/metrics")?;
         text.contains("rowhouse_http_requests_total{tenant=\"_unknown\"")
             .then_some(text)
     });

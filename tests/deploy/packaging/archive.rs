@@ -96,7 +96,7 @@ fn two_builds_give_the_same_complete_archive() {
     needs_no_later_system_than_it_says(folder, &program);
     let here = scratch.path().to_str().expect("a path");
     assert!(!program.contains(here), "a path of this machine");
-    is_complete(folder);
+    assert_complete(folder);
 }
 
 /// The C library of the image's base (`deploy/container/Containerfile`), Debian 12.
@@ -124,7 +124,7 @@ fn needs_no_later_system_than_it_says(folder: &Path, program: &str) {
     assert!(guide.contains(&needs), "{needs}");
 }
 
-fn is_complete(folder: &Path) {
+fn assert_complete(folder: &Path) {
     let read = |file: &str| fs::read_to_string(folder.join(file)).expect(file);
     let (_, version) = run(Command::new(folder.join("rowhouse")).arg("--version"));
     assert!(version.contains("(0123456789ab)"), "{version}");

@@ -200,8 +200,8 @@ fn health_check_distinguishes_ready_server_from_none() {
             .args(&command[1..])
             .env("ROWHOUSE_ADMIN", admin))
     };
-    let admin = server.operators.to_string();
-    let everywhere = format!("0.0.0.0:{}", server.operators.port());
+    let admin = server.admin.to_string();
+    let everywhere = format!("0.0.0.0:{}", server.admin.port());
     for address in [&admin, &everywhere] {
         assert_eq!(probe(address), (true, "ready\nbroken: absent\n".to_owned()));
     }

@@ -303,11 +303,11 @@ fn probes_use_paths_of_admin_listener() {
     let deployment = base("deployment");
     for probe in ["startupProbe", "readinessProbe", "livenessProbe"] {
         let path = word(container(&deployment), &format!("/{probe}/httpGet/path")).to_owned();
-        let (status, _) = rowhouse.operator(&path).expect("an answer");
+        let (status, _) = rowhouse.get_admin(&path).expect("an answer");
         assert_eq!(status, 200, "{path}");
     }
     assert_eq!(
-        rowhouse.operator("/healthz").map(|answer| answer.0),
+        rowhouse.get_admin("/healthz").map(|answer| answer.0),
         Some(404)
     );
 }

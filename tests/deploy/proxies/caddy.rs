@@ -35,7 +35,7 @@ impl CaddyServer {
                 .env("CADDY_ADMIN", reserved_address().to_string())
                 .env("CADDY_HTTP_PORT", http.port().to_string())
                 .env("CADDY_HTTPS_PORT", https.port().to_string())
-                .env("CADDY_ASK", rowhouse.operators.to_string())
+                .env("CADDY_ASK", rowhouse.admin.to_string())
                 .env("CADDY_UPSTREAMS", rowhouse.visitors.to_string()),
         );
         let mut server = Self {

@@ -77,7 +77,7 @@ fn create_site() -> TestSite {
     .reload();
     let said = site.report_text();
     assert!(!said.contains("error["), "{said}");
-    site.draw();
+    site.render_images();
     site
 }
 

@@ -78,7 +78,7 @@ impl Drop for EndOnDrop<'_> {
 
 /// Returns the number of requests that an instance has served.
 fn served_requests(instance: &Rowhouse) -> Option<u64> {
-    let (_, metrics) = instance.operator("/metrics")?;
+    let (_, metrics) = instance.get_admin("/metrics")?;
     metrics
         .lines()
         .filter(|line| line.starts_with("rowhouse_http_requests_total{tenant=\"home\""))
@@ -105,9 +105,9 @@ fn rolling_restart_behind_haproxy_fails_no_request() {
             .arg(place("haproxy/haproxy.cfg"))
             .env("FRONT", proxy.to_string())
             .env("ONE", instances[0].visitors.to_string())
-            .env("ONE_ADMIN", instances[0].operators.port().to_string())
+            .env("ONE_ADMIN", instances[0].admin.port().to_string())
             .env("TWO", instances[1].visitors.to_string())
-            .env("TWO_ADMIN", instances[1].operators.port().to_string()),
+            .env("TWO_ADMIN", instances[1].admin.port().to_string()),
     );
     wait_for("an answer through haproxy", || {
         haproxy.must_run();
@@ -133,7 +133,7 @@ fn rolling_restart_behind_haproxy_fails_no_request() {
             );
             // Only the other instance serves these.
             load.wait_for_responses();
-            *instance = Rowhouse::start_at(&tenants, ORIGIN, instance.visitors, instance.operators);
+            *instance = Rowhouse::start_at(&tenants, ORIGIN, instance.visitors, instance.admin);
             wait_for("visitors of the new process", || {
                 served_requests(instance).filter(|had| *had >= 50)
             });

@@ -315,7 +315,7 @@ fn changed_deployment_file_is_reloaded_at_every_place() {
         });
 
         write(deployment.path(), file, "root: home\ntenant: {}\n");
-        let ready = || -> Answer { server.operator("/readyz") };
+        let ready = || -> Answer { server.get_admin("/readyz") };
         let alarm = format!("alarm: {file}:2:1: unknown key `tenant`");
         wait(&server, "the alarm", || ready().text().contains(&alarm));
         assert_eq!(ready().status, 200, "the server stays ready");
@@ -337,7 +337,7 @@ fn addresses_keep_owners_over_restart_with_state() {
         "name: App\nhosts: [app.example]\naliases: [/shop]\n",
     );
     let flags = ["--state", "state"];
-    let kept = |entry: &str, words: &str| {
+    let wait_for_entry = |entry: &str, words: &str| {
         let begin = Instant::now();
         let state = deployment.path().join("state");
         let is_there = || state::has_words(&state, entry, words);
@@ -350,7 +350,7 @@ fn addresses_keep_owners_over_restart_with_state() {
         }
     };
     let server = TestServer::start(deployment.path(), &flags);
-    kept("addresses", "app.example");
+    wait_for_entry("addresses", "app.example");
     drop(server);
 
     let greedy = GREEDY
@@ -382,13 +382,13 @@ fn addresses_keep_owners_over_restart_with_state() {
 
     // The last content of the file stays in force after a restart.
     write(deployment.path(), FILE, DEPLOYMENT);
-    kept("good.deployment", "/apps/app");
+    wait_for_entry("good.deployment", "/apps/app");
     drop(server);
     write(deployment.path(), FILE, "root: [");
     let server = TestServer::start(deployment.path(), &flags);
     assert_eq!(status(&server, "localhost", "/"), 200);
     assert_eq!(status(&server, "app.example", "/"), 421);
-    let ready = server.operator("/readyz").text();
+    let ready = server.get_admin("/readyz").text();
     assert!(
         ready.contains("the last valid file stays in force"),
         "{ready}"

@@ -434,6 +434,6 @@ fn token_of_guide_enables_console_commands() {
     let flags = serve.trim().strip_prefix("rowhouse serve ");
     let flags: Vec<&str> = flags.expect("a server").split_whitespace().collect();
     let server = TestServer::start(reader.0.path(), &flags);
-    let page = server.operator("/sites/corner").text();
+    let page = server.get_admin("/sites/corner").text();
     assert!(page.contains("Token of this server"), "{page}");
 }

@@ -270,7 +270,7 @@ fn manual_has_exactly_the_errors_and_warnings_of_program() {
 fn manual_has_every_metric_of_running_server() {
     let server = TestServer::start(&fixture("sites"), &[]);
     assert_eq!(server.get(&server.domain(), "/").status, 200);
-    let exposed = server.operator("/metrics").text();
+    let exposed = server.get_admin("/metrics").text();
     let kinds: BTreeMap<&str, &str> = exposed
         .lines()
         .filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '))
@@ -314,7 +314,7 @@ fn manual_has_labels_of_metrics() {
     let server = TestServer::start(&fixture("sites"), &[]);
     assert_eq!(server.get(&server.domain(), "/").status, 200);
     let text = reference("metrics");
-    let exposed = server.operator("/metrics").text();
+    let exposed = server.get_admin("/metrics").text();
     let labels = labels_of(&exposed, &defined(&text));
     assert!(labels.len() > 4, "{labels:?}");
     for (name, labels) in labels {

@@ -134,7 +134,7 @@ fn export_has_every_size() {
     let mut site = create_site("![A hall](hall.jpg)");
     site.write("tenants/corner/assets/hall.jpg", photo(800, 600))
         .reload()
-        .draw();
+        .render_images();
     let files = site.exported(Options::default()).expect("files");
     for (host, prefix) in PLACES {
         let html = site.page(host, prefix, "/").expect("a page");
@@ -157,7 +157,7 @@ fn served_files_do_not_contain_location_of_photo() {
     assert!(whole.windows(PLACE.len()).any(|part| part == PLACE));
     site.write("tenants/corner/assets/hall.jpg", whole)
         .reload()
-        .draw();
+        .render_images();
     let html = site.page(HOST, "", "/").expect("a page");
     // The photo was taken upright.
     assert!(html.contains(" width=\"600\" height=\"900\""), "{html}");
@@ -209,7 +209,7 @@ fn screenshot_is_lossless_and_animated_or_small_images_are_unchanged() {
             coded(&screen.into(), ImageFormat::Gif),
         )
         .reload()
-        .draw();
+        .render_images();
     let html = site.page(HOST, "", "/").expect("a page");
     assert_eq!(
         html.matches("<picture ").count(),
@@ -265,7 +265,7 @@ fn changed_image_has_new_addresses_and_old_ones_serve_old_image() {
     let bytes = answer(&site, HOST, &old, &[]).into_body();
     site.write("tenants/corner/assets/hall.jpg", photo(802, 600))
         .reload()
-        .draw();
+        .render_images();
     let after = sizes(&site.page(HOST, "", "/").expect("a page"));
     for (path, _) in &before {
         assert!(after.iter().all(|(other, _)| other != path), "{path}");
@@ -299,7 +299,7 @@ fn huge_image_is_error_with_line() {
     let mut site = create_site("Words.\n\n![A huge picture](huge.png)");
     site.write("tenants/corner/assets/huge.png", png)
         .reload()
-        .draw();
+        .render_images();
     let text = site.report_text();
     for says in [
         "error[too-large]: `assets/huge.png` has 60000 x 60000 pixels",

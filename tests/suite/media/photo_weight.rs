@@ -107,7 +107,7 @@ fn photo_has_at_most_60_kilobytes_on_phone_and_250_on_desktop() {
     let mut site = create_site("![A hall](hall.jpg)");
     site.write("tenants/corner/assets/hall.jpg", &original)
         .reload()
-        .draw();
+        .render_images();
     let report = site.report_text();
     assert!(!report.contains("corner/assets"), "{report}");
     let html = site.page(HOST, "", "/").expect("a page");

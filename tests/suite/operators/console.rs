@@ -27,7 +27,7 @@ fn wait(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 /// Starts a server that accepts commands with [`TOKEN`].
-fn served(deployment: &StatefulDeployment) -> TestServer {
+fn serve(deployment: &StatefulDeployment) -> TestServer {
     deployment.write("token", TOKEN);
     let folder = deployment.path("");
     TestServer::start(
@@ -37,15 +37,15 @@ fn served(deployment: &StatefulDeployment) -> TestServer {
 }
 
 /// Returns a page of the console.
-fn page(server: &TestServer, path: &str) -> String {
-    let answer = server.operator(path);
+fn get_page(server: &TestServer, path: &str) -> String {
+    let answer = server.get_admin(path);
     assert_eq!(answer.status, 200, "{path}");
     assert_eq!(answer.header("content-type"), "text/html; charset=utf-8");
     answer.text()
 }
 
 /// Returns the visible text of a page, in one line.
-fn words(html: &str) -> String {
+fn visible_text(html: &str) -> String {
     let mut text = String::new();
     for piece in html.split('<').skip(1) {
         text.push(' ');
@@ -56,19 +56,19 @@ fn words(html: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn save(deployment: &StatefulDeployment, text: &str) {
+fn save_terms(deployment: &StatefulDeployment, text: &str) {
     let front = "---\ntitle: Terms\n---\n";
     deployment.write("tenants/app/pages/terms.md", &format!("{front}{text}\n"));
 }
 
-fn visitor_reads(server: &TestServer, words: &str) -> bool {
+fn terms_contain(server: &TestServer, words: &str) -> bool {
     let answer = server.get(&server.domain(), "/app/terms");
     answer.text().contains(words)
 }
 
 /// Returns the number of the newest release, once the folder's change is recorded.
 fn newest(server: &TestServer) -> u64 {
-    let text = server.operator("/tenants/app/releases").text();
+    let text = server.get_admin("/tenants/app/releases").text();
     let releases: Vec<serde_json::Value> = serde_json::from_str(&text).unwrap_or_default();
     releases
         .first()
@@ -79,10 +79,10 @@ fn newest(server: &TestServer) -> u64 {
 #[test]
 fn page_weight_is_same_before_and_after_first_request() {
     let deployment = StatefulDeployment::new();
-    save(&deployment, &"The same words again. ".repeat(3_000));
-    let server = served(&deployment);
+    save_terms(&deployment, &"The same words again. ".repeat(3_000));
+    let server = serve(&deployment);
     wait("a release", || newest(&server) == 1);
-    let site = page(&server, "/sites/app");
+    let site = get_page(&server, "/sites/app");
     assert!(site.contains("warning[heading-order]"), "{site}");
     assert!(!site.contains("page-weight"), "{site}");
 }
@@ -90,10 +90,10 @@ fn page_weight_is_same_before_and_after_first_request() {
 #[test]
 fn first_page_is_complete_without_scripts() {
     let deployment = StatefulDeployment::new();
-    let server = served(&deployment);
+    let server = serve(&deployment);
     wait("a release", || newest(&server) == 1);
-    let html = page(&server, "/");
-    let text = words(&html);
+    let html = get_page(&server, "/");
+    let text = visible_text(&html);
     for shown in [
         "Both sites are healthy",
         "Requests per second",
@@ -115,7 +115,7 @@ fn first_page_is_complete_without_scripts() {
         html.contains("role=\"img\"")
             && html.contains("aria-label=\"Requests per second over the last hour")
     );
-    let site = words(&page(&server, "/sites/app"));
+    let site = visible_text(&get_page(&server, "/sites/app"));
     for shown in [
         "app is live",
         "warning[heading-order]",
@@ -124,9 +124,9 @@ fn first_page_is_complete_without_scripts() {
     ] {
         assert!(site.contains(shown), "`{shown}` in {site}");
     }
-    assert_eq!(server.operator("/sites/nobody").status, 404);
-    assert_eq!(server.operator("/sites/nobody/compare").status, 404);
-    assert_eq!(server.operator("/nothing").status, 404);
+    assert_eq!(server.get_admin("/sites/nobody").status, 404);
+    assert_eq!(server.get_admin("/sites/nobody/compare").status, 404);
+    assert_eq!(server.get_admin("/nothing").status, 404);
 }
 
 /// Returns the highest value of a chart, from its label.
@@ -141,19 +141,19 @@ fn highest(html: &str, chart: &str) -> String {
 #[test]
 fn page_of_site_has_its_own_charts() {
     let deployment = StatefulDeployment::new();
-    let server = served(&deployment);
+    let server = serve(&deployment);
     wait("a release", || newest(&server) == 1);
     for _ in 0..60 {
         assert_eq!(server.get(&server.domain(), "/app/terms").status, 200);
     }
-    let site = |id: &str| page(&server, &format!("/sites/{id}"));
+    let site = |id: &str| get_page(&server, &format!("/sites/{id}"));
     let is_counted = || !["0", "–"].contains(&&*highest(&site("app"), "Requests per second"));
     wait("the requests", is_counted);
     let own = site("app");
     assert_eq!(highest(&own, "Error rate (5xx)"), "0 %");
     let slowest = highest(&own, "Response time");
     assert!(slowest.ends_with("s"), "{slowest}");
-    assert!(words(&own).contains("50th percentile"), "{own}");
+    assert!(visible_text(&own).contains("50th percentile"), "{own}");
     // The charts of a site do not count requests for other sites.
     let other = site("home");
     assert_eq!(highest(&other, "Requests per second"), "0");
@@ -163,8 +163,8 @@ fn page_of_site_has_its_own_charts() {
 #[test]
 fn policy_allows_only_files_of_admin_listener() {
     let deployment = StatefulDeployment::new();
-    let server = served(&deployment);
-    let answer = server.operator("/");
+    let server = serve(&deployment);
+    let answer = server.get_admin("/");
     let policy = answer.header("content-security-policy");
     for part in [
         "default-src 'none'",
@@ -188,7 +188,7 @@ fn policy_allows_only_files_of_admin_listener() {
         ("/icon.svg", "image/svg+xml"),
     ] {
         assert!(html.contains(&format!("\"{path}\"")), "{path}");
-        let file = server.operator(path);
+        let file = server.get_admin(path);
         assert_eq!(
             (file.status, file.header("content-type")),
             (200, media_type)
@@ -203,20 +203,25 @@ fn policy_allows_only_files_of_admin_listener() {
 #[test]
 fn error_is_shown_as_check_prints_it() {
     let deployment = StatefulDeployment::new();
-    let server = served(&deployment);
+    let server = serve(&deployment);
     deployment.write(
         "tenants/app/pages/terms.md",
         "---\ntitel: Terms <b>\n---\nNew.\n",
     );
-    wait("the error", || page(&server, "/").contains("unknown-key"));
+    wait("the error", || {
+        get_page(&server, "/").contains("unknown-key")
+    });
     for path in ["/", "/?show=broken", "/?q=APP"] {
-        let html = page(&server, path);
-        assert!(words(&html).contains("1 of 2 sites has errors"), "{path}");
+        let html = get_page(&server, path);
+        assert!(
+            visible_text(&html).contains("1 of 2 sites has errors"),
+            "{path}"
+        );
         assert!(html.contains("sites/app"), "{path}");
     }
     for path in ["/", "/sites/app"] {
-        let html = page(&server, path);
-        let text = words(&html);
+        let html = get_page(&server, path);
+        let text = visible_text(&html);
         for shown in [
             "degraded",
             "error[unknown-key]: unknown key `titel`",
@@ -231,22 +236,22 @@ fn error_is_shown_as_check_prints_it() {
             "{html}"
         );
     }
-    assert!(words(&page(&server, "/?q=home")).contains("1 site"));
-    assert!(words(&page(&server, "/?q=nobody")).contains("No site found."));
-    save(&deployment, "Mended.");
+    assert!(visible_text(&get_page(&server, "/?q=home")).contains("1 site"));
+    assert!(visible_text(&get_page(&server, "/?q=nobody")).contains("No site found."));
+    save_terms(&deployment, "Mended.");
     wait("its end", || {
-        page(&server, "/").contains("Both sites are healthy")
+        get_page(&server, "/").contains("Both sites are healthy")
     });
 }
 
 #[test]
 fn console_rolls_back_resumes_and_compares() {
     let deployment = StatefulDeployment::new();
-    let server = served(&deployment);
+    let server = serve(&deployment);
     wait("a release", || newest(&server) == 1);
-    save(&deployment, "The words are fresh.");
+    save_terms(&deployment, "The words are fresh.");
     wait("the next release", || newest(&server) == 2);
-    let compared = words(&page(&server, "/sites/app/compare"));
+    let compared = visible_text(&get_page(&server, "/sites/app/compare"));
     for shown in [
         "Changes from release 1 to 2",
         "/terms changed",
@@ -255,10 +260,10 @@ fn console_rolls_back_resumes_and_compares() {
         assert!(compared.contains(shown), "`{shown}` in {compared}");
     }
     assert_eq!(
-        server.operator("/sites/app/compare?from=1&to=9").status,
+        server.get_admin("/sites/app/compare?from=1&to=9").status,
         404
     );
-    let html = page(&server, "/sites/app");
+    let html = get_page(&server, "/sites/app");
     assert!(
         html.contains("tenants/app/rollback?release=1")
             || html.contains("tenants&#x2F;app&#x2F;rollback?release=1"),
@@ -268,28 +273,28 @@ fn console_rolls_back_resumes_and_compares() {
     let done = |answer: &Answer| (answer.status, answer.header("location").to_owned());
     let answer = server.submit("/tenants/app/rollback?release=1", &right, &BROWSER);
     assert_eq!(done(&answer), (303, "/sites/app?done=rollback".to_owned()));
-    assert!(!visitor_reads(&server, "fresh"));
+    assert!(!terms_contain(&server, "fresh"));
     for path in ["/", "/sites/app", "/?show=pinned"] {
         assert!(
-            words(&page(&server, path)).contains("pinned to 1"),
+            visible_text(&get_page(&server, path)).contains("pinned to 1"),
             "{path}"
         );
     }
     assert!(
-        words(&page(&server, "/sites/app?done=rollback"))
+        visible_text(&get_page(&server, "/sites/app?done=rollback"))
             .contains("The server accepted the rollback.")
     );
     let answer = server.submit("/tenants/app/resume", &right, &BROWSER);
     assert_eq!(done(&answer), (303, "/sites/app?done=resume".to_owned()));
-    assert!(visitor_reads(&server, "fresh"));
+    assert!(terms_contain(&server, "fresh"));
 }
 
 #[test]
 fn change_needs_token_and_same_origin() {
     let deployment = StatefulDeployment::new();
-    let server = served(&deployment);
+    let server = serve(&deployment);
     wait("a release", || newest(&server) == 1);
-    save(&deployment, "The words are fresh.");
+    save_terms(&deployment, "The words are fresh.");
     wait("the next release", || newest(&server) == 2);
     let right = format!("token={TOKEN}");
     let [_, site, accept] = BROWSER;
@@ -318,15 +323,15 @@ fn change_needs_token_and_same_origin() {
     }
     // A browser with a wrong token gets a page that says so.
     let answer = server.submit("/tenants/app/resume", "token=wrong", &BROWSER);
-    assert!(words(&answer.text()).contains("the token is not valid for this server"));
+    assert!(visible_text(&answer.text()).contains("the token is not valid for this server"));
     for path in ["/", "/sites/app", "/tenants", "/console.js"] {
         assert_eq!(
-            server.operator_as("rebound.example", path).status,
+            server.get_admin_as("rebound.example", path).status,
             421,
             "{path}"
         );
     }
-    assert!(visitor_reads(&server, "fresh"), "nothing was changed");
+    assert!(terms_contain(&server, "fresh"), "nothing was changed");
 }
 
 #[test]
@@ -334,8 +339,8 @@ fn console_without_token_is_read_only_and_explains_flag() {
     let deployment = StatefulDeployment::new();
     let server = deployment.serve();
     wait("a release", || newest(&server) == 1);
-    let html = page(&server, "/sites/app");
-    assert!(words(&html).contains("Commands are off."), "{html}");
+    let html = get_page(&server, "/sites/app");
+    assert!(visible_text(&html).contains("Commands are off."), "{html}");
     assert!(html.contains("--admin-token-file"));
     assert!(
         !html.contains("<form") && !html.contains("Roll back to"),
@@ -353,14 +358,14 @@ fn console_reloads_folder_that_is_not_watched() {
     deployment.write("token", TOKEN);
     let flags = ["--watch", "off", "--admin-token-file", "token"];
     let server = TestServer::start(&deployment.path(""), &flags);
-    save(&deployment, "The words are fresh.");
+    save_terms(&deployment, "The words are fresh.");
     let right = format!("token={TOKEN}");
     let answer = server.submit("/tenants/app/read", &right, &BROWSER);
     assert_eq!(
         (answer.status, answer.header("location")),
         (303, "/sites/app?done=read")
     );
-    wait("the new words", || visitor_reads(&server, "fresh"));
+    wait("the new words", || terms_contain(&server, "fresh"));
     assert_eq!(
         server
             .submit("/tenants/nobody/read", &right, &BROWSER)
@@ -392,14 +397,14 @@ fn certificates_are_listed_with_expiry_and_those_due_soon_first() {
             "key.pem",
         ],
     );
-    let text = words(&page(&server, "/"));
+    let text = visible_text(&get_page(&server, "/"));
     for shown in [
         "localhost has a certificate that expires in 4 days",
         "app.localhost has no certificate",
     ] {
         assert!(text.contains(shown), "`{shown}` in {text}");
     }
-    let site = words(&page(&server, "/sites/app"));
+    let site = visible_text(&get_page(&server, "/sites/app"));
     for shown in ["app.localhost missing", "localhost valid expires in 4 days"] {
         assert!(site.contains(shown), "`{shown}` in {site}");
     }
@@ -408,7 +413,7 @@ fn certificates_are_listed_with_expiry_and_those_due_soon_first() {
 #[test]
 fn missing_paths_are_listed_with_redirect_and_without_personal_data() {
     let deployment = StatefulDeployment::new();
-    let server = served(&deployment);
+    let server = serve(&deployment);
     let domain = server.domain();
     for path in [
         "/app/term",
@@ -418,15 +423,18 @@ fn missing_paths_are_listed_with_redirect_and_without_personal_data() {
     ] {
         assert_eq!(server.get(&domain, path).status, 404, "{path}");
     }
-    let html = page(&server, "/sites/app");
-    let text = words(&html);
+    let html = get_page(&server, "/sites/app");
+    let text = visible_text(&html);
     assert!(
         text.contains("2× /term - {from: /term, to: /terms}"),
         "{text}"
     );
     assert!(text.contains("/%3Cscript%3E"), "{text}");
     assert!(!html.contains("secret") && !html.contains("a@b"), "{html}");
-    assert!(words(&page(&server, "/")).contains("app 3 requests for 2 paths, most often /term"));
+    assert!(
+        visible_text(&get_page(&server, "/"))
+            .contains("app 3 requests for 2 paths, most often /term")
+    );
     // A manifest accepts the text to paste.
     let manifest =
         fs::read_to_string(deployment.path("tenants/app/tenant.yaml")).expect("a manifest");

@@ -48,7 +48,8 @@ fn flags_and_variables_reach_the_listener() {
 
 #[test]
 fn unread_log_delays_no_response() {
-    let mut server = TestServer::start_unread(&fixture("sites"), &["--access-log", "json"]);
+    let mut server =
+        TestServer::start_with_unread_log(&fixture("sites"), &["--access-log", "json"]);
     let mut socket = TcpStream::connect(server.visitors).expect("a connection");
     let request = format!("HEAD /about HTTP/1.1\r\nhost: {}\r\n\r\n", server.domain());
     // Each line has about 200 bytes, so these fill the pipe and the queue many times over.

@@ -136,7 +136,7 @@ fn page_has_every_content_encoding() {
     let quick = codings(&site);
     let named: Vec<Coding> = quick.iter().map(|(coding, _)| *coding).collect();
     assert_eq!(named, [Coding::Brotli, Coding::Gzip, Coding::Identity]);
-    let all = codings(site.improve());
+    let all = codings(site.add_best_encodings());
     assert_eq!(all[0].0, Coding::Brotli);
     assert!(all[0].1 < quick[0].1, "it takes long, and comes later");
     assert_eq!(all[1..], quick[1..]);

@@ -76,7 +76,7 @@ fn every_page_fits_into_first_round_trip() {
             heavy.push(format!("{place}: {quick} bytes for who asks first"));
         }
     }
-    site.improve();
+    site.add_best_encodings();
     for Found { place, body, .. } in pages(&site) {
         let best = body.variants.iter().next().expect("a coding");
         assert_eq!(best.coding, Coding::Brotli, "{place}");

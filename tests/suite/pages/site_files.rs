@@ -266,8 +266,11 @@ fn tenant_without_app_has_no_association() {
 #[test]
 fn every_page_has_social_image_with_title() {
     let mut site = TestSite::copy_of(&rowhouse_tests::workspace());
-    assert!(site.picture("studio.example", "/favicon.ico").is_none());
-    site.draw();
+    assert!(
+        site.rendered_image("studio.example", "/favicon.ico")
+            .is_none()
+    );
+    site.render_images();
     let mut seen = std::collections::BTreeSet::new();
     for (path, title) in [
         ("/", "Build Web, Mobile, TV, and Game Applications"),
@@ -288,7 +291,7 @@ fn every_page_has_social_image_with_title() {
         let file = url
             .strip_prefix("https://studio.example")
             .expect("the host");
-        let Some(Resource::Body(picture)) = site.picture("studio.example", file) else {
+        let Some(Resource::Body(picture)) = site.rendered_image("studio.example", file) else {
             panic!("{file} is no body");
         };
         let identity = picture.variants.identity().expect("a body");
@@ -299,7 +302,10 @@ fn every_page_has_social_image_with_title() {
         assert!(seen.insert(url), "two pages share a picture");
     }
     for host in ["studio.example", "verses.studio.example"] {
-        assert!(site.picture(host, "/favicon.ico").is_some(), "{host}");
+        assert!(
+            site.rendered_image(host, "/favicon.ico").is_some(),
+            "{host}"
+        );
     }
 }
 

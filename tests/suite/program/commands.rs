@@ -482,7 +482,7 @@ fn access_log_is_off_by_default() {
 #[test]
 fn admin_listener_responds_only_to_its_own_names() {
     let server = TestServer::start(&fixture("sites"), &[]);
-    let status = |host: &str| server.operator_as(host, "/tenants");
+    let status = |host: &str| server.get_admin_as(host, "/tenants");
     for host in [
         "evil.example",
         "evil.example:8081",
@@ -521,9 +521,9 @@ fn admin_listener_responds_only_to_its_own_names() {
         "rowhouse.monitoring.svc",
         "localhost",
     ] {
-        assert_eq!(server.operator_as(host, "/tenants").status, 200, "{host}");
+        assert_eq!(server.get_admin_as(host, "/tenants").status, 200, "{host}");
     }
-    assert_eq!(server.operator_as("evil.example", "/tenants").status, 421);
+    assert_eq!(server.get_admin_as("evil.example", "/tenants").status, 421);
     let refused = run(
         &fixture("sites"),
         &["serve", "--admin-host", "ops.example:8081"],

@@ -176,7 +176,7 @@ fn unfinished(server: &TestServer) -> TcpStream {
     let mut socket = TcpStream::connect(server.visitors).expect("a connection");
     write!(socket, "GET /about HTTP/1.1\r\n").expect("half a request");
     let counted = || {
-        let metrics = server.operator("/metrics").text();
+        let metrics = server.get_admin("/metrics").text();
         metrics.contains("\nrowhouse_connections_open 1\n")
     };
     wait_until(counted);
@@ -245,14 +245,14 @@ fn emptied_folder_raises_alarm_until_restored() {
     let server = TestServer::start(site.folder(), &[]);
     let alarm = |value: u8| {
         let line = format!("\nrowhouse_reload_alarm {value}\n");
-        server.operator("/metrics").text().contains(&line)
+        server.get_admin("/metrics").text().contains(&line)
     };
     assert!(alarm(0));
     let (here, away) = (site.folder().join("tenants"), site.folder().join("away"));
     std::fs::rename(&here, &away).expect("moved");
     server.signal("HUP");
     wait_until(|| alarm(1));
-    let ready = server.operator("/readyz");
+    let ready = server.get_admin("/readyz");
     assert_eq!(ready.status, 200, "the last state is served");
     assert!(
         ready.text().contains("cannot read the folder"),
@@ -269,10 +269,10 @@ fn reload_during_drain_does_not_make_ready() {
     let mut server = TestServer::start(&fixture("sites"), &["--grace", "100"]);
     let _open = unfinished(&server);
     server.signal("TERM");
-    wait_until(|| server.operator("/readyz").status == 503);
+    wait_until(|| server.get_admin("/readyz").status == 503);
     server.signal("HUP");
     wait_until(|| server.log().contains("\"reloaded\""));
-    let ready = server.operator("/readyz");
+    let ready = server.get_admin("/readyz");
     assert_eq!(
         (ready.status, ready.text().lines().next()),
         (503, Some("not ready"))
@@ -286,7 +286,7 @@ struct LimitedServer {
     child: Child,
     log: tempfile::NamedTempFile,
     visitors: SocketAddr,
-    operators: SocketAddr,
+    admin: SocketAddr,
 }
 
 impl LimitedServer {
@@ -307,12 +307,12 @@ impl LimitedServer {
             child,
             log,
             visitors: anywhere,
-            operators: anywhere,
+            admin: anywhere,
         };
         wait_until(|| server.said("\"serving\"").is_some());
         let line = server.said("\"serving\"").expect("a line");
         let address = |name: &str| address_in(&line, name).expect("an address");
-        (server.visitors, server.operators) = (address("listen"), address("admin"));
+        (server.visitors, server.admin) = (address("listen"), address("admin"));
         server
     }
 
@@ -324,7 +324,7 @@ impl LimitedServer {
 
     /// Returns the value of a metric without labels.
     fn metric(&self, name: &str) -> u64 {
-        let mut socket = TcpStream::connect(self.operators).expect("a connection");
+        let mut socket = TcpStream::connect(self.admin).expect("a connection");
         socket
             .set_read_timeout(Some(Duration::from_secs(30)))
             .expect("a timeout");

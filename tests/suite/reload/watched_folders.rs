@@ -21,7 +21,7 @@ pub(crate) struct WatchedDeployment {
 impl WatchedDeployment {
     pub(crate) fn start(more: &[&str]) -> Self {
         let folder = TempDir::new().expect("a folder");
-        tenant(&folder.path().join("tenants/home"), "Home");
+        write_tenant(&folder.path().join("tenants/home"), "Home");
         fs::write(
             folder.path().join("tenants/home/tenant.yaml"),
             "name: Home\nroot: true\n",
@@ -42,13 +42,13 @@ impl WatchedDeployment {
         (answer.status == 200).then_some(title)
     }
 
-    pub(crate) fn waits(&self, what: &str, mut done: impl FnMut() -> bool) {
+    pub(crate) fn wait_until(&self, what: &str, mut done: impl FnMut() -> bool) {
         let begin = Instant::now();
         while !done() {
             assert!(
                 begin.elapsed() < TIMEOUT,
                 "timeout: {what}: {}\n{}",
-                self.server.operator("/readyz").text(),
+                self.server.get_admin("/readyz").text(),
                 self.server.log()
             );
             std::thread::sleep(Duration::from_millis(10));
@@ -56,14 +56,14 @@ impl WatchedDeployment {
     }
 
     /// Waits until a path shows a title, or no page.
-    pub(crate) fn shows(&self, path: &str, title: Option<&str>) {
+    pub(crate) fn wait_for_title(&self, path: &str, title: Option<&str>) {
         let begin = Instant::now();
         while self.title(path).as_deref() != title {
             assert!(
                 begin.elapsed() < TIMEOUT,
                 "{path} shows {:?} and not {title:?}; {}",
                 self.title(path),
-                self.server.operator("/tenants").text()
+                self.server.get_admin("/tenants").text()
             );
             std::thread::sleep(Duration::from_millis(10));
         }
@@ -71,13 +71,13 @@ impl WatchedDeployment {
 }
 
 /// Writes a small tenant whose landing page has a title.
-pub(crate) fn tenant(folder: &Path, title: &str) {
+pub(crate) fn write_tenant(folder: &Path, title: &str) {
     fs::create_dir_all(folder.join("pages")).expect("a folder");
     fs::write(folder.join("tenant.yaml"), format!("name: {title}\n")).expect("a file");
-    page(folder, title);
+    write_page(folder, title);
 }
 
-pub(crate) fn page(folder: &Path, title: &str) {
+pub(crate) fn write_page(folder: &Path, title: &str) {
     fs::write(
         folder.join("pages/index.md"),
         format!("---\ntitle: {title}\n---\n"),
@@ -97,7 +97,7 @@ fn run(program: &str, arguments: &[&Path]) {
 fn copied_moved_changed_and_removed_folders_are_noticed() {
     let deployment = WatchedDeployment::start(&[]);
     let outside = TempDir::new().expect("a folder");
-    tenant(&outside.path().join("one"), "One");
+    write_tenant(&outside.path().join("one"), "One");
 
     run(
         "cp",
@@ -107,7 +107,7 @@ fn copied_moved_changed_and_removed_folders_are_noticed() {
             &deployment.path("tenants/one"),
         ],
     );
-    deployment.shows("/one", Some("One"));
+    deployment.wait_for_title("/one", Some("One"));
     run(
         "mv",
         &[
@@ -115,13 +115,13 @@ fn copied_moved_changed_and_removed_folders_are_noticed() {
             &deployment.path("tenants/two"),
         ],
     );
-    deployment.shows("/two", Some("One"));
-    deployment.shows("/one", None);
-    page(&deployment.path("tenants/two"), "Two");
-    deployment.shows("/two", Some("Two"));
+    deployment.wait_for_title("/two", Some("One"));
+    deployment.wait_for_title("/one", None);
+    write_page(&deployment.path("tenants/two"), "Two");
+    deployment.wait_for_title("/two", Some("Two"));
     fs::remove_dir_all(deployment.path("tenants/two")).expect("a removed folder");
-    deployment.shows("/two", None);
-    deployment.shows("/", Some("Home"));
+    deployment.wait_for_title("/two", None);
+    deployment.wait_for_title("/", Some("Home"));
 }
 
 #[test]
@@ -130,14 +130,14 @@ fn atomic_save_is_noticed() {
     let target = deployment.path("tenants/home/pages/index.md");
     fs::write(target.with_extension("tmp"), "---\ntitle: Saved\n---\n").expect("a file");
     fs::rename(target.with_extension("tmp"), &target).expect("a renamed file");
-    deployment.shows("/", Some("Saved"));
+    deployment.wait_for_title("/", Some("Saved"));
 }
 
 #[test]
 fn unpacked_archive_is_noticed() {
     let deployment = WatchedDeployment::start(&[]);
     let outside = TempDir::new().expect("a folder");
-    tenant(&outside.path().join("packed"), "Packed");
+    write_tenant(&outside.path().join("packed"), "Packed");
     let archive = outside.path().join("packed.tar");
     run(
         "tar",
@@ -158,7 +158,7 @@ fn unpacked_archive_is_noticed() {
             &deployment.path("tenants"),
         ],
     );
-    deployment.shows("/packed", Some("Packed"));
+    deployment.wait_for_title("/packed", Some("Packed"));
 }
 
 #[test]
@@ -166,36 +166,36 @@ fn link_to_other_release_is_noticed() {
     let deployment = WatchedDeployment::start(&[]);
     let releases = TempDir::new().expect("a folder");
     for release in ["1", "2"] {
-        tenant(
+        write_tenant(
             &releases.path().join(release),
             &format!("Release {release}"),
         );
     }
     let link = deployment.path("tenants/app");
     symlink(releases.path().join("1"), &link).expect("a link");
-    deployment.shows("/app", Some("Release 1"));
+    deployment.wait_for_title("/app", Some("Release 1"));
     symlink(releases.path().join("2"), deployment.path("tenants/.next")).expect("a link");
     fs::rename(deployment.path("tenants/.next"), &link).expect("a flipped link");
-    deployment.shows("/app", Some("Release 2"));
-    page(&releases.path().join("2"), "Patched");
-    deployment.shows("/app", Some("Patched"));
+    deployment.wait_for_title("/app", Some("Release 2"));
+    write_page(&releases.path().join("2"), "Patched");
+    deployment.wait_for_title("/app", Some("Patched"));
 }
 
 #[test]
 fn config_map_swap_is_noticed() {
     let deployment = WatchedDeployment::start(&[]);
     let folder = deployment.path("tenants/app");
-    tenant(&folder.join("..2026_1"), "First");
+    write_tenant(&folder.join("..2026_1"), "First");
     symlink("..2026_1", folder.join("..data")).expect("a link");
     for name in ["tenant.yaml", "pages"] {
         symlink(Path::new("..data").join(name), folder.join(name)).expect("a link");
     }
-    deployment.shows("/app", Some("First"));
-    tenant(&folder.join("..2026_2"), "Second");
+    deployment.wait_for_title("/app", Some("First"));
+    write_tenant(&folder.join("..2026_2"), "Second");
     symlink("..2026_2", folder.join("..data_tmp")).expect("a link");
     fs::rename(folder.join("..data_tmp"), folder.join("..data")).expect("a swapped link");
     fs::remove_dir_all(folder.join("..2026_1")).expect("a removed folder");
-    deployment.shows("/app", Some("Second"));
+    deployment.wait_for_title("/app", Some("Second"));
 }
 
 #[test]
@@ -213,15 +213,15 @@ fn slow_copy_is_never_served_in_parts() {
     .expect("a file");
     std::thread::sleep(Duration::from_millis(300));
     assert_eq!(deployment.title("/slow"), None, "the page is cut short");
-    page(&folder, "Slow");
-    deployment.shows("/slow", Some("Slow"));
+    write_page(&folder, "Slow");
+    deployment.wait_for_title("/slow", Some("Slow"));
 }
 
 #[test]
 fn invalid_tenant_keeps_last_valid_state_and_reports_it() {
     let deployment = WatchedDeployment::start(&[]);
-    tenant(&deployment.path("tenants/app"), "App");
-    deployment.shows("/app", Some("App"));
+    write_tenant(&deployment.path("tenants/app"), "App");
+    deployment.wait_for_title("/app", Some("App"));
     fs::write(
         deployment.path("tenants/app/pages/index.md"),
         "---\ntitel: App\n---\n",
@@ -229,7 +229,7 @@ fn invalid_tenant_keeps_last_valid_state_and_reports_it() {
     .expect("a file");
     let begin = Instant::now();
     let tenants = loop {
-        let text = deployment.server.operator("/tenants").text();
+        let text = deployment.server.get_admin("/tenants").text();
         if text.contains("degraded") {
             break text;
         }
@@ -241,24 +241,24 @@ fn invalid_tenant_keeps_last_valid_state_and_reports_it() {
         "{tenants}"
     );
     assert_eq!(deployment.title("/app").as_deref(), Some("App"));
-    let ready = deployment.server.operator("/readyz");
+    let ready = deployment.server.get_admin("/readyz");
     assert_eq!(
         ready.status, 200,
         "one tenant's error does not make the program unready"
     );
     assert!(ready.text().contains("app: degraded"), "{}", ready.text());
-    page(&deployment.path("tenants/app"), "Repaired");
-    deployment.shows("/app", Some("Repaired"));
+    write_page(&deployment.path("tenants/app"), "Repaired");
+    deployment.wait_for_title("/app", Some("Repaired"));
 }
 
 #[test]
 fn vanished_or_empty_folder_of_tenants_removes_nothing_and_raises_alarm() {
     let deployment = WatchedDeployment::start(&[]);
     let alarm = |wanted: bool| {
-        deployment.waits("the alarm", || {
+        deployment.wait_until("the alarm", || {
             deployment
                 .server
-                .operator("/readyz")
+                .get_admin("/readyz")
                 .text()
                 .contains("alarm: ")
                 == wanted
@@ -267,7 +267,7 @@ fn vanished_or_empty_folder_of_tenants_removes_nothing_and_raises_alarm() {
         assert!(
             deployment
                 .server
-                .operator("/metrics")
+                .get_admin("/metrics")
                 .text()
                 .contains(&gauge)
         );
@@ -277,23 +277,23 @@ fn vanished_or_empty_folder_of_tenants_removes_nothing_and_raises_alarm() {
     alarm(true);
     assert_eq!(deployment.title("/").as_deref(), Some("Home"));
     fs::create_dir(deployment.path("tenants")).expect("a folder");
-    deployment.waits("an empty folder", || {
+    deployment.wait_until("an empty folder", || {
         deployment
             .server
-            .operator("/readyz")
+            .get_admin("/readyz")
             .text()
             .contains("become empty")
     });
     assert_eq!(deployment.title("/").as_deref(), Some("Home"));
-    assert_eq!(deployment.server.operator("/readyz").status, 200);
+    assert_eq!(deployment.server.get_admin("/readyz").status, 200);
 
     fs::remove_dir(deployment.path("tenants")).expect("an empty folder");
-    page(&deployment.path("away/home"), "Back");
+    write_page(&deployment.path("away/home"), "Back");
     fs::rename(deployment.path("away"), deployment.path("tenants")).expect("a renamed folder");
-    deployment.shows("/", Some("Back"));
+    deployment.wait_for_title("/", Some("Back"));
     alarm(false);
-    page(&deployment.path("tenants/home"), "Watched again");
-    deployment.shows("/", Some("Watched again"));
+    write_page(&deployment.path("tenants/home"), "Watched again");
+    deployment.wait_for_title("/", Some("Watched again"));
 }
 
 #[test]
@@ -301,18 +301,18 @@ fn changed_link_of_folder_of_tenants_is_noticed() {
     let folder = TempDir::new().expect("a folder");
     for release in ["1", "2"] {
         let home = folder.path().join(release).join("home");
-        tenant(&home, &format!("Release {release}"));
+        write_tenant(&home, &format!("Release {release}"));
         fs::write(home.join("tenant.yaml"), "name: Home\nroot: true\n").expect("a file");
     }
     symlink("1", folder.path().join("tenants")).expect("a link");
     let server = TestServer::start(folder.path(), &[]);
     let deployment = WatchedDeployment { folder, server };
-    deployment.shows("/", Some("Release 1"));
+    deployment.wait_for_title("/", Some("Release 1"));
     symlink("2", deployment.path("next")).expect("a link");
     fs::rename(deployment.path("next"), deployment.path("tenants")).expect("a flipped link");
-    deployment.shows("/", Some("Release 2"));
-    page(&deployment.path("2/home"), "Patched");
-    deployment.shows("/", Some("Patched"));
+    deployment.wait_for_title("/", Some("Release 2"));
+    write_page(&deployment.path("2/home"), "Patched");
+    deployment.wait_for_title("/", Some("Patched"));
 }
 
 #[test]
@@ -330,14 +330,14 @@ fn renamed_temporary_files_are_noticed() {
         fs::write(&hidden, text).expect("a file");
         fs::rename(hidden, target).expect("a renamed file");
     }
-    deployment.shows("/synced", Some("Synced"));
+    deployment.wait_for_title("/synced", Some("Synced"));
 }
 
 #[test]
 fn checkout_of_working_copy_is_noticed() {
     let deployment = WatchedDeployment::start(&[]);
     let folder = deployment.path("tenants/kept");
-    tenant(&folder, "First");
+    write_tenant(&folder, "First");
     let git = |arguments: &[&str]| {
         let who = ["-c", "user.name=A", "-c", "user.email=a@example.com"];
         let output = Command::new("git")
@@ -353,17 +353,17 @@ fn checkout_of_working_copy_is_noticed() {
     git(&["add", "."]);
     git(&["commit", "--quiet", "--message", "one"]);
     git(&["checkout", "--quiet", "-b", "two"]);
-    page(&folder, "Second");
+    write_page(&folder, "Second");
     fs::write(folder.join("pages/more.md"), "---\ntitle: More\n---\n").expect("a file");
     git(&["add", "."]);
     git(&["commit", "--quiet", "--message", "two"]);
-    deployment.shows("/kept/more", Some("More"));
+    deployment.wait_for_title("/kept/more", Some("More"));
     git(&["checkout", "--quiet", "one"]);
-    deployment.shows("/kept", Some("First"));
-    deployment.shows("/kept/more", None);
+    deployment.wait_for_title("/kept", Some("First"));
+    deployment.wait_for_title("/kept/more", None);
     git(&["checkout", "--quiet", "two"]);
-    deployment.shows("/kept", Some("Second"));
-    deployment.shows("/kept/more", Some("More"));
+    deployment.wait_for_title("/kept", Some("Second"));
+    deployment.wait_for_title("/kept/more", Some("More"));
 }
 
 #[test]
@@ -379,14 +379,14 @@ fn ten_second_copy_is_live_after_last_write() {
         std::thread::sleep(Duration::from_millis(500));
         fs::write(folder.join("pages/index.md"), &text[..end]).expect("a file");
     }
-    deployment.shows("/slow", Some("Slow"));
+    deployment.wait_for_title("/slow", Some("Slow"));
 }
 
 #[test]
 fn changed_theme_and_changed_link_of_theme_are_noticed() {
     let folder = TempDir::new().expect("a folder");
     let home = folder.path().join("tenants/home");
-    tenant(&home, "Home");
+    write_tenant(&home, "Home");
     fs::write(home.join("tenant.yaml"), "name: Home\nroot: true\n").expect("a file");
     let themes = rowhouse_tests::fixture("sites").join("themes");
     run(
@@ -401,14 +401,14 @@ fn changed_theme_and_changed_link_of_theme_are_noticed() {
         let (head, rest) = text.split_once("{{ head }}").expect("a head");
         fs::write(path, format!("{head}{{{{ head }}}}<!-- {words} -->{rest}")).expect("a file");
     };
-    let shows = |words: &str| {
-        deployment.waits(words, || {
+    let wait_for_title = |words: &str| {
+        deployment.wait_until(words, || {
             let answer = deployment.server.get(&deployment.server.domain(), "/");
             answer.text().contains(words)
         });
     };
     change(&deployment.path(layout), "changed in place");
-    shows("changed in place");
+    wait_for_title("changed in place");
     run(
         "cp",
         &[
@@ -424,14 +424,14 @@ fn changed_theme_and_changed_link_of_theme_are_noticed() {
     fs::rename(deployment.path("themes/base"), deployment.path("before"))
         .expect("a renamed folder");
     symlink(deployment.path("other"), deployment.path("themes/base")).expect("a link");
-    shows("another release");
+    wait_for_title("another release");
 }
 
 #[test]
 fn identical_content_renders_nothing() {
     let deployment = WatchedDeployment::start(&[]);
-    tenant(&deployment.path("tenants/app"), "App");
-    deployment.shows("/app", Some("App"));
+    write_tenant(&deployment.path("tenants/app"), "App");
+    deployment.wait_for_title("/app", Some("App"));
     let told = |words: &str| deployment.server.log().matches(words).count();
     let reloads = told("\"reloaded\"");
     let tag = |path: &str| {
@@ -441,13 +441,13 @@ fn identical_content_renders_nothing() {
     let before = tag("/app");
     // Every way to write the same bytes: again, renamed into place, copied over, touched.
     let page_file = deployment.path("tenants/app/pages/index.md");
-    page(&deployment.path("tenants/app"), "App");
+    write_page(&deployment.path("tenants/app"), "App");
     fs::copy(&page_file, page_file.with_extension("tmp")).expect("a copy");
     fs::rename(page_file.with_extension("tmp"), &page_file).expect("a renamed file");
     run("touch", &[&page_file]);
-    deployment.waits("a reload", || told("\"reloaded\"") > reloads);
-    page(&deployment.path("tenants/home"), "Other words");
-    deployment.shows("/", Some("Other words"));
+    deployment.wait_until("a reload", || told("\"reloaded\"") > reloads);
+    write_page(&deployment.path("tenants/home"), "Other words");
+    deployment.wait_for_title("/", Some("Other words"));
     assert_eq!(tag("/app"), before);
     let live = told("\"live\"");
     assert_eq!(
@@ -462,25 +462,25 @@ fn identical_content_renders_nothing() {
 fn polling_notices_links_and_swaps() {
     let deployment = WatchedDeployment::start(&["--watch", "poll"]);
     let folder = deployment.path("tenants/app");
-    tenant(&folder.join("..2026_1"), "First");
+    write_tenant(&folder.join("..2026_1"), "First");
     symlink("..2026_1", folder.join("..data")).expect("a link");
     for name in ["tenant.yaml", "pages"] {
         symlink(Path::new("..data").join(name), folder.join(name)).expect("a link");
     }
-    deployment.shows("/app", Some("First"));
-    tenant(&folder.join("..2026_2"), "Second");
+    deployment.wait_for_title("/app", Some("First"));
+    write_tenant(&folder.join("..2026_2"), "Second");
     symlink("..2026_2", folder.join("..data_tmp")).expect("a link");
     fs::rename(folder.join("..data_tmp"), folder.join("..data")).expect("a swapped link");
-    deployment.shows("/app", Some("Second"));
+    deployment.wait_for_title("/app", Some("Second"));
     fs::remove_dir_all(&folder).expect("a removed folder");
-    deployment.shows("/app", None);
+    deployment.wait_for_title("/app", None);
 }
 
 #[test]
 fn polling_notices_changes_without_notifications() {
     let deployment = WatchedDeployment::start(&["--watch", "poll"]);
-    tenant(&deployment.path("tenants/app"), "App");
-    deployment.shows("/app", Some("App"));
-    page(&deployment.path("tenants/app"), "Changed and longer");
-    deployment.shows("/app", Some("Changed and longer"));
+    write_tenant(&deployment.path("tenants/app"), "App");
+    deployment.wait_for_title("/app", Some("App"));
+    write_page(&deployment.path("tenants/app"), "Changed and longer");
+    deployment.wait_for_title("/app", Some("Changed and longer"));
 }

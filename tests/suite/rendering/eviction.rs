@@ -15,12 +15,12 @@ fn id(number: usize) -> String {
     format!("t{number:03}")
 }
 
-fn page(words: &str) -> String {
+fn page_with(words: &str) -> String {
     format!("---\ntitle: Page\n---\n{words}\n\n![A dot](dot.svg)\n")
 }
 
 /// Copies the fixture and adds many tenants, each of which shows its number.
-fn many() -> TestSite {
+fn create_many_tenants() -> TestSite {
     let mut site = TestSite::fixture("sites");
     let folder = site.folder().join("tenants");
     for number in 0..TENANT_COUNT {
@@ -33,15 +33,15 @@ fn many() -> TestSite {
         );
         fs::write(tenant.join("assets/dot.svg"), dot).expect("a file");
         fs::write(tenant.join("tenant.yaml"), "name: One of many\n").expect("a file");
-        let words = page(&format!("Tenant number {number}."));
+        let words = page_with(&format!("Tenant number {number}."));
         fs::write(tenant.join("pages/index.md"), words).expect("a file");
     }
     // The present content on disk.
-    site.write("tenants/t000/pages/index.md", page("Tenant number 0."));
+    site.write("tenants/t000/pages/index.md", page_with("Tenant number 0."));
     site
 }
 
-fn says(server: &TestServer, number: usize) -> String {
+fn get_page(server: &TestServer, number: usize) -> String {
     let begin = Instant::now();
     let answer = server.get(&server.domain(), &format!("/{}", id(number)));
     let (took, text) = (begin.elapsed(), answer.text());
@@ -58,7 +58,7 @@ fn wait(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 fn metric(server: &TestServer, name: &str) -> f64 {
-    let metrics = server.operator("/metrics").text();
+    let metrics = server.get_admin("/metrics").text();
     let line = metrics.lines().find_map(|line| line.strip_prefix(name));
     let value = line.and_then(|value| value.trim().parse().ok());
     value.unwrap_or_else(|| panic!("no {name} in {metrics}"))
@@ -73,18 +73,18 @@ fn drawing(page: &str) -> &str {
 
 #[test]
 fn requested_tenants_are_rendered_first_and_correctly() {
-    let site = many();
+    let site = create_many_tenants();
     let server = TestServer::start_at_once(site.folder(), &[]);
     let last = TENANT_COUNT - 1;
-    assert!(says(&server, last).contains(&format!("Tenant number {last}.")));
-    let ready = server.operator("/readyz").text();
+    assert!(get_page(&server, last).contains(&format!("Tenant number {last}.")));
+    let ready = server.get_admin("/readyz").text();
     assert!(ready.contains("pending: "), "others come later: {ready}");
     assert_eq!(server.get(&server.domain(), "/nobody").status, 404);
     for number in (0..TENANT_COUNT).step_by(7) {
-        assert!(says(&server, number).contains(&format!("Tenant number {number}.")));
+        assert!(get_page(&server, number).contains(&format!("Tenant number {number}.")));
     }
     wait("the rest", || {
-        !server.operator("/readyz").text().contains("pending")
+        !server.get_admin("/readyz").text().contains("pending")
     });
     assert!(metric(&server, "rowhouse_render_wait_seconds_count") >= 1.0);
     let sitemap = server.get(&server.domain(), "/sitemap.xml").text();
@@ -93,17 +93,17 @@ fn requested_tenants_are_rendered_first_and_correctly() {
 
 #[test]
 fn evicted_tenant_is_restored_with_same_bytes() {
-    let mut site = many();
+    let mut site = create_many_tenants();
     // Less memory than all tenants need.
     let server = TestServer::start(site.folder(), &["--memory", "500000"]);
-    let first = says(&server, 0);
+    let first = get_page(&server, 0);
     let dot = drawing(&first).to_owned();
     let waits = || metric(&server, "rowhouse_render_wait_seconds_count");
-    let ask_all = || (1..TENANT_COUNT).for_each(|number| drop(says(&server, number)));
+    let ask_all = || (1..TENANT_COUNT).for_each(|number| drop(get_page(&server, number)));
     ask_all();
     wait("an evicted tenant", || {
         let before = waits();
-        let again = says(&server, 0);
+        let again = get_page(&server, 0);
         assert_eq!(again, first);
         let has_waited = waits() > before;
         if !has_waited {
@@ -115,29 +115,32 @@ fn evicted_tenant_is_restored_with_same_bytes() {
     ask_all();
     site.write("tenants/t000/tenant.yaml", "nmae: Wrong\n");
     wait("the error", || {
-        server.operator("/readyz").text().contains("t000: degraded")
+        server
+            .get_admin("/readyz")
+            .text()
+            .contains("t000: degraded")
     });
-    assert_eq!(says(&server, 0), first);
+    assert_eq!(get_page(&server, 0), first);
     // Files of older pages exist after a change, too.
     site.write("tenants/t000/tenant.yaml", "name: One of many\n");
     site.write(
         "tenants/t000/assets/dot.svg",
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 900 900\"/>",
     );
-    wait("the change", || drawing(&says(&server, 0)) != dot);
+    wait("the change", || drawing(&get_page(&server, 0)) != dot);
     assert_eq!(server.get(&server.domain(), &dot).status, 200);
 }
 
 #[test]
 fn tenant_with_refused_alias_is_evicted_like_others() {
-    let mut site = many();
+    let mut site = create_many_tenants();
     // Every tenant claims the alias, and one has it.
     for number in 0..TENANT_COUNT {
         let manifest = format!("tenants/{}/tenant.yaml", id(number));
         site.write(&manifest, "name: One of many\naliases: [/wanted]\n");
     }
     let server = TestServer::start(site.folder(), &["--memory", "500000"]);
-    (0..TENANT_COUNT).for_each(|number| drop(says(&server, number)));
+    (0..TENANT_COUNT).for_each(|number| drop(get_page(&server, number)));
     let limit = metric(&server, "rowhouse_store_memory_limit_bytes");
     wait("room for what is requested next", || {
         metric(&server, "rowhouse_store_memory_bytes") <= 2.0 * limit
@@ -146,7 +149,7 @@ fn tenant_with_refused_alias_is_evicted_like_others() {
 
 #[test]
 fn only_changed_folders_are_read_at_warm_start() {
-    let site = many();
+    let site = create_many_tenants();
     // The times of a recent write are too coarse to prove that a file is unchanged.
     thread::sleep(Duration::from_secs(4));
     let start = || TestServer::start(site.folder(), &["--state", "state"]);
@@ -171,9 +174,9 @@ fn only_changed_folders_are_read_at_warm_start() {
         .expect("a time");
     thread::sleep(Duration::from_secs(4));
     let server = start();
-    assert!(says(&server, 7).contains("Tenant Nummer 7."));
+    assert!(get_page(&server, 7).contains("Tenant Nummer 7."));
     for number in (0..TENANT_COUNT).filter(|number| *number != 7).step_by(13) {
-        assert!(says(&server, number).contains(&format!("Tenant number {number}.")));
+        assert!(get_page(&server, number).contains(&format!("Tenant number {number}.")));
     }
     wait("what was read of the other one", || written(7) != before[7]);
     // Later saves are written after the findings of the startup.
@@ -184,7 +187,7 @@ fn only_changed_folders_are_read_at_warm_start() {
 
 #[test]
 fn restoring_large_tenant_delays_no_other_tenant() {
-    let site = many();
+    let site = create_many_tenants();
     let large = site.folder().join("tenants/large");
     fs::create_dir_all(large.join("pages")).expect("a folder");
     fs::write(large.join("tenant.yaml"), "name: Large\n").expect("a file");
@@ -209,7 +212,7 @@ fn restoring_large_tenant_delays_no_other_tenant() {
             .step_by(30)
             .chain((0..TENANT_COUNT).step_by(30))
         {
-            assert!(says(&server, number).contains(&format!("Tenant number {number}.")));
+            assert!(get_page(&server, number).contains(&format!("Tenant number {number}.")));
         }
         assert!(!asked.is_finished(), "no other request overlapped");
     });

@@ -87,7 +87,7 @@ fn metrics_show_content_of_store() {
     let server = TestServer::start(&fixture("sites"), &["--memory", "100000000"]);
     let begin = Instant::now();
     let number = |name: &str| {
-        let metrics = server.operator("/metrics").text();
+        let metrics = server.get_admin("/metrics").text();
         let mut lines = metrics.lines();
         let line = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
         line.and_then(|number| number.parse::<u64>().ok())

@@ -39,7 +39,7 @@ fn ask(visitor: &mut Visitor, port: u16, page: &(String, String)) -> Answer {
 
 /// Returns the state of each tenant, and whether it has findings.
 fn states(server: &TestServer) -> BTreeMap<String, String> {
-    let tenants = server.operator("/tenants").text();
+    let tenants = server.get_admin("/tenants").text();
     let tenants: Vec<serde_json::Value> = serde_json::from_str(&tenants).expect("JSON");
     let state =
         |tenant: &serde_json::Value, key: &str| tenant[key].as_str().expect("a text").to_owned();

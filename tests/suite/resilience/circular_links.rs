@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 use rowhouse_tests::{TestServer, TestSite, binary};
 use tempfile::TempDir;
 
-use crate::reload::watched_folders::{WatchedDeployment, page, tenant};
+use crate::reload::watched_folders::{WatchedDeployment, write_page, write_tenant};
 
 /// Far more than the program takes, and far less than following the links would take.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Writes a valid tenant with bad links: three to the folder of the link, and one to the root of the file system.
-fn circles(folder: &Path) {
-    tenant(folder, "Bad");
+fn add_circular_links(folder: &Path) {
+    write_tenant(folder, "Bad");
     fs::create_dir_all(folder.join("assets")).expect("a folder");
     for name in ["l1", "l2", "l3"] {
         symlink(".", folder.join("assets").join(name)).expect("a link");
@@ -29,7 +29,7 @@ fn circles(folder: &Path) {
 fn serve_with(more: &[&str], prepare: impl Fn(&Path)) -> WatchedDeployment {
     let folder = TempDir::new().expect("a folder");
     let tenants = folder.path().join("tenants");
-    tenant(&tenants.join("home"), "Home");
+    write_tenant(&tenants.join("home"), "Home");
     fs::write(tenants.join("home/tenant.yaml"), "name: Home\nroot: true\n").expect("a file");
     prepare(&tenants);
     let server = TestServer::start(folder.path(), more);
@@ -38,8 +38,8 @@ fn serve_with(more: &[&str], prepare: impl Fn(&Path)) -> WatchedDeployment {
 
 /// Changes the other tenant, and waits for the change.
 fn change_other_tenant(deployment: &WatchedDeployment, title: &str) {
-    page(&deployment.path("tenants/home"), title);
-    deployment.shows("/", Some(title));
+    write_page(&deployment.path("tenants/home"), title);
+    deployment.wait_for_title("/", Some(title));
 }
 
 /// Returns the output of `rowhouse check`, which must find errors in time.
@@ -76,22 +76,22 @@ fn check(folder: &Path) -> String {
 #[test]
 fn added_circular_links_affect_no_other_tenant() {
     let deployment = WatchedDeployment::start(&[]);
-    circles(&deployment.path("tenants/bad"));
-    deployment.waits("the error", || {
-        let text = deployment.server.operator("/tenants").text();
+    add_circular_links(&deployment.path("tenants/bad"));
+    deployment.wait_until("the error", || {
+        let text = deployment.server.get_admin("/tenants").text();
         text.contains("assets/l3: this leads to a folder that is there already")
     });
     change_other_tenant(&deployment, "Second");
     for name in ["l1", "l2", "l3", "root"] {
         fs::remove_file(deployment.path("tenants/bad/assets").join(name)).expect("a removed link");
     }
-    deployment.shows("/bad", Some("Bad"));
+    deployment.wait_for_title("/bad", Some("Bad"));
 }
 
 #[test]
 fn circular_links_at_startup_affect_no_other_tenant() {
     for more in [&[][..], &["--watch", "poll"]] {
-        let deployment = serve_with(more, |tenants| circles(&tenants.join("bad")));
+        let deployment = serve_with(more, |tenants| add_circular_links(&tenants.join("bad")));
         change_other_tenant(&deployment, "Second");
         assert_eq!(deployment.title("/bad"), None);
     }
@@ -100,7 +100,7 @@ fn circular_links_at_startup_affect_no_other_tenant() {
 #[test]
 fn check_ends_and_names_circular_links() {
     let folder = TempDir::new().expect("a folder");
-    circles(&folder.path().join("tenants/bad"));
+    add_circular_links(&folder.path().join("tenants/bad"));
     let text = check(folder.path());
     assert_eq!(text.matches("[folder-twice]").count(), 3, "{text}");
     assert_eq!(text.matches("[foreign-symlink]").count(), 1, "{text}");
@@ -125,8 +125,8 @@ fn links_to_root_or_missing_folder_affect_no_other_tenant() {
         assert!(text.contains("tenants/gone"), "{text}");
         assert!(!text.contains("[missing-manifest]"), "{text}");
         fs::remove_file(deployment.path("tenants/root")).expect("a removed link");
-        tenant(&deployment.path("tenants/root"), "Root");
-        deployment.shows("/root", Some("Root"));
+        write_tenant(&deployment.path("tenants/root"), "Root");
+        deployment.wait_for_title("/root", Some("Root"));
         change_other_tenant(&deployment, "Third");
     }
 }
@@ -135,21 +135,21 @@ fn links_to_root_or_missing_folder_affect_no_other_tenant() {
 fn removed_link_target_leaves_last_valid_pages() {
     let deployment = WatchedDeployment::start(&[]);
     let releases = TempDir::new().expect("a folder");
-    tenant(&releases.path().join("1"), "Release 1");
+    write_tenant(&releases.path().join("1"), "Release 1");
     symlink(releases.path().join("1"), deployment.path("tenants/app")).expect("a link");
-    deployment.shows("/app", Some("Release 1"));
+    deployment.wait_for_title("/app", Some("Release 1"));
     fs::rename(releases.path().join("1"), releases.path().join("2")).expect("a renamed folder");
     change_other_tenant(&deployment, "Second");
     assert_eq!(deployment.title("/app").as_deref(), Some("Release 1"));
-    tenant(&releases.path().join("1"), "Again");
-    deployment.shows("/app", Some("Again"));
+    write_tenant(&releases.path().join("1"), "Again");
+    deployment.wait_for_title("/app", Some("Again"));
 }
 
 #[test]
 fn two_links_to_one_folder_are_both_reloaded() {
     let deployment = WatchedDeployment::start(&[]);
     let releases = TempDir::new().expect("a folder");
-    tenant(&releases.path().join("1"), "One");
+    write_tenant(&releases.path().join("1"), "One");
     for name in ["a", "b"] {
         symlink(
             releases.path().join("1"),
@@ -157,18 +157,18 @@ fn two_links_to_one_folder_are_both_reloaded() {
         )
         .expect("a link");
     }
-    tenant(&deployment.path("tenants/c"), "One");
+    write_tenant(&deployment.path("tenants/c"), "One");
     symlink("c", deployment.path("tenants/twin")).expect("a link");
     for path in ["/a", "/b", "/c", "/twin"] {
-        deployment.shows(path, Some("One"));
+        deployment.wait_for_title(path, Some("One"));
     }
-    page(&releases.path().join("1"), "Two");
+    write_page(&releases.path().join("1"), "Two");
     for path in ["/a", "/b"] {
-        deployment.shows(path, Some("Two"));
+        deployment.wait_for_title(path, Some("Two"));
     }
-    page(&deployment.path("tenants/c"), "Three");
+    write_page(&deployment.path("tenants/c"), "Three");
     for path in ["/c", "/twin"] {
-        deployment.shows(path, Some("Three"));
+        deployment.wait_for_title(path, Some("Three"));
     }
     change_other_tenant(&deployment, "Second");
 }
@@ -177,27 +177,27 @@ fn two_links_to_one_folder_are_both_reloaded() {
 fn endless_folders_are_refused_at_once() {
     let deployment = WatchedDeployment::start(&[]);
     let bad = deployment.path("tenants/bad");
-    tenant(&bad, "Bad");
-    deployment.shows("/bad", Some("Bad"));
+    write_tenant(&bad, "Bad");
+    deployment.wait_for_title("/bad", Some("Bad"));
     for number in 0..5_000 {
         fs::create_dir_all(bad.join(format!("assets/{number}"))).expect("a folder");
     }
-    deployment.waits("the error", || {
-        let text = deployment.server.operator("/tenants").text();
+    deployment.wait_until("the error", || {
+        let text = deployment.server.get_admin("/tenants").text();
         text.contains("more than 4096 folders")
     });
     change_other_tenant(&deployment, "Second");
     assert_eq!(deployment.title("/bad").as_deref(), Some("Bad"));
     fs::remove_dir_all(bad.join("assets")).expect("a removed folder");
-    page(&bad, "Good again");
-    deployment.shows("/bad", Some("Good again"));
+    write_page(&bad, "Good again");
+    deployment.wait_for_title("/bad", Some("Good again"));
 }
 
 #[test]
 fn unreadable_folder_keeps_notifications_of_others() {
     let deployment = serve_with(&[], |tenants| {
         let closed = tenants.join("bad/assets/closed");
-        tenant(&tenants.join("bad"), "Bad");
+        write_tenant(&tenants.join("bad"), "Bad");
         fs::create_dir_all(&closed).expect("a folder");
         fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).expect("no permission");
     });
@@ -206,13 +206,13 @@ fn unreadable_folder_keeps_notifications_of_others() {
     if is_root {
         println!("SKIPPED: who runs this test may read every folder");
     } else {
-        let text = deployment.server.operator("/tenants").text();
+        let text = deployment.server.get_admin("/tenants").text();
         assert!(text.contains("assets/closed: cannot be read"), "{text}");
         let log = deployment.server.log();
         assert!(!log.contains("no notifications from the system"), "{log}");
         change_other_tenant(&deployment, "Second");
         fs::set_permissions(&closed, fs::Permissions::from_mode(0o755)).expect("a permission");
-        deployment.shows("/bad", Some("Bad"));
+        deployment.wait_for_title("/bad", Some("Bad"));
     }
     // Allows the removal of the folder.
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o755)).expect("a permission");
@@ -230,7 +230,7 @@ fn endless_page_is_stopped_and_affects_no_other_tenant() {
     let app = || server.get(&server.domain(), "/app/terms");
     let good = app().text();
     assert!(good.contains("<h1>"), "{good}");
-    let waits = |what: &str, done: &dyn Fn() -> bool| {
+    let wait_until = |what: &str, done: &dyn Fn() -> bool| {
         let begin = Instant::now();
         while !done() {
             assert!(begin.elapsed() < TIMEOUT, "{what}: {}", server.log());
@@ -244,7 +244,7 @@ fn endless_page_is_stopped_and_affects_no_other_tenant() {
         let begun = format!("Neighbour {number}");
         let about = format!("---\ntitle: {begun}\n---\n## People\n");
         site.write("tenants/home/pages/about.md", about);
-        waits("the other tenant", &|| {
+        wait_until("the other tenant", &|| {
             let about = server.get(&server.domain(), "/about");
             about.text().contains(&begun)
         });
@@ -253,8 +253,8 @@ fn endless_page_is_stopped_and_affects_no_other_tenant() {
     let folder = site.folder();
     let text = std::thread::scope(|scope| {
         let checked = scope.spawn(|| check(folder));
-        waits("the error", &|| {
-            let text = server.operator("/tenants").text();
+        wait_until("the error", &|| {
+            let text = server.get_admin("/tenants").text();
             text.contains("`tenants/app/pages/terms.md` did not end within 10 seconds")
         });
         checked.join().expect("a check")
@@ -265,10 +265,10 @@ fn endless_page_is_stopped_and_affects_no_other_tenant() {
     assert!(text.contains("themes/base/layouts/page.html"), "{text}");
     let corrected = terms.replace("title: ", "title: Corrected ");
     site.write("tenants/app/pages/terms.md", corrected);
-    waits("the correction", &|| app().text().contains("<h1>Corrected"));
+    wait_until("the correction", &|| app().text().contains("<h1>Corrected"));
     // Pages are served slightly before the state is reported.
-    waits("the end of the error", &|| {
-        let text = server.operator("/tenants").text();
+    wait_until("the end of the error", &|| {
+        let text = server.get_admin("/tenants").text();
         !text.contains("did not end")
     });
 }

@@ -22,14 +22,14 @@ fn report(site: &mut TestSite) -> String {
     site.report_text()
 }
 
-fn says(text: &str, expected: &[&str]) {
+fn assert_contains(text: &str, expected: &[&str]) {
     for expected in expected {
         assert!(text.contains(expected), "no `{expected}` in:\n{text}");
     }
 }
 
 /// Adds a template before the footer of the theme's layout `page`.
-fn layout(site: &mut TestSite, template: &str) {
+fn add_to_layout(site: &mut TestSite, template: &str) {
     site.edit(
         "themes/base/layouts/page.html",
         "<footer>",
@@ -46,7 +46,7 @@ fn ten_thousand_pages_exceed_limit() {
             format!("---\ntitle: Page {number}\n---\n"),
         );
     }
-    says(
+    assert_contains(
         &report(&mut site),
         &[
             "error[too-large]",
@@ -59,21 +59,21 @@ fn ten_thousand_pages_exceed_limit() {
 #[test]
 fn template_error_after_loop_has_place_in_source() {
     let mut site = TestSite::fixture("sites");
-    layout(
+    add_to_layout(
         &mut site,
         "{% for a in [1, 2] %}{{ a }}{% endfor %}{{ nothing.at.all }}",
     );
-    says(&report(&mut site), &["page.html:12:44", "nothing"]);
+    assert_contains(&report(&mut site), &["page.html:12:44", "nothing"]);
 }
 
 #[test]
 fn page_with_endless_output_is_stopped() {
     let mut site = TestSite::fixture("sites");
-    layout(
+    add_to_layout(
         &mut site,
         "{% set text = page.body ~ page.body ~ \"0123456789\" %}{% for a in range(end=100000) %}{% for b in [1,2,3,4,5,6,7,8] %}{{ text }} 0123456789 {% endfor %}{% endfor %}",
     );
-    says(
+    assert_contains(
         &report(&mut site),
         &["error[too-large]", "more than 8388608 bytes", "page.html"],
     );
@@ -82,8 +82,8 @@ fn page_with_endless_output_is_stopped() {
 #[test]
 fn recursive_components_and_includes_are_found() {
     let mut site = TestSite::fixture("sites");
-    layout(&mut site, "{% include \"layouts/page.html\" %}");
-    says(&report(&mut site), &["error[", "layouts/page.html"]);
+    add_to_layout(&mut site, "{% include \"layouts/page.html\" %}");
+    assert_contains(&report(&mut site), &["error[", "layouts/page.html"]);
     let mut site = TestSite::fixture("sites");
     site.edit(
         "themes/base/sections/call/section.html",
@@ -95,7 +95,7 @@ fn recursive_components_and_includes_are_found() {
         "---\n",
         "---\nsections: [{kind: call, title: A, actions: [{label: B, link: /terms}]}]\n",
     );
-    says(
+    assert_contains(
         &report(&mut site),
         &["error[template-failed]", "recursion depth for components"],
     );
@@ -116,7 +116,7 @@ fn exponential_drawing_is_refused() {
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 9 9\">\n<path id=\"a0\" d=\"M0 0h9\"/>\n{steps}</svg>"
     );
     site.write("tenants/app/assets/icon.svg", svg);
-    says(
+    assert_contains(
         &report(&mut site),
         &[
             "error[too-large]",
@@ -126,7 +126,7 @@ fn exponential_drawing_is_refused() {
         ],
     );
     let begin = Instant::now();
-    site.draw();
+    site.render_images();
     assert!(begin.elapsed() < TIMEOUT);
 }
 
@@ -171,7 +171,7 @@ fn deeply_nested_or_multiplied_yaml_ends() {
     ] {
         let mut site = TestSite::fixture("sites");
         site.write("tenants/app/tenant.yaml", yaml);
-        says(&report(&mut site), &["error[", words]);
+        assert_contains(&report(&mut site), &["error[", words]);
     }
 }
 
@@ -182,7 +182,7 @@ fn files_too_large_too_deep_or_special_are_named() {
     fs::File::create(path)
         .and_then(|file| file.set_len(33 << 20))
         .expect("a sparse file");
-    says(
+    assert_contains(
         &report(&mut site),
         &["error[too-large]", "assets/huge.bin", "34603008 bytes"],
     );
@@ -192,7 +192,7 @@ fn files_too_large_too_deep_or_special_are_named() {
         &format!("tenants/app/pages/{}x.md", "a/".repeat(20)),
         "---\ntitle: X\n---\n",
     );
-    says(
+    assert_contains(
         &report(&mut site),
         &["error[too-large]", "nested more than 16 deep"],
     );
@@ -206,7 +206,7 @@ fn files_too_large_too_deep_or_special_are_named() {
             .expect("mkfifo")
             .success()
     );
-    says(
+    assert_contains(
         &report(&mut site),
         &["error[unreadable]", "assets/pipe", "no plain file"],
     );

@@ -36,7 +36,7 @@ impl FailingDeployment {
     }
 
     fn serve(&self, more: &[&str]) -> TestServer {
-        TestServer::start_failing(self.0.path(), more, &self.path("faults"))
+        TestServer::start_with_faults(self.0.path(), more, &self.path("faults"))
     }
 
     /// Writes a page of a tenant.
@@ -63,20 +63,20 @@ fn wait(server: &TestServer, what: &str, is_so: impl Fn() -> bool) {
         assert!(
             begin.elapsed() < TIMEOUT,
             "timeout: {what}\n{}\n{}",
-            server.operator("/readyz").text(),
+            server.get_admin("/readyz").text(),
             server.log()
         );
         thread::sleep(Duration::from_millis(10));
     }
 }
 
-fn says(server: &TestServer, path: &str, words: &str) -> bool {
+fn page_contains(server: &TestServer, path: &str, words: &str) -> bool {
     let text = server.get(&server.domain(), path).text();
     text.contains(words)
 }
 
-fn ready(server: &TestServer) -> String {
-    let answer = server.operator("/readyz");
+fn get_readiness(server: &TestServer) -> String {
+    let answer = server.get_admin("/readyz");
     assert_eq!(answer.status, 200);
     answer.text()
 }
@@ -90,19 +90,19 @@ fn panic_for_tenant_is_its_error_and_last_valid_state_stays() {
         deployment.fail(&[&format!("{step}:app")]);
         deployment.page("app", &format!("Words after {step}."));
         wait(&server, step, || {
-            let tenants = server.operator("/tenants").text();
+            let tenants = server.get_admin("/tenants").text();
             tenants.contains("program-failed") && tenants.contains(&format!("the step `{step}`"))
         });
-        assert!(says(&server, "/app/extra", "Good words."));
-        assert!(ready(&server).contains("app: degraded"));
+        assert!(page_contains(&server, "/app/extra", "Good words."));
+        assert!(get_readiness(&server).contains("app: degraded"));
         deployment.page("home", &format!("A neighbour after {step}."));
         wait(&server, "the other tenant", || {
-            says(&server, "/extra", &format!("A neighbour after {step}."))
+            page_contains(&server, "/extra", &format!("A neighbour after {step}."))
         });
         deployment.fail(&[]);
         deployment.page("app", "Good words.");
         wait(&server, "the end of the error", || {
-            !ready(&server).contains("app")
+            !get_readiness(&server).contains("app")
         });
     }
 }
@@ -116,10 +116,12 @@ fn panic_at_startup_affects_one_tenant() {
         wait(&server, "the other tenant", || {
             server.get(&server.domain(), "/about").status == 200
         });
-        assert!(ready(&server).contains("app: absent"));
+        assert!(get_readiness(&server).contains("app: absent"));
         deployment.fail(&[]);
         deployment.page("app", "Good words.");
-        wait(&server, step, || says(&server, "/app/extra", "Good words."));
+        wait(&server, step, || {
+            page_contains(&server, "/app/extra", "Good words.")
+        });
     }
 }
 
@@ -139,14 +141,16 @@ fn panic_for_theme_is_its_error_and_last_valid_state_stays() {
         wait(&server, step, || {
             server.log().matches("program-failed").count() > number
         });
-        assert!(!says(&server, "/app/terms", &mark));
+        assert!(!page_contains(&server, "/app/terms", &mark));
         deployment.page("home", &format!("After {number}."));
         wait(&server, "a tenant's change", || {
-            says(&server, "/extra", &format!("After {number}."))
+            page_contains(&server, "/extra", &format!("After {number}."))
         });
         deployment.fail(&[]);
         fs::write(&layout, format!("{text}{mark} ")).expect("a file");
-        wait(&server, "the theme", || says(&server, "/app/terms", &mark));
+        wait(&server, "the theme", || {
+            page_contains(&server, "/app/terms", &mark)
+        });
     }
 }
 
@@ -191,7 +195,7 @@ fn failed_reload_loop_reports_restarts_and_reads_next_change() {
     let deployment = FailingDeployment::new();
     let server = deployment.serve(&[]);
     let restarts = || {
-        let metrics = server.operator("/metrics").text();
+        let metrics = server.get_admin("/metrics").text();
         let line = metrics
             .lines()
             .find_map(|line| line.strip_prefix("rowhouse_reload_loop_restarts_total "));
@@ -214,12 +218,14 @@ fn failed_reload_loop_reports_restarts_and_reads_next_change() {
         let words = format!("Words {number}.");
         deployment.page("app", &words);
         wait(&server, step, || {
-            ready(&server).contains("alarm: internal error") && restarts() > before
+            get_readiness(&server).contains("alarm: internal error") && restarts() > before
         });
         assert_eq!(server.get(&server.domain(), "/about").status, 200);
         deployment.fail(&[]);
-        wait(&server, step, || says(&server, "/app/extra", &words));
-        wait(&server, step, || !ready(&server).contains("alarm"));
+        wait(&server, step, || {
+            page_contains(&server, "/app/extra", &words)
+        });
+        wait(&server, step, || !get_readiness(&server).contains("alarm"));
     }
 }
 
@@ -246,7 +252,7 @@ fn panic_of_reload_loop_at_startup_keeps_process_unready() {
     });
     assert!(server.log().contains("internal error"), "{}", server.log());
     assert_eq!(server.get(&server.domain(), "/about").status, 200);
-    assert!(!ready(&server).contains("alarm"));
+    assert!(!get_readiness(&server).contains("alarm"));
 }
 
 #[test]
@@ -275,20 +281,24 @@ fn endless_step_of_tenant_delays_no_startup_and_no_other_tenant() {
             "read" => "slow0: absent, being rendered",
             _ => "pending: 8 of 10 tenants",
         };
-        assert!(ready(&server).contains(expected), "{}", ready(&server));
-        let tenants = server.operator("/tenants").text();
+        assert!(
+            get_readiness(&server).contains(expected),
+            "{}",
+            get_readiness(&server)
+        );
+        let tenants = server.get_admin("/tenants").text();
         assert!(tenants.contains(r#""doing":"being rendered""#), "{tenants}");
         let begin = Instant::now();
         deployment.page("app", "In no time.");
         wait(&server, "the other tenant", || {
-            says(&server, "/app/extra", "In no time.")
+            page_contains(&server, "/app/extra", "In no time.")
         });
         assert!(begin.elapsed() < Duration::from_secs(20), "{step}");
         // The correction does not wait for the failed step.
         deployment.fail(&[]);
         deployment.page("slow0", "Corrected.");
         wait(&server, "the correction", || {
-            says(&server, "/slow0/extra", "Corrected.")
+            page_contains(&server, "/slow0/extra", "Corrected.")
         });
         assert!(begin.elapsed() < Duration::from_secs(45), "{step}");
     }
@@ -307,10 +317,12 @@ fn read_error_ends_with_its_cause_without_changed_bytes() {
     let fifo = deployment.path("tenants/app/assets/ff");
     pipe(&fifo);
     wait(&server, "the error", || {
-        ready(&server).contains("app: degraded")
+        get_readiness(&server).contains("app: degraded")
     });
     fs::remove_file(&fifo).expect("a file");
-    wait(&server, "its end", || !ready(&server).contains("app"));
+    wait(&server, "its end", || {
+        !get_readiness(&server).contains("app")
+    });
 }
 
 #[test]
@@ -323,14 +335,14 @@ fn unreadable_folder_is_retried_until_read() {
     deployment.page("app", "New words.");
     server.signal("HUP");
     wait(&server, "the error", || {
-        ready(&server).contains("app: degraded")
+        get_readiness(&server).contains("app: degraded")
     });
     fs::remove_file(&fifo).expect("a file");
     wait(&server, "the words", || {
-        says(&server, "/app/extra", "New words.")
+        page_contains(&server, "/app/extra", "New words.")
     });
     wait(&server, "the end of the error", || {
-        !ready(&server).contains("app")
+        !get_readiness(&server).contains("app")
     });
 }
 
@@ -343,12 +355,16 @@ fn alarm_lasts_as_long_as_its_cause() {
         fs::rename(deployment.path(folder), &away).expect("a folder");
         let words = format!("While {folder} were away.");
         server.signal("HUP");
-        wait(&server, "the alarm", || ready(&server).contains("alarm: "));
+        wait(&server, "the alarm", || {
+            get_readiness(&server).contains("alarm: ")
+        });
         fs::rename(&away, deployment.path(folder)).expect("a folder");
         deployment.page("app", &words);
-        wait(&server, "the words", || says(&server, "/app/extra", &words));
+        wait(&server, "the words", || {
+            page_contains(&server, "/app/extra", &words)
+        });
         wait(&server, "the end of the alarm", || {
-            !ready(&server).contains("alarm")
+            !get_readiness(&server).contains("alarm")
         });
     }
 }
@@ -359,7 +375,7 @@ fn tenant_with_lost_job_is_rendered_again() {
     let server = deployment.serve(&[]);
     deployment.page("app", "Before.");
     wait(&server, "the page", || {
-        says(&server, "/app/extra", "Before.")
+        page_contains(&server, "/app/extra", "Before.")
     });
     // The panic happens after the folder was read and its rendering has begun.
     deployment.fail(&["loop:hand over"]);
@@ -369,7 +385,7 @@ fn tenant_with_lost_job_is_rendered_again() {
     });
     deployment.fail(&[]);
     wait(&server, "the page", || {
-        says(&server, "/app/extra", "After.")
+        page_contains(&server, "/app/extra", "After.")
     });
 }
 
@@ -387,16 +403,19 @@ fn folder_on_hanging_mount_delays_no_other_tenant() {
     deployment.fail(&[&hanging]);
     deployment.page("app", "Not yet.");
     wait(&server, "the report", || {
-        let tenants = server.operator("/tenants").text();
+        let tenants = server.get_admin("/tenants").text();
         tenants.contains("does not respond")
     });
-    assert!(says(&server, "/app/terms", "</html>"), "its pages stay");
+    assert!(
+        page_contains(&server, "/app/terms", "</html>"),
+        "its pages stay"
+    );
     deployment.page("home", "Home.");
     wait(&server, "another tenant", || {
-        says(&server, "/extra", "Home.")
+        page_contains(&server, "/extra", "Home.")
     });
     deployment.fail(&[]);
     wait(&server, "the page", || {
-        says(&server, "/app/extra", "Not yet.")
+        page_contains(&server, "/app/extra", "Not yet.")
     });
 }

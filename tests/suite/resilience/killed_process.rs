@@ -37,7 +37,7 @@ struct Program {
 struct Place {
     folder: TempDir,
     visitors: SocketAddr,
-    operators: SocketAddr,
+    admin: SocketAddr,
     state: bool,
 }
 
@@ -57,7 +57,7 @@ impl Place {
         Self {
             folder: TempDir::new().expect("a folder"),
             visitors: reserved_address(),
-            operators: reserved_address(),
+            admin: reserved_address(),
             state,
         }
     }
@@ -76,7 +76,7 @@ impl Place {
             .current_dir(fixture("sites"))
             .arg("serve")
             .args(["--listen", &self.visitors.to_string()])
-            .args(["--admin", &self.operators.to_string()])
+            .args(["--admin", &self.admin.to_string()])
             .args([
                 "--origin",
                 &format!("http://localhost:{}", self.visitors.port()),
@@ -88,7 +88,7 @@ impl Place {
         }
         let child = command.spawn().expect("a started program");
         wait("readiness", || {
-            let answer = Visitor::new(self.operators).get("localhost", "/readyz", &[]);
+            let answer = Visitor::new(self.admin).get("localhost", "/readyz", &[]);
             answer.is_ok_and(|answer| answer.status == 200)
         });
         child

@@ -54,7 +54,7 @@ fn nested_layers_are_refused_before_allocation() {
     wait("the icon of the other tenant", || {
         server.get("localhost", "/favicon.ico").status == 200
     });
-    let ready = server.operator("/readyz").text();
+    let ready = server.get_admin("/readyz").text();
     assert!(ready.contains("app: "), "{ready}");
     let log = server.log();
     assert!(

@@ -58,7 +58,7 @@ fn flood(address: SocketAddr, host: &str) -> Vec<TcpStream> {
 fn wait_for_the_end(server: &TestServer) {
     let begin = Instant::now();
     while !server
-        .operator("/metrics")
+        .get_admin("/metrics")
         .text()
         .contains("\nrowhouse_connections_open 0\n")
     {

@@ -48,7 +48,7 @@ fn create_site() -> TestSite {
 }
 
 /// Checks that a response has exactly these fields.
-fn only(answer: &Answer, status: u16, lists: &[&[&str]]) {
+fn assert_fields(answer: &Answer, status: u16, lists: &[&[&str]]) {
     let names: BTreeSet<&str> = answer.headers.keys().map(String::as_str).collect();
     let listed: BTreeSet<&str> = lists.concat().into_iter().collect();
     assert_eq!((answer.status, names), (status, listed));
@@ -62,11 +62,11 @@ fn pages_send_only_listed_header_fields() {
     let coded = ("accept-encoding", "gzip, br");
     let ask = |method: &str, path: &str| server.ask(method, &domain, path, &[coded]);
     let page: &[&str] = &[ALWAYS, BODY, PAGE].concat();
-    only(&ask("GET", "/about"), 200, &[page, &["etag"]]);
-    only(&ask("HEAD", "/about"), 200, &[page, &["etag"]]);
-    only(&ask("GET", "/app/terms"), 200, &[page, &["etag"]]);
-    only(&ask("GET", "/nowhere"), 404, &[page, &["x-robots-tag"]]);
-    only(
+    assert_fields(&ask("GET", "/about"), 200, &[page, &["etag"]]);
+    assert_fields(&ask("HEAD", "/about"), 200, &[page, &["etag"]]);
+    assert_fields(&ask("GET", "/app/terms"), 200, &[page, &["etag"]]);
+    assert_fields(&ask("GET", "/nowhere"), 404, &[page, &["x-robots-tag"]]);
+    assert_fields(
         &ask("POST", "/about"),
         405,
         &[page, &["allow", "x-robots-tag"]],
@@ -81,7 +81,7 @@ fn pages_send_only_listed_header_fields() {
         "vary",
         "x-request-id",
     ];
-    only(&known, 304, &[&kept]);
+    assert_fields(&known, 304, &[&kept]);
 }
 
 #[test]
@@ -95,13 +95,13 @@ fn other_responses_send_only_listed_header_fields() {
         .and_then(|(_, rest)| rest.split('"').next())
         .expect("a drawing");
     let file: &[&str] = &[ALWAYS, BODY, &["etag", "vary"]].concat();
-    only(
+    assert_fields(
         &server.get(&domain, drawing),
         200,
         &[file, &["accept-ranges", "content-security-policy"]],
     );
     let part = server.ask("GET", &domain, drawing, &[("range", "bytes=0-1")]);
-    only(
+    assert_fields(
         &part,
         206,
         &[
@@ -109,19 +109,19 @@ fn other_responses_send_only_listed_header_fields() {
             &["accept-ranges", "content-range", "content-security-policy"],
         ],
     );
-    only(&server.get(&domain, "/robots.txt"), 200, &[file]);
+    assert_fields(&server.get(&domain, "/robots.txt"), 200, &[file]);
     for moved in ["/about/", "/app/old"] {
         let answer = server.get(&domain, moved);
-        only(&answer, 308, &[ALWAYS, &["cache-tag", "location"]]);
+        assert_fields(&answer, 308, &[ALWAYS, &["cache-tag", "location"]]);
     }
     let refused = server.get(&domain, "/%");
-    only(
+    assert_fields(
         &refused,
         400,
         &[ALWAYS, &["content-type", "x-content-type-options"]],
     );
     let options = server.ask("OPTIONS", &domain, "/about", &[]);
-    only(
+    assert_fields(
         &options,
         204,
         &[&["allow", "connection", "date", "x-request-id"]],

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rowhouse_tests::hostile::{self, Hostile};
+use rowhouse_tests::hostile::{self, HostileFolder};
 use rowhouse_tests::{
     Answer, Process, TestServer, Visitor, binary, copy, fixture, is_long, workspace,
 };
@@ -145,7 +145,7 @@ fn hostile_tenants_affect_no_other_tenant() {
     });
 }
 
-fn attack(deployment: &mut Deployment, kind: &Hostile, before: &BTreeMap<String, Answer>) {
+fn attack(deployment: &mut Deployment, kind: &HostileFolder, before: &BTreeMap<String, Answer>) {
     let name = kind.name;
     let beside = deployment.place.path().join("beside");
     kind.write(&beside);
@@ -223,12 +223,8 @@ fn check_ends_in_time_and_reports_each_hostile_tenant() {
     };
     for kind in hostile::ALL {
         let own = of(&format!("x-{}", kind.name));
-        if let Some(says) = kind.says {
-            assert!(
-                own.contains(says),
-                "{}: no word of `{says}`:\n{own}",
-                kind.name
-            );
+        if let Some(word) = kind.report_word {
+            assert!(own.contains(word), "{}: no `{word}`:\n{own}", kind.name);
         }
         assert!(
             own.len() < 1_000_000,

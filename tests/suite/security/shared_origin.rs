@@ -8,7 +8,7 @@ use rowhouse_tests::{Answer, TestServer, TestSite};
 const SCRIPT: &str = "document.title = 'taken'";
 
 /// Creates a deployment with a third tenant that has these `assets`.
-fn with_evil(assets: &[(&str, &[u8])]) -> TestSite {
+fn create_site(assets: &[(&str, &[u8])]) -> TestSite {
     let mut site = TestSite::fixture("sites");
     site.write("tenants/evil/tenant.yaml", "name: Evil\n");
     site.write("tenants/evil/pages/index.md", "---\ntitle: Evil\n---\n");
@@ -21,7 +21,7 @@ fn with_evil(assets: &[(&str, &[u8])]) -> TestSite {
 }
 
 /// Returns the response for each file of the third tenant on the shared origin, by its path.
-fn files_of_evil(site: &TestSite) -> BTreeMap<String, Answer> {
+fn get_files(site: &TestSite) -> BTreeMap<String, Answer> {
     let server = TestServer::start(site.folder(), &[]);
     let mount = site.mount("studio.example", "/evil").expect("a mount");
     let paths = mount.pages.get().expect("rendered").resources.paths();
@@ -67,7 +67,7 @@ fn tenant_files_are_not_documents_or_scripts_on_shared_origin() {
         "p.htm l",
     ];
     let files: Vec<(&str, &[u8])> = names.iter().map(|name| (*name, &page[..])).collect();
-    let answers = files_of_evil(&with_evil(&files));
+    let answers = get_files(&create_site(&files));
     assert_eq!(answers.len(), names.len());
     for (path, answer) in &answers {
         let policy = answer.header("content-security-policy");
@@ -101,7 +101,7 @@ fn displayable_files_have_no_policy_and_are_not_downloads() {
     ]
     .map(|name| (name, &b"x"[..]))
     .to_vec();
-    for (path, answer) in files_of_evil(&with_evil(&files)) {
+    for (path, answer) in get_files(&create_site(&files)) {
         assert_eq!(answer.header("content-security-policy"), "", "{path}");
         assert_eq!(answer.header("content-disposition"), "", "{path}");
         let family = answer.header("content-type").split('/').next();
@@ -115,7 +115,7 @@ fn displayable_files_have_no_policy_and_are_not_downloads() {
 
 #[test]
 fn download_has_name_of_author() {
-    let answers = files_of_evil(&with_evil(&[
+    let answers = get_files(&create_site(&[
         ("press kit.pdf", b"%PDF-1.7 %%EOF"),
         ("a\"b;c\u{e4}.exe", b"MZ"),
     ]));
@@ -133,7 +133,7 @@ fn download_has_name_of_author() {
 
 #[test]
 fn page_loads_scripts_only_from_engine_path() {
-    let site = with_evil(&[]);
+    let site = create_site(&[]);
     let server = TestServer::start(site.folder(), &[]);
     for (host, path) in [
         (server.domain(), "/"),
@@ -164,7 +164,7 @@ fn page_loads_scripts_only_from_engine_path() {
 
 /// Returns the drawing on a page whose settings name this file, and the report.
 fn inlined(drawing: &str) -> (String, String) {
-    let mut site = with_evil(&[("mine.svg", drawing.as_bytes())]);
+    let mut site = create_site(&[("mine.svg", drawing.as_bytes())]);
     site.edit(
         "themes/base/layouts/page.html",
         "<h1>",
@@ -237,7 +237,7 @@ fn file_other_than_single_drawing_is_refused() {
         "<svg xmlns=\"http://www.w3.org/1999/xhtml\"/>",
         "no drawing",
     ] {
-        let mut site = with_evil(&[]);
+        let mut site = create_site(&[]);
         site.write("tenants/evil/assets/mine.svg", drawing);
         site.reload();
         let report = site.report_text();
@@ -261,7 +261,7 @@ fn file_names_are_escaped_everywhere() {
         "a&b<c>.png",
         "plain~1_2-3.png",
     ];
-    let mut site = with_evil(&[]);
+    let mut site = create_site(&[]);
     let mut pictures = String::new();
     for (index, name) in names.iter().enumerate() {
         site.write(
@@ -314,7 +314,7 @@ fn file_names_are_escaped_everywhere() {
 
 #[test]
 fn text_of_tenant_is_escaped_everywhere() {
-    let mut site = with_evil(&[]);
+    let mut site = create_site(&[]);
     let words = "</title></script><script>alert(1)</script>\\\"'-->]]>";
     site.write(
         "tenants/evil/tenant.yaml",

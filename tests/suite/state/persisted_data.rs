@@ -93,7 +93,7 @@ fn invalid_folder_at_startup_is_served_from_last_valid_state() {
         deployment.write("tenants/app/pages/extra.md", broken);
         let server = deployment.serve();
         assert_eq!(title(&server, "/app/extra"), "Good words", "{broken}");
-        let ready = server.operator("/readyz").text();
+        let ready = server.get_admin("/readyz").text();
         assert!(ready.contains("app: degraded"), "{ready}");
         assert!(!ready.contains("home"), "the other tenant is live: {ready}");
         // An invalid copy never replaces a valid one.
@@ -180,11 +180,11 @@ fn empty_folder_at_startup_removes_nothing_and_raises_alarm() {
         }
         let server = deployment.serve();
         assert_eq!(server.get("localhost", "/app/terms").status, 200);
-        let ready = server.operator("/readyz").text();
+        let ready = server.get_admin("/readyz").text();
         assert!(ready.contains("alarm: "), "{ready}");
         assert!(
             server
-                .operator("/metrics")
+                .get_admin("/metrics")
                 .text()
                 .contains("rowhouse_reload_alarm 1")
         );
@@ -193,10 +193,10 @@ fn empty_folder_at_startup_removes_nothing_and_raises_alarm() {
     let server = deployment.serve();
     fs::rename(deployment.path("away"), deployment.path("tenants")).expect("a folder");
     wait("the end of the alarm", || {
-        !server.operator("/readyz").text().contains("alarm")
+        !server.get_admin("/readyz").text().contains("alarm")
     });
     wait("the tenants", || {
-        !server.operator("/readyz").text().contains("degraded")
+        !server.get_admin("/readyz").text().contains("degraded")
     });
 }
 

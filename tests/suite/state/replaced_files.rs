@@ -17,7 +17,7 @@ use crate::state::persisted_data::{KEEP, StatefulDeployment};
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Whether the studio's host serves a path.
-fn answers(snapshot: &Snapshot, path: &str) -> bool {
+fn is_served(snapshot: &Snapshot, path: &str) -> bool {
     let Some(HostEntry::Site(routes)) = snapshot.hosts.get("studio.example") else {
         panic!("no site");
     };
@@ -31,7 +31,7 @@ fn answers(snapshot: &Snapshot, path: &str) -> bool {
 }
 
 /// Returns the addresses of a tenant's file and of a theme's file on the current page.
-fn named(snapshot: &Snapshot) -> [String; 2] {
+fn addresses_on_page(snapshot: &Snapshot) -> [String; 2] {
     let Some(HostEntry::Site(routes)) = snapshot.hosts.get("studio.example") else {
         panic!("no site");
     };
@@ -45,7 +45,7 @@ fn named(snapshot: &Snapshot) -> [String; 2] {
 }
 
 /// Whether replaced files of the tenant are on the disk.
-fn is_kept(deployment: &StatefulDeployment) -> bool {
+fn has_replaced_files(deployment: &StatefulDeployment) -> bool {
     let tables = deployment.tables();
     tables.iter().any(|table| table == "old.tenant.app")
 }
@@ -95,31 +95,34 @@ fn replaced_file_is_served_for_a_day_over_changes_and_restarts() {
             registry = start();
         }
         let snapshot = at(&mut registry, number);
-        seen.extend(named(&snapshot));
+        seen.extend(addresses_on_page(&snapshot));
         for path in &seen {
-            assert!(answers(&snapshot, path), "{path} after {number} changes");
+            assert!(is_served(&snapshot, path), "{path} after {number} changes");
         }
     }
     assert_eq!(seen.len(), 16);
     // The first file was replaced at one o'clock.
     let snapshot = at(&mut registry, 25);
-    assert!(!answers(&snapshot, &seen[0]) && !answers(&snapshot, &seen[1]));
-    assert!(answers(&snapshot, &seen[2]) && answers(&snapshot, &seen[3]));
+    assert!(!is_served(&snapshot, &seen[0]) && !is_served(&snapshot, &seen[1]));
+    assert!(is_served(&snapshot, &seen[2]) && is_served(&snapshot, &seen[3]));
     drop(registry);
     // Another duration (`--keep-assets`).
     let mut registry = start().with_asset_retention(Duration::from_secs(22 * 60 * 60));
     let snapshot = at(&mut registry, 26);
-    assert!(!answers(&snapshot, &seen[6]) && answers(&snapshot, &seen[8]));
+    assert!(!is_served(&snapshot, &seen[6]) && is_served(&snapshot, &seen[8]));
     drop(registry);
     let snapshot = at(&mut start(), 40);
-    let there = seen.iter().filter(|path| answers(&snapshot, path)).count();
+    let there = seen
+        .iter()
+        .filter(|path| is_served(&snapshot, path))
+        .count();
     assert_eq!(there, 2, "what is shown now");
 
-    assert!(is_kept(&deployment));
+    assert!(has_replaced_files(&deployment));
     fs::remove_dir_all(deployment.path("tenants/app")).expect("a removed folder");
     at(&mut start(), 41);
     assert!(
-        !is_kept(&deployment),
+        !has_replaced_files(&deployment),
         "what a removed tenant had goes with it"
     );
 }
@@ -153,7 +156,7 @@ fn replaced_rendered_image_is_served_over_restart() {
     }
     let again = server.get(&server.domain(), &path);
     assert_eq!((again.status, &again.body), (200, &drawn.body), "{path}");
-    while !is_kept(&deployment) {
+    while !has_replaced_files(&deployment) {
         assert!(begin.elapsed() < TIMEOUT, "{}", server.log());
         thread::sleep(Duration::from_millis(20));
     }

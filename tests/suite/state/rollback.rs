@@ -25,7 +25,7 @@ fn wait(what: &str, mut is_so: impl FnMut() -> bool) {
 fn run(server: &TestServer, command: &[&str]) -> (Option<i32>, String) {
     let output = Command::new(binary())
         .args(command)
-        .args(["--admin", &server.operators.to_string()])
+        .args(["--admin", &server.admin.to_string()])
         .output()
         .expect("rowhouse");
     let both = [output.stdout, output.stderr].concat();
@@ -35,7 +35,7 @@ fn run(server: &TestServer, command: &[&str]) -> (Option<i32>, String) {
     )
 }
 
-fn done(server: &TestServer, command: &[&str]) -> String {
+fn run_successfully(server: &TestServer, command: &[&str]) -> String {
     let (code, text) = run(server, command);
     assert_eq!(code, Some(0), "{command:?}\n{text}\n{}", server.log());
     text
@@ -43,7 +43,7 @@ fn done(server: &TestServer, command: &[&str]) -> String {
 
 /// Returns the releases of the tenant, newest first.
 fn releases(server: &TestServer) -> Vec<serde_json::Value> {
-    let text = done(server, &["releases", "app", "--format", "json"]);
+    let text = run_successfully(server, &["releases", "app", "--format", "json"]);
     serde_json::from_str(&text).expect("JSON")
 }
 
@@ -54,17 +54,17 @@ fn numbers(server: &TestServer) -> Vec<u64> {
     numbers.map(|number| number.expect("a number")).collect()
 }
 
-fn text(server: &TestServer) -> String {
+fn get_terms(server: &TestServer) -> String {
     let answer = server.get(&server.domain(), "/app/terms");
     assert_eq!(answer.status, 200);
     answer.text()
 }
 
-fn says(server: &TestServer, words: &str) -> bool {
-    text(server).contains(words)
+fn serves_words(server: &TestServer, words: &str) -> bool {
+    get_terms(server).contains(words)
 }
 
-fn save(deployment: &StatefulDeployment, words: &str) {
+fn save_terms(deployment: &StatefulDeployment, words: &str) {
     deployment.write(
         "tenants/app/pages/terms.md",
         &format!("---\ntitle: Terms\n---\nThe words are {words}.\n"),
@@ -72,12 +72,12 @@ fn save(deployment: &StatefulDeployment, words: &str) {
 }
 
 /// Starts a server whose tenant has three releases: the fixture, `first` and `second`.
-fn served(deployment: &StatefulDeployment) -> TestServer {
+fn serve_three_releases(deployment: &StatefulDeployment) -> TestServer {
     let server = deployment.serve();
     wait("the release of the start", || numbers(&server) == [1]);
     for (words, all) in [("first", vec![2, 1]), ("second", vec![3, 2, 1])] {
-        save(deployment, words);
-        wait(words, || says(&server, words));
+        save_terms(deployment, words);
+        wait(words, || serves_words(&server, words));
         wait("its release", || numbers(&server) == all);
     }
     server
@@ -86,10 +86,10 @@ fn served(deployment: &StatefulDeployment) -> TestServer {
 #[test]
 fn releases_are_listed_with_causes_and_compared_by_page() {
     let deployment = StatefulDeployment::new();
-    let server = served(&deployment);
-    let list = done(&server, &["releases", "app"]);
+    let server = serve_three_releases(&deployment);
+    let list = run_successfully(&server, &["releases", "app"]);
     assert!(list.contains("pages/terms.md"), "{list}");
-    let changed = done(&server, &["diff", "app"]);
+    let changed = run_successfully(&server, &["diff", "app"]);
     let paths: Vec<&str> = changed
         .lines()
         .filter(|line| line.starts_with("changed ") || line.starts_with("added "))
@@ -101,7 +101,7 @@ fn releases_are_listed_with_causes_and_compared_by_page() {
             "{changed}"
         );
     }
-    assert!(done(&server, &["diff", "app", "3", "3"]).contains("nothing changed"));
+    assert!(run_successfully(&server, &["diff", "app", "3", "3"]).contains("nothing changed"));
     for (command, code) in [
         (&["diff", "app", "7"][..], 1),
         (&["releases", "nobody"], 1),
@@ -115,21 +115,24 @@ fn releases_are_listed_with_causes_and_compared_by_page() {
 #[test]
 fn rollback_serves_release_until_resume() {
     let deployment = StatefulDeployment::new();
-    let server = served(&deployment);
+    let server = serve_three_releases(&deployment);
     let is_over = AtomicBool::new(false);
     let asked = thread::scope(|scope| {
         let load = scope.spawn(|| {
             let mut asked = 0_u32;
             while !is_over.load(Relaxed) {
-                let page = text(&server);
+                let page = get_terms(&server);
                 assert!(page.contains("first") || page.contains("second"), "{page}");
                 asked += 1;
             }
             asked
         });
         let begin = Instant::now();
-        done(&server, &["rollback", "app"]);
-        assert!(says(&server, "first"), "it is served when the command ends");
+        run_successfully(&server, &["rollback", "app"]);
+        assert!(
+            serves_words(&server, "first"),
+            "it is served when the command ends"
+        );
         let took = begin.elapsed();
         is_over.store(true, Relaxed);
         // Ten times the measured time, since the machine is busy.
@@ -138,13 +141,13 @@ fn rollback_serves_release_until_resume() {
     });
     assert!(asked > 0);
     // The folder is read and reported, but not served.
-    save(&deployment, "third");
+    save_terms(&deployment, "third");
     wait("the release of the folder", || numbers(&server)[0] == 4);
-    assert!(says(&server, "first"));
-    assert!(server.operator("/tenants").text().contains("\"pinned\":2"));
+    assert!(serves_words(&server, "first"));
+    assert!(server.get_admin("/tenants").text().contains("\"pinned\":2"));
     assert!(
         server
-            .operator("/metrics")
+            .get_admin("/metrics")
             .text()
             .contains("\nrowhouse_tenants_pinned 1\n")
     );
@@ -159,20 +162,20 @@ fn rollback_serves_release_until_resume() {
         let (_, rest) = page.split_once("url(\"").expect("an address");
         rest.split('"').next().expect("an end").to_owned()
     };
-    let old = drawing(&text(&server));
+    let old = drawing(&get_terms(&server));
     drop(server);
     let dot = deployment.path("themes/base/icons/dot.svg");
     let svg = std::fs::read_to_string(&dot).expect("a drawing");
     std::fs::write(&dot, svg + "\n").expect("a drawing");
     let server = deployment.serve();
-    assert!(says(&server, "first"), "{}", server.log());
-    assert_eq!(drawing(&text(&server)), old);
+    assert!(serves_words(&server, "first"), "{}", server.log());
+    assert_eq!(drawing(&get_terms(&server)), old);
     let other = server.get(&server.domain(), "/").text();
     assert_ne!(drawing(&other), old, "the theme went on");
     assert_eq!(server.get(&server.domain(), &old).status, 200);
-    done(&server, &["resume", "app"]);
-    assert!(says(&server, "third"));
-    assert!(!server.operator("/tenants").text().contains("pinned"));
+    run_successfully(&server, &["resume", "app"]);
+    assert!(serves_words(&server, "third"));
+    assert!(!server.get_admin("/tenants").text().contains("pinned"));
     assert!(!checked(&deployment).contains("pinned"));
 }
 
@@ -232,16 +235,16 @@ fn failed_rollback_leaves_tenant_unpinned() {
 #[test]
 fn tenant_whose_folder_returns_serves_its_pinned_release() {
     let deployment = StatefulDeployment::new();
-    let server = served(&deployment);
-    done(&server, &["rollback", "app", "2"]);
-    assert!(says(&server, "first"));
+    let server = serve_three_releases(&deployment);
+    run_successfully(&server, &["rollback", "app", "2"]);
+    assert!(serves_words(&server, "first"));
     let (folder, elsewhere) = (deployment.path("tenants/app"), deployment.path("app"));
     std::fs::rename(&folder, &elsewhere).expect("a folder");
     let status = || server.get(&server.domain(), "/app/terms").status;
     wait("the end of its pages", || status() == 404);
     std::fs::rename(&elsewhere, &folder).expect("a folder");
     wait("its pages", || status() == 200);
-    assert!(says(&server, "first"), "{}", text(&server));
+    assert!(serves_words(&server, "first"), "{}", get_terms(&server));
     assert_eq!(pinned(&server), Some(2));
 }
 
@@ -283,14 +286,14 @@ fn releases_in_the_queue_are_written_before_the_process_ends() {
         .filter(|name| {
             let newest = store.list(name).first().map(|entry| entry.number);
             let release = newest.and_then(|newest| store.load(name, newest));
-            release.is_none_or(|release| !holds(&release, "After."))
+            release.is_none_or(|release| !has_words(&release, "After."))
         })
         .collect();
     assert_eq!(missing, Vec::<String>::new());
 }
 
 /// Whether a page of a release contains some words.
-fn holds(release: &Release, words: &str) -> bool {
+fn has_words(release: &Release, words: &str) -> bool {
     let pages = release
         .places
         .iter()
@@ -328,7 +331,7 @@ fn added_or_removed_tenant_makes_no_release_of_unchanged_tenant() {
     create("late");
     let server = deployment.serve();
     wait("the release of the start", || numbers(&server) == [1]);
-    let before = text(&server);
+    let before = get_terms(&server);
     assert!(
         before.contains("Late"),
         "it names the other tenant: {before}"
@@ -343,15 +346,15 @@ fn added_or_removed_tenant_makes_no_release_of_unchanged_tenant() {
             wait("the end of its page", || status() == 404);
         }
     }
-    assert_eq!(text(&server), before);
+    assert_eq!(get_terms(&server), before);
     // Releases are recorded in order, so an earlier one would exist by then.
-    save(&deployment, "marked");
-    wait("the saved page", || says(&server, "marked"));
+    save_terms(&deployment, "marked");
+    wait("the saved page", || serves_words(&server, "marked"));
     wait("its release", || numbers(&server).len() > 1);
     assert_eq!(
         numbers(&server),
         [2, 1],
         "{}",
-        done(&server, &["releases", "app"])
+        run_successfully(&server, &["releases", "app"])
     );
 }

@@ -133,7 +133,7 @@ fn site(id: &TenantId, wanted: &Wanted) -> Option<Site> {
 }
 
 /// Returns the addresses that a tenant claims by its name and manifest, and is allowed to claim.
-fn wants(
+fn claims(
     id: &TenantId,
     site: Option<&Site>,
     root: Option<&TenantId>,
@@ -226,7 +226,7 @@ proptest! {
             }
             let root = after.root.as_ref();
             for (id, site) in &tenants {
-                let mut wants = wants(id, site.as_ref(), root, deployment.as_ref());
+                let mut wants = claims(id, site.as_ref(), root, deployment.as_ref());
                 if site.is_none() {
                     // The claims are unknown, so the tenant keeps its addresses.
                     let had = before.iter().filter(|(_, owner)| *owner == id);

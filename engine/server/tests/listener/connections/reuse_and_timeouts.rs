@@ -204,7 +204,7 @@ fn room_for(connections: usize) -> Server {
 }
 
 /// Opens a connection that has had a response and stays open.
-fn kept_open(server: &Server) -> TcpStream {
+fn open_idle_connection(server: &Server) -> TcpStream {
     let mut socket = server.connect();
     socket
         .write_all(get("/about", "studio.example").as_bytes())
@@ -220,7 +220,7 @@ fn idle_connections_make_room_for_a_visitor() {
         let server = room_for(ROOM);
         let _idle: Vec<_> = (0..ROOM)
             .map(|_| match begun {
-                None => kept_open(&server),
+                None => open_idle_connection(&server),
                 Some(begun) => {
                     let mut socket = server.connect();
                     socket.write_all(begun.as_bytes()).unwrap();
@@ -251,10 +251,10 @@ fn longest_idle_connection_makes_room() {
     let mut busy = server.connect();
     busy.write_all(get("/assets/large.bin", "studio.example").as_bytes())
         .unwrap();
-    let mut first = kept_open(&server);
+    let mut first = open_idle_connection(&server);
     std::thread::sleep(Duration::from_millis(1200));
-    let mut second = kept_open(&server);
-    let _visitor = kept_open(&server);
+    let mut second = open_idle_connection(&server);
+    let _visitor = open_idle_connection(&server);
     assert_eq!(first.read_to_end(&mut Vec::new()).unwrap(), 0);
     second
         .write_all(get("/about", "studio.example").as_bytes())
