@@ -267,7 +267,7 @@ impl StandInBuild {
                 Some(JobOutcome::StandIn(None))
             })),
             work: Box::new(move |_| {
-                let found = guard("kept", name.as_str(), MANIFEST, find);
+                let found = guard("persisted", name.as_str(), MANIFEST, find);
                 JobStep::Done(JobOutcome::StandIn(found.ok().flatten()))
             }),
         }

@@ -223,7 +223,9 @@ impl ReadRequest {
         if let Some(store) = self.earlier_store() {
             read.replaced = Some(load_replaced(store, id, read.is_persisted, secure));
             if read.site.is_none() || !read.report.is_servable() {
-                let good = guard("kept", id.as_str(), label, || load_site(store, id, label));
+                let good = guard("persisted", id.as_str(), label, || {
+                    load_site(store, id, label)
+                });
                 read.last_valid = good.ok().flatten();
             }
         }

@@ -62,7 +62,7 @@ impl BuildInputs {
         }
         let site = &self.site;
         let find = || self.find(store, &site.id, with_pages);
-        let found = guard("recall", site.id.as_str(), &site.name_of(MANIFEST), find);
+        let found = guard("restore", site.id.as_str(), &site.name_of(MANIFEST), find);
         found.ok().flatten()
     }
 

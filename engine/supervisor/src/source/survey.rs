@@ -115,7 +115,7 @@ impl RestoreRequest {
             let id = TenantId::new(name).ok()?;
             let label = folder.join(name).display().to_string();
             let find = || load_site(&self.store, &id, &label);
-            let site = guard("kept", name, &label, find).ok().flatten()?;
+            let site = guard("persisted", name, &label, find).ok().flatten()?;
             let replaced = load_replaced(&self.store, &id, false, self.secure);
             let cache = PersistedCache::of_tenant(&self.store, &id);
             let restored = RestoredTenant {

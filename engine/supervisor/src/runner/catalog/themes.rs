@@ -66,7 +66,7 @@ impl LastValidThemes {
                 let (theme, report) = theme::load(name, &folders);
                 ready(theme.as_ref(), report, None, None).templates
             };
-            guard("kept theme", name, name, load).ok().flatten()
+            guard("persisted theme", name, name, load).ok().flatten()
         });
         templates.clone()
     }
