@@ -16,7 +16,7 @@ pub(super) fn page() -> ReferencePage {
     let mut program = Cli::command();
     program.build();
     let mut body = String::from(
-        "Data goes to stdout, messages and logs to stderr. Every flag of `serve` has an environment variable. A flag overrides its variable, and an empty variable counts as unset. `rowhouse` without a command is `rowhouse serve`.\n\n| value | examples |\n|---|---|\n| `SIZE` | `512MiB` (1,024-based), `512MB` (1,000-based), or a plain number of bytes |\n| `DURATION` | `200ms`, `10s`, `5m`, `24h`, `7d`, or a plain number of seconds |\n| `ADDRESS` | `127.0.0.1:8080`, `[::]:8080` (every address), or `8080` (this machine only) |\n\n`--https` and `--http-redirect` need an address with a port, since a port alone would not reach other machines.\n\n",
+        "Data goes to stdout, messages and logs to stderr. Every flag of `serve` has an environment variable. A flag overrides its variable, and an empty variable counts as unset. `rowhouse` without a command is `rowhouse serve`.\n\n| value | examples |\n|---|---|\n| `SIZE` | `512MiB` (1,024-based), `512MB` (1,000-based), or a plain number of bytes |\n| `DURATION` | `200ms`, `10s`, `5m`, `24h`, `7d`, or a plain number of seconds |\n| `ADDRESS` | `127.0.0.1:8080`, `[::]:8080` (every address), or `8080` (this machine only) |\n\n`--https` and `--http-redirect` need an address with a port, since a port alone listens on this machine only.\n\n",
     );
     body += &exit_codes();
     for command in program.get_subcommands() {
@@ -34,7 +34,7 @@ pub(super) fn page() -> ReferencePage {
 
 /// Returns the exit codes as a table.
 fn exit_codes() -> String {
-    let mut text = String::from("| exit code | of | meaning |\n|---:|---|---|\n");
+    let mut text = String::from("| exit code | commands | meaning |\n|---:|---|---|\n");
     for (code, commands, meaning) in EXIT_CODES {
         let commands: Vec<String> = commands.iter().map(|name| format!("`{name}`")).collect();
         let commands = match commands.is_empty() {

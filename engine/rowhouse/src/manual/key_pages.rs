@@ -58,7 +58,7 @@ fn files() -> [FileKind; 4] {
             name: "deployment",
             title: "deployment.yaml",
             description: "Every key of deployment.yaml, which names the root tenant and the addresses that tenants may claim.",
-            intro: "`deployment.yaml` is in the folder of tenants, or where `--deployment` says. Without this file each manifest may claim any free address, and a tenant keeps the addresses that it has. [Domains](/guides/domains) is the guide.",
+            intro: "`deployment.yaml` is in the folder of tenants, or at the path of `--deployment`. Without this file, each manifest may claim any free address, and a tenant keeps its present addresses. [Domains](/guides/domains) is the guide.",
             schema: schema_of::<Claims>(),
         },
         FileKind {

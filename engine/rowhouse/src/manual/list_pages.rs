@@ -179,7 +179,7 @@ fn addresses() -> ReferencePage {
         ),
         (
             reserved::ASSETS,
-            "Files with a hash in their name: scripts, fonts, images in all sizes, social images, icons. They never change, so caches keep them for a year.",
+            "Files with a hash in their name: scripts, fonts, images in all sizes, social images, icons. These files never change, so caches keep them for a year.",
         ),
         (
             "/_gallery",
@@ -191,16 +191,16 @@ fn addresses() -> ReferencePage {
         ),
     ];
     let mut body = String::from(
-        "The engine makes these addresses. No tenant can claim one of them as a page, an alias or a redirect. Every path with a segment that begins with a dot belongs to the engine as well. Other names below `/.well-known/` are free for [`files`](/reference/manifest#files) of a manifest.\n\n",
+        "The engine serves these addresses. No tenant can claim such an address as a page, an alias or a redirect. Every path with a segment that begins with a dot belongs to the engine as well. Other names below `/.well-known/` are free for [`files`](/reference/manifest#files) of a manifest.\n\n",
     );
     for (path, meaning) in all {
         body += &definition(&format!("`{path}`"), meaning);
     }
-    body += "## Addresses of a tenant\n\n| address | when |\n|---|---|\n| `<id>.<domain>` | always |\n| `<domain>/<id>` | always |\n| `<domain>` | with `root: true` |\n| `www.<domain>` | a redirect to `<domain>` |\n| each of `hosts` | where `deployment.yaml` lists it, or is not there |\n| `<domain>` and each of `aliases` | the same |\n\nOne address is canonical: `canonical` of the manifest says which. The others name the canonical address, and search engines keep it alone. Any other host gets 421 and no tenant's page.\n";
+    body += "## Addresses of a tenant\n\n| address | when |\n|---|---|\n| `<id>.<domain>` | always |\n| `<domain>/<id>` | always |\n| `<domain>` | with `root: true` |\n| `www.<domain>` | a redirect to `<domain>` |\n| each of `hosts` | if `deployment.yaml` lists the host, or does not exist |\n| `<domain>` and each of `aliases` | the same |\n\nOne address is canonical, as `canonical` of the manifest says. The other addresses name the canonical address, so that search engines list only that address. Any other host gets 421 and no tenant's page.\n";
     page(
         "addresses",
         "Addresses that the engine makes",
-        "Every path that the engine answers by itself beside the pages of a tenant, and every address at which a tenant answers.",
+        "Every path that the engine serves besides the pages of a tenant, and every address of a tenant.",
         body,
     )
 }
@@ -236,7 +236,7 @@ fn limits() -> ReferencePage {
         ),
     ]);
     body += "\nReading and rendering share the memory that [`--memory` of `serve`](/reference/commands#serve) leaves them. A tenant that needs more than all of it is the error [`too-large`](/reference/errors#too-large). Work that does not fit at the moment waits, and smaller work passes it. [Sizing](/reference/sizing) has the figures.\n";
-    body += "\n## Replaced files\n\nA page that was opened before a change may still request the files of that time. [`--keep-assets` of `serve`](/reference/commands#serve) says how long they stay. Beyond these limits the oldest files go first.\n\n";
+    body += "\n## Replaced files\n\nA page that was opened before a change may still request the old files. [`--keep-assets` of `serve`](/reference/commands#serve) says how long these files are served. Beyond these limits, the oldest files are deleted first.\n\n";
     body += &replaced_files();
     body += "\nWith `--state`, files that are too large for memory take at most half of `--state-size`.\n\n## Operators\n\n";
     body += &table(&[
