@@ -256,7 +256,7 @@ fn load_layers(
             Diagnostic::error(
                 Code::UnknownTheme,
                 "themes",
-                format!("there is no theme `{name}`"),
+                format!("unknown theme `{name}`"),
             )
             .hint(hint_for(name, folders.keys().map(String::as_str))),
         );

@@ -208,12 +208,15 @@ impl ThemeCheck<'_> {
             self.report.add(Severity::Error, code, &name, || {
                 let (message, hint) = match theme {
                     None => (
-                        format!("the theme has no word `{key}`"),
+                        format!("the theme has no UI string `{key}`"),
                         hint_for(key, known.keys().copied()),
                     ),
                     Some(theme) => (
-                        format!("`{key}` has other placeholders than the theme's"),
-                        format!("the theme says: {}", theme.written()),
+                        format!("the placeholders of `{key}` do not match the theme's text"),
+                        format!(
+                            "use the placeholders of the theme's text: {}",
+                            theme.written()
+                        ),
                     ),
                 };
                 let diagnostic = Diagnostic::error(code, &name, message).hint(hint);
@@ -236,7 +239,7 @@ impl ThemeCheck<'_> {
             }
         };
         let shape = &self.theme.kinds.get(&kind)?.shape;
-        match shape.check(node, &format!("a section of kind `{kind}`")) {
+        match shape.check(node, &format!("a `{kind}` section")) {
             Ok((data, formatted)) => {
                 self.report_violations(file, Severity::Warning, entities(node, &formatted));
                 let all = self.formatted.entry(file.to_owned()).or_default();

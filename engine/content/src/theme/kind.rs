@@ -73,9 +73,11 @@ fn read(
     let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
     if !name.bytes().all(is_letter) || name.starts_with(|first: char| first.is_ascii_digit()) {
         let file = format!("{label}/{FOLDER}{name}");
-        let message = format!("`{name}` is no name for a kind of section");
+        let message = format!("`{name}` is not a valid name of a section type");
         let diagnostic = Diagnostic::error(Code::BadSchema, file, message);
-        report.push(diagnostic.hint("use small letters, digits and `_`, a letter first"));
+        report.push(
+            diagnostic.hint("use lower-case letters, digits and `_`, and begin with a letter"),
+        );
         return None;
     }
     let path = SectionKind::file(name, "schema.yaml");
@@ -83,10 +85,10 @@ fn read(
     let own = match files.get(&path) {
         Some(bytes) => read_yaml(&file, bytes, report)?.1.to_json(),
         None => {
-            let message = format!("the kind of section `{name}` has no `schema.yaml`");
+            let message = format!("the section type `{name}` has no `schema.yaml`");
             let diagnostic = Diagnostic::error(Code::BadSchema, file, message);
             report.push(diagnostic.hint(
-                "say what authors may write: `description`, and `properties` with a type each",
+                "add a `schema.yaml` with a `description`, and with `properties` that have a type each",
             ));
             return None;
         }

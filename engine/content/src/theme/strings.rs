@@ -119,7 +119,7 @@ pub fn read(node: &Node) -> (Strings, Vec<Violation>) {
         Value::Map(_) | Value::Null => collect(node, "", &mut strings, &mut problems),
         _ => problems.push(wrong(
             node.place,
-            "words are a mapping from keys to texts".to_owned(),
+            "UI strings must be a mapping from keys to texts".to_owned(),
             "begin with `skip: Skip to content`",
         )),
     }
@@ -142,12 +142,12 @@ fn collect(node: &Node, prefix: &str, strings: &mut Strings, problems: &mut Vec<
                 collect(value, &name, strings, problems);
                 continue;
             }
-            _ => Err("it is no text: put it in quotes".to_owned()),
+            _ => Err("the value is not a text; put the value in quotes".to_owned()),
         };
         match text {
             Ok(_) if strings.contains_key(&name) => problems.push(Violation {
                 code: Code::DuplicateKey,
-                ..wrong(key.place, format!("the key `{name}` is here twice"), "remove one of them")
+                ..wrong(key.place, format!("duplicate key `{name}`"), "remove one of the two")
             }),
             Ok(text) => drop(strings.insert(name, text)),
             Err(problem) => problems.push(wrong(
@@ -178,19 +178,21 @@ fn is_plural(forms: &[(crate::yaml::MapKey, Node)]) -> bool {
 
 fn plural(forms: &[(crate::yaml::MapKey, Node)]) -> Result<Text, String> {
     if !forms.iter().any(|(key, _)| key.name == "other") {
-        return Err("it has no plural form `other`, which every language has".to_owned());
+        return Err(
+            "the plural form `other` is missing; every language needs this form".to_owned(),
+        );
     }
     let mut read = BTreeMap::new();
     for (key, form) in forms {
         let Some(category) = CATEGORIES.into_iter().find(|known| *known == key.name) else {
             return Err(format!(
-                "`{}` is no plural form: there are {}",
+                "`{}` is not a valid plural form; valid here: {}",
                 key.name,
                 list(CATEGORIES)
             ));
         };
         let Value::Text(text) = &form.value else {
-            return Err(format!("the plural form `{category}` is no text"));
+            return Err(format!("the plural form `{category}` is not a text"));
         };
         read.insert(category, pattern(text)?);
     }
@@ -212,13 +214,13 @@ fn pattern(text: &str) -> Result<Pattern, String> {
             continue;
         }
         let Some((inside, after)) = after.split_once('}').filter(|_| brace == "{") else {
-            return Err(format!("a brace `{brace}` has no partner"));
+            return Err(format!("the brace `{brace}` is unmatched"));
         };
         let (name, kind) = inside.split_once(',').unwrap_or((inside, "text"));
         let (name, kind) = (name.trim(), kind.trim());
         let is_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
         if name.is_empty() || !name.bytes().all(is_name) {
-            return Err(format!("`{{{inside}}}` names no placeholder"));
+            return Err(format!("`{{{inside}}}` is not a valid placeholder"));
         }
         let Some((_, kind)) = ArgumentKind::ALL
             .into_iter()
@@ -226,7 +228,7 @@ fn pattern(text: &str) -> Result<Pattern, String> {
         else {
             let known = ArgumentKind::ALL.map(|(known, _)| known);
             return Err(format!(
-                "a placeholder cannot be a `{kind}`: there are {}",
+                "`{kind}` is not a valid type of a placeholder; valid here: {}",
                 list(known)
             ));
         };
@@ -286,22 +288,25 @@ mod tests {
     #[test]
     fn invalid_ui_strings_are_reported() {
         for (yaml, message) in [
-            ("a: 1", "`a`: it is no text: put it in quotes"),
-            ("a: \"{n\"", "`a`: a brace `{` has no partner"),
-            ("a: \"n}\"", "`a`: a brace `}` has no partner"),
+            (
+                "a: 1",
+                "`a`: the value is not a text; put the value in quotes",
+            ),
+            ("a: \"{n\"", "`a`: the brace `{` is unmatched"),
+            ("a: \"n}\"", "`a`: the brace `}` is unmatched"),
             (
                 "a: \"{n, colour}\"",
-                "`a`: a placeholder cannot be a `colour`: there are `text`, `number`, `date` and `list`",
+                "`a`: `colour` is not a valid type of a placeholder; valid here: `text`, `number`, `date` and `list`",
             ),
             (
                 "a: {one: x}",
-                "`a`: it has no plural form `other`, which every language has",
+                "`a`: the plural form `other` is missing; every language needs this form",
             ),
             (
                 "a: {some: x, other: y}",
-                "`a`: `some` is no plural form: there are `zero`, `one`, `two`, `few`, `many` and `other`",
+                "`a`: `some` is not a valid plural form; valid here: `zero`, `one`, `two`, `few`, `many` and `other`",
             ),
-            ("- a", "words are a mapping from keys to texts"),
+            ("- a", "UI strings must be a mapping from keys to texts"),
         ] {
             assert_eq!(strings(yaml).1, [message], "{yaml}");
         }

@@ -68,10 +68,10 @@ pub(super) fn complete(
             }
             let words = match text {
                 Text::One(pattern) => pattern.written.as_str(),
-                Text::Plural(_) => "the words of the program",
+                Text::Plural(_) => "the text of the program",
             };
             let file = format!("{label}/strings/{language}.yaml");
-            let message = format!("there is no `{key}`, and visitors read `{words}`");
+            let message = format!("the UI string `{key}` is missing, so visitors read `{words}`");
             let diagnostic = Diagnostic::warning(Code::MissingWord, file, message);
             report.push(diagnostic.hint(format!("add `{key}` to this file")));
             strings.insert(key.to_owned(), text.clone());
@@ -91,8 +91,9 @@ pub(super) fn check(
 ) {
     if languages.is_empty() {
         let file = format!("{}/strings", label);
-        let diagnostic = Diagnostic::error(Code::MissingWord, file, "the theme has no words");
-        report.push(diagnostic.hint("add `strings/en.yaml`, or name a `parent` that has them"));
+        let diagnostic = Diagnostic::error(Code::MissingWord, file, "the theme has no UI strings");
+        report
+            .push(diagnostic.hint("add `strings/en.yaml`, or name a `parent` that has UI strings"));
         return;
     }
     let mut wanted: BTreeMap<&str, BTreeMap<&str, ArgumentKind>> = PROGRAM_STRINGS
@@ -109,17 +110,17 @@ pub(super) fn check(
         for (key, placeholders) in &wanted {
             let (message, hint) = match strings.get(*key) {
                 None => (
-                    format!("there is no `{key}`"),
+                    format!("the UI string `{key}` is missing"),
                     match placeholders.len() {
                         0 => format!("add `{key}` to this file"),
                         _ => format!("add `{key}` to this file, with {}", braces(placeholders)),
                     },
                 ),
                 Some(text) if text.placeholders() != *placeholders => (
-                    format!("`{key}` has other placeholders than elsewhere"),
+                    format!("the placeholders of `{key}` are not valid"),
                     match placeholders.len() {
-                        0 => "it takes none".to_owned(),
-                        _ => format!("it takes {}", braces(placeholders)),
+                        0 => "remove all placeholders".to_owned(),
+                        _ => format!("use exactly {}", braces(placeholders)),
                     },
                 ),
                 Some(_) => continue,
@@ -172,9 +173,9 @@ fn check_template(
                 continue;
             }
             let what = if is_group {
-                "no words below"
+                "no UI strings below"
             } else {
-                "no word"
+                "no UI string"
             };
             let files = languages
                 .iter()
@@ -183,10 +184,10 @@ fn check_template(
             let near = hint_for(key, wanted.keys().copied());
             let hint = match near.starts_with("did you mean") {
                 true => format!(
-                    "{near} Else add it to {}",
+                    "{near} Otherwise, add `{key}` to {}",
                     list(files.iter().map(String::as_str))
                 ),
-                false => format!("add it to {}", list(files.iter().map(String::as_str))),
+                false => format!("add `{key}` to {}", list(files.iter().map(String::as_str))),
             };
             let file = format!("{}/{path}", label);
             let message = format!("the theme has {what} `{key}`");
