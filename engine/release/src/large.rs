@@ -208,7 +208,7 @@ mod tests {
     fn private_copy_outlives_its_source() {
         let (folder, path) = file_of(b"a film");
         let open = || File::open(&path).expect("a file");
-        let film = copy_private(open(), 1_000, folder.path()).expect("a film");
+        let film = copy_private(open(), 1_000, folder.path()).expect("a video");
         let start = copy_private(open(), 3, folder.path()).expect("its start");
         fs::write(&path, "another").expect("a file");
         fs::remove_file(&path).expect("removed");
@@ -216,7 +216,7 @@ mod tests {
         assert_eq!(all(&start).expect("bytes"), b"a f");
         assert_eq!(film.read(2..4).expect("a part"), "fi");
         let left = fs::read_dir(folder.path()).expect("a folder").count();
-        assert_eq!(left, 0, "ours has no name");
+        assert_eq!(left, 0, "the copy has no name");
     }
 
     #[test]
@@ -239,12 +239,18 @@ mod tests {
         let mut damaged = bytes.clone();
         damaged[BLOCK_BYTES + 7] ^= 1;
         fs::write(&path, &damaged).expect("a file");
-        assert!(large.read(0..length).is_ok(), "another block");
+        assert!(
+            large.read(0..length).is_ok(),
+            "the damage is in another block"
+        );
         let failed = large.read(BLOCK_BYTES as u64..length).expect_err("damaged");
         assert_eq!(failed.kind(), io::ErrorKind::InvalidData);
         fs::write(&path, &bytes[..BLOCK_BYTES + 1]).expect("a file");
         assert!(large.read(BLOCK_BYTES as u64..length).is_err(), "cut short");
-        assert!(large.read(length - 1..length).is_err(), "not there");
+        assert!(
+            large.read(length - 1..length).is_err(),
+            "the block is missing"
+        );
         fs::write(&path, &bytes).expect("a file");
         assert_eq!(all(&large).expect("bytes"), bytes);
     }

@@ -51,7 +51,7 @@ mod tests {
         #[test]
         fn unpacking_returns_the_packed_content(things: Vec<(Vec<u8>, Vec<u8>)>) {
             let packed = pack(things.iter().map(|(name, bytes)| (&name[..], &bytes[..])));
-            let back = unpack(&packed.into()).expect("whole");
+            let back = unpack(&packed.into()).expect("complete");
             let back: Vec<_> = back.into_iter().map(|(name, bytes)| (name.to_vec(), bytes.to_vec())).collect();
             prop_assert_eq!(back, things);
         }

@@ -238,7 +238,7 @@ fn killed_process_leaves_only_complete_releases() {
             check_collected(folder.path());
         }
     }
-    assert!(releases > 0, "none was recorded before a kill");
+    assert!(releases > 0, "no release was recorded before a kill");
     let store = open(folder.path());
     let recorded: u64 = TENANTS
         .map(|tenant| newest_key(&store, tenant))

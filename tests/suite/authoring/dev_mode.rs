@@ -287,7 +287,7 @@ fn unknown_host_gets_no_events() {
 
 #[test]
 fn error_message_of_island_shows_cause_to_authors_only() {
-    let cause = "pages answer GET, HEAD and OPTIONS only";
+    let cause = "pages accept GET, HEAD and OPTIONS only";
     let folder = create_deployment();
     for (flags, told) in [(&["--dev"][..], true), (&[], false)] {
         let server = TestServer::start(folder.path(), flags);

@@ -162,7 +162,7 @@ fn pins_of_all_tenants_are_read_together() {
     store.pin("loft", 1).expect("pinned");
     fs::write(folder.path().join("releases/loft/pinned"), [0xff]).expect("a file");
     let expected = [("corner".to_owned(), 1), ("hall".to_owned(), 2)].into();
-    assert_eq!(store.pins(), expected, "a damaged pin is left out alone");
+    assert_eq!(store.pins(), expected, "only the damaged pin is ignored");
     let reader = Store::reader(folder.path().to_owned());
     assert_eq!(reader.pins(), expected);
     store.unpin("hall").expect("unpinned");
@@ -366,7 +366,11 @@ fn reader_does_not_wait_for_a_collection() {
     store.forget("corner");
     drop(store);
     drop(open(folder.path().to_owned(), 5, PLENTY));
-    assert_eq!(blobs(folder.path()).len(), 1, "nothing was handed over");
+    assert_eq!(
+        blobs(folder.path()).len(),
+        1,
+        "the blob is not collected yet"
+    );
     open(folder.path().to_owned(), 5, PLENTY).finish();
     assert!(blobs(folder.path()).is_empty());
 }
@@ -450,14 +454,21 @@ fn fifo_does_not_block_the_store() {
     store.finish();
     store.record("corner", release(2, &[("/", &home)]));
     store.finish();
-    assert!(store.load("corner", 2).is_some(), "it was written again");
+    assert!(
+        store.load("corner", 2).is_some(),
+        "the blob is written again"
+    );
     fifo(&folder.path().join("tables/records"));
     let reader = Store::reader(folder.path().to_owned());
     assert!(reader.table("one").is_none() && reader.mark("one").is_none());
     store.write_table("two".to_owned(), None, || vec![("a".into(), "b".into())]);
     store.finish();
     let reader = Store::reader(folder.path().to_owned());
-    assert_eq!(reader.tables(""), ["one", "two"], "it is written anew");
+    assert_eq!(
+        reader.tables(""),
+        ["one", "two"],
+        "the table is written again"
+    );
     fifo(&folder.path().join("releases/corner/2"));
     assert!(store.load("corner", 2).is_none());
     store.pin("corner", 1).expect("pinned");

@@ -281,7 +281,11 @@ mod tests {
         assert_eq!(widths(800, 600), [360, 720, 800]);
         assert_eq!(widths(720, 600), [360, 720]);
         assert_eq!(widths(100, 100), [100]);
-        assert_eq!(widths(1_000, 40_000), [360], "a side has 16,383 at most");
+        assert_eq!(
+            widths(1_000, 40_000),
+            [360],
+            "a side has at most 16,383 pixels"
+        );
         assert_eq!(sizes(4_000, 3_000)[1], (720, 540));
     }
 
@@ -307,7 +311,7 @@ mod tests {
             b"\0\0\0\x30meta\0\0\0\0\0\0\0\x24iprp\0\0\0\x1cipco",
             b"\0\0\0\x14ispe\0\0\0\0\0\0\0\x08\0\0\0\x10",
         ];
-        let raster = Raster::of("a.jpg", &heic.concat()).expect("a picture by name");
+        let raster = Raster::of("a.jpg", &heic.concat()).expect("an image by name");
         assert_eq!(raster.problem, Some(ImageProblem::OtherType(HEIC)));
     }
 
@@ -321,7 +325,7 @@ mod tests {
             Raster::of("a.gif", &bytes).and_then(|raster| raster.problem)
         };
         assert_eq!(gif(2_160, 1 << 20), None);
-        assert_eq!(gif(2_161, 1_000), None, "few bytes cost visitors nothing");
+        assert_eq!(gif(2_161, 1_000), None, "small files are not reported");
         let oversized = |width, length| Some(ImageProblem::Oversized(width, 2, length));
         assert_eq!(gif(2_161, 20_000), oversized(2_161, 20_000));
         assert_eq!(gif(100, 2 << 20), oversized(100, 2 << 20));
@@ -332,7 +336,7 @@ mod tests {
         let mut png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec();
         png.extend([60_000_u32.to_be_bytes(), 60_000_u32.to_be_bytes()].concat());
         png.extend(b"\x08\x06\0\0\0\0\0\0\0");
-        let raster = Raster::of("huge.png", &png).expect("a picture by name");
+        let raster = Raster::of("huge.png", &png).expect("an image by name");
         assert_eq!(raster.problem, Some(ImageProblem::TooLarge(60_000, 60_000)));
         assert_eq!((raster.size, raster.sizes.len()), (None, 0));
     }

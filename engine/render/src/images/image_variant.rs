@@ -145,7 +145,7 @@ mod tests {
         });
         let mut bytes = std::io::Cursor::new(Vec::new());
         let written = pixels.write_to(&mut bytes, image::ImageFormat::Jpeg);
-        written.expect("a picture");
+        written.expect("an image");
         let asset = Asset::of_tenant("hall.jpg", bytes.into_inner().into());
         assert_eq!(VariantFormat::ALL.first(), Some(&VariantFormat::Avif));
         let made: Vec<_> = ImageVariant::all(&asset)

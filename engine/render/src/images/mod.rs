@@ -450,7 +450,7 @@ mod tests {
         let (theme, report) = content::theme::load("base", &content::theme::embedded());
         let fonts = Fonts::of(&theme.unwrap_or_else(|| panic!("{report:?}")));
         let svg = format!("<svg xmlns=\"http://www.w3.org/2000/svg\">{text}</svg>");
-        let document = Document::parse(&svg).expect("a drawing");
+        let document = Document::parse(&svg).expect("an SVG");
         missing_glyphs(&document, &fonts).into_iter().collect()
     }
 

@@ -238,12 +238,12 @@ mod tests {
     fn jpeg(pixels: RgbImage) -> Vec<u8> {
         let mut bytes = Cursor::new(Vec::new());
         let written = pixels.write_to(&mut bytes, ImageFormat::Jpeg);
-        written.expect("a picture");
+        written.expect("an image");
         bytes.into_inner()
     }
 
     fn small(original: &[u8]) -> ResizedImage {
-        ResizedImage::of(original, (360, 270)).expect("a picture")
+        ResizedImage::of(original, (360, 270)).expect("an image")
     }
 
     #[test]
@@ -268,7 +268,7 @@ mod tests {
     #[test]
     fn image_that_is_not_smaller_as_avif_becomes_webp() {
         let flat = jpeg(RgbImage::from_pixel(720, 540, Rgb([90, 120, 140])));
-        let bytes = small(&flat).avif_if_smaller().expect("a picture");
+        let bytes = small(&flat).avif_if_smaller().expect("an image");
         assert!(bytes.starts_with(b"RIFF"), "{} bytes", bytes.len());
     }
 }

@@ -276,7 +276,7 @@ mod tests {
     #[test]
     fn svg_without_its_texts_is_well_formed() {
         let svg = "<svg xmlns=\"http://www.w3.org/2000/svg\"><g><text>a<tspan>b</tspan></text></g><path/><svg><text/></svg></svg>";
-        let document = Document::parse(svg).expect("a drawing");
+        let document = Document::parse(svg).expect("an SVG");
         assert_eq!(
             without_texts(&document),
             "<svg xmlns=\"http://www.w3.org/2000/svg\"><g></g><path/><svg></svg></svg>"

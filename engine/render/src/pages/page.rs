@@ -309,7 +309,7 @@ impl<'a> Renderer<'a> {
     fn detail(&self, special: &SpecialPage<'_>) -> Option<&'static str> {
         match special {
             SpecialPage::MethodNotAllowed if self.is_dev() => {
-                Some("pages answer GET, HEAD and OPTIONS only")
+                Some("pages accept GET, HEAD and OPTIONS only")
             }
             _ => None,
         }

@@ -305,7 +305,7 @@ mod tests {
         ]);
         language(tag)
             .text("opened", &arguments)
-            .expect("all is given")
+            .expect("all arguments")
     }
 
     #[test]

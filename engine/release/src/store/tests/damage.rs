@@ -35,7 +35,7 @@ fn damaged_release_counts_as_absent() {
     assert!(store.load("corner", 7).is_none());
     store.record("corner", release(2, &[("/", "home")]));
     store.finish();
-    assert_eq!(numbers(&store, "corner"), [8], "no number comes twice");
+    assert_eq!(numbers(&store, "corner"), [8], "release numbers are unique");
 }
 
 #[test]

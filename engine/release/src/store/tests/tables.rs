@@ -135,7 +135,7 @@ fn damaged_table_does_not_affect_other_tables() {
     assert_eq!(
         tables_read(folder.path()),
         ["a", "b", "c"],
-        "it is written anew"
+        "the table is written again"
     );
 }
 
@@ -147,7 +147,7 @@ fn table_with_a_damaged_blob_counts_as_absent() {
     fs::write(&large, "another").expect("a file");
     assert_eq!(store.table("one"), None);
     store.finish();
-    assert!(!large.exists(), "so that it is written again");
+    assert!(!large.exists(), "the damaged blob is removed");
 }
 
 #[test]
@@ -324,7 +324,10 @@ fn only_long_unused_deployments_are_removed() {
     used.set_modified(SystemTime::now() - DEPLOYMENT_RETENTION - Duration::from_secs(1))
         .expect("a time");
     drop(Store::of_deployment(directory, "elsewhere", LIMITS));
-    assert!(!folder.exists(), "a deployment that is gone");
-    assert!(strange.exists(), "what others put there");
+    assert!(
+        !folder.exists(),
+        "the folder of an unused deployment is removed"
+    );
+    assert!(strange.exists(), "folders of other programs stay");
     assert!(Store::place(directory, "there").exists());
 }

@@ -24,7 +24,7 @@ fn picture() -> DynamicImage {
 
 fn coded(format: ImageFormat) -> Vec<u8> {
     let mut bytes = Cursor::new(Vec::new());
-    picture().write_to(&mut bytes, format).expect("a picture");
+    picture().write_to(&mut bytes, format).expect("an image");
     bytes.into_inner()
 }
 
@@ -81,7 +81,7 @@ fn holds_place(bytes: &[u8]) -> bool {
 fn orientation(bytes: &[u8]) -> Orientation {
     let reader = ImageReader::new(Cursor::new(bytes)).with_guessed_format();
     let decoder = reader.expect("a reader").into_decoder();
-    decoder.expect("a picture").orientation().expect("read")
+    decoder.expect("an image").orientation().expect("read")
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn stripping_removes_the_location_and_leaves_the_pixels() {
         assert!(!holds_place(&freed) && freed.len() < whole.len());
         let pixels = |bytes: &[u8]| {
             image::load_from_memory(bytes)
-                .expect("a picture")
+                .expect("an image")
                 .into_rgb8()
         };
         assert!(pixels(&whole) == pixels(&freed));
@@ -101,7 +101,7 @@ fn stripping_removes_the_location_and_leaves_the_pixels() {
     let profile = strip(&jpeg_with(1));
     assert!(
         find(&profile, b"ICC_PROFILE").is_some(),
-        "colours change without it"
+        "colours change without the profile"
     );
 }
 
@@ -146,7 +146,7 @@ fn orientation_applies_to_size_and_pixels_of_every_format() {
         ("a.webp", webp_with(6)),
     ] {
         let freed = strip(&whole);
-        let raster = Raster::of(name, &freed).expect("a picture");
+        let raster = Raster::of(name, &freed).expect("an image");
         assert_eq!(raster.size, Some((20, 40)), "{name}");
         assert_eq!(orientation(&freed), Orientation::Rotate90, "{name}");
     }

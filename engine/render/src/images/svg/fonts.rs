@@ -246,7 +246,7 @@ mod tests {
         let svg = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 9 9\"><text font-family=\"{family}\" font-weight=\"800\" y=\"9\">{words}</text></svg>"
         );
-        let tree = read(&svg, fonts).expect("a drawing");
+        let tree = read(&svg, fonts).expect("an SVG");
         let spans = text(tree.root()).expect("a text").layouted().iter();
         let glyphs = spans.flat_map(|span| &span.positioned_glyphs);
         let shown = |glyph: &resvg::usvg::layout::PositionedGlyph| {

@@ -14,7 +14,7 @@ fn around(inner: &str) -> String {
 
 /// Returns the sanitised content of an SVG, and the number of warnings.
 fn inside(inner: &str) -> (String, usize) {
-    let cleaned = sanitise_text(&around(inner)).expect("a drawing");
+    let cleaned = sanitise_text(&around(inner)).expect("an SVG");
     let start = cleaned.svg.find('>').expect("a tag") + 1;
     let end = cleaned.svg.rfind("</svg>").unwrap_or(start);
     (
@@ -41,7 +41,7 @@ fn allowed_content_is_unchanged() {
 #[test]
 fn svg_without_namespace_gets_one() {
     let cleaned =
-        sanitise_text("<svg viewBox=\"0 0 1 1\"><path d=\"M0 0\"/></svg>").expect("a drawing");
+        sanitise_text("<svg viewBox=\"0 0 1 1\"><path d=\"M0 0\"/></svg>").expect("an SVG");
     let whole = format!("<svg xmlns=\"{SVG}\" viewBox=\"0 0 1 1\"><path d=\"M0 0\"/></svg>");
     assert_eq!(cleaned.svg, whole);
 }

@@ -131,10 +131,10 @@ fn ordinary_svgs_are_accepted() {
 #[test]
 fn computed_layer_size_equals_the_allocated_one() {
     let text = svg(&nested(2, "<g opacity=\".9\">"));
-    let tree = read(&text, &Fonts::default()).expect("a drawing");
+    let tree = read(&text, &Fonts::default()).expect("an SVG");
     let (width, height) = (300, 300);
     let place = centred(&tree, width, height);
-    let mut pixmap = resvg::tiny_skia::Pixmap::new(width, height).expect("a picture");
+    let mut pixmap = resvg::tiny_skia::Pixmap::new(width, height).expect("an image");
     let counted = allocation_counter::measure(|| {
         resvg::render(&tree, place, &mut pixmap.as_mut());
     });
