@@ -21,21 +21,21 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 type Change = fn(&mut Bench, usize) -> Duration;
 
 struct Bench {
-    place: TempDir,
+    root: TempDir,
     server: TestServer,
     visitor: Visitor,
 }
 
 fn main() {
-    let place = TempDir::new().unwrap();
+    let root = TempDir::new().unwrap();
     for part in ["tenants", "themes"] {
-        copy(&workspace().join(part), &place.path().join(part));
+        copy(&workspace().join(part), &root.path().join(part));
     }
-    let server = TestServer::start(place.path(), &[]);
+    let server = TestServer::start(root.path(), &[]);
     let mut bench = Bench {
         visitor: Visitor::new(server.visitors),
         server,
-        place,
+        root,
     };
     bench.wait_until_idle();
     let kinds: [(&str, Change); 5] = [
@@ -77,7 +77,7 @@ impl Bench {
     }
 
     fn save(&mut self, round: usize) -> Duration {
-        let path = self.place.path().join("tenants/bluedoor/pages/terms.md");
+        let path = self.root.path().join("tenants/bluedoor/pages/terms.md");
         let text = fs::read_to_string(&path).unwrap();
         let mark = format!("Marked {round}.");
         let clean = text.split("\nMarked ").next().unwrap();
@@ -104,7 +104,7 @@ impl Bench {
 
     /// Replaces the line that begins with `begin`, or appends the line.
     fn replace(&self, path: &str, begin: &str, line: &str) {
-        let path = self.place.path().join(path);
+        let path = self.root.path().join(path);
         let text = fs::read_to_string(&path).unwrap();
         let mut lines: Vec<&str> = text.lines().collect();
         match lines.iter().position(|line| line.starts_with(begin)) {
@@ -115,13 +115,13 @@ impl Bench {
     }
 
     fn drop_in(&mut self, round: usize) -> Duration {
-        let folder = self.place.path().join(format!("tenants/dropped{round}"));
+        let folder = self.root.path().join(format!("tenants/dropped{round}"));
         tenant(&folder, round);
         self.wait_for(&format!("/dropped{round}/terms"), |status, _| status == 200)
     }
 
     fn remove(&mut self, round: usize) -> Duration {
-        let folder = self.place.path().join(format!("tenants/dropped{round}"));
+        let folder = self.root.path().join(format!("tenants/dropped{round}"));
         fs::remove_dir_all(folder).unwrap();
         self.wait_for(&format!("/dropped{round}/terms"), |status, _| status == 404)
     }

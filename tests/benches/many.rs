@@ -32,19 +32,19 @@ fn main() {
     let numbers = std::env::var("ROWHOUSE_MANY").unwrap_or_else(|_| "1000 10000".to_owned());
     for count in numbers.split_whitespace() {
         let count = count.parse().unwrap();
-        let place = place(count);
+        let root = create_tenants(count);
         println!("\n{count} tenants of {PAGES} pages beside the six sites");
-        cold(&place, count);
-        with_state(&place);
-        hugo(&place, count);
+        cold(&root, count);
+        with_state(&root);
+        hugo(&root, count);
     }
     costs();
 }
 
 /// Measures without a state: responses during background rendering, and the cost of all pages.
-fn cold(place: &TempDir, count: usize) {
+fn cold(root: &TempDir, count: usize) {
     let begun = Instant::now();
-    let server = TestServer::start_at_once(place.path(), &["--memory", MEMORY]);
+    let server = TestServer::start_at_once(root.path(), &["--memory", MEMORY]);
     print_time("ready", begun.elapsed(), "5 s");
     let process = Process(server.id());
     println!("memory, ready     {:8} MB", process.memory() >> 20);
@@ -56,8 +56,8 @@ fn cold(place: &TempDir, count: usize) {
     };
     let first = many.first_answers();
     println!("first answers     {first}");
-    println!("saved pages       {}  (budget 300 ms)", many.saves(place));
-    println!("dropped folders   {}  (budget 300 ms)", many.drops(place));
+    println!("saved pages       {}  (budget 300 ms)", many.saves(root));
+    println!("dropped folders   {}  (budget 300 ms)", many.drops(root));
     let begun = Instant::now();
     many.every_page();
     print_time("every page", begun.elapsed(), "none");
@@ -69,16 +69,16 @@ fn cold(place: &TempDir, count: usize) {
         "processor time    {:8.1} s",
         process.processor_time().as_secs_f64()
     );
-    many.compare(place);
+    many.compare(root);
 }
 
 /// Measures a warm start, with the state of the last process.
-fn with_state(place: &TempDir) {
+fn with_state(root: &TempDir) {
     let state = TempDir::new().unwrap();
     let path = state.path().to_str().unwrap();
     let options = ["--memory", MEMORY, "--state", path];
     {
-        let server = TestServer::start_at_once(place.path(), &options);
+        let server = TestServer::start_at_once(root.path(), &options);
         let begun = Instant::now();
         while server.get_admin("/readyz").text().contains("pending") {
             assert!(begun.elapsed() < TIMEOUT * 10, "{}", server.log());
@@ -87,13 +87,13 @@ fn with_state(place: &TempDir) {
         print_time("all rendered", begun.elapsed(), "none");
     }
     let begun = Instant::now();
-    let server = TestServer::start_at_once(place.path(), &options);
+    let server = TestServer::start_at_once(root.path(), &options);
     print_time("ready, with state", begun.elapsed(), "3 s");
     drop(server);
 }
 
 /// Measures Hugo with the same pages. `ROWHOUSE_HUGO` names the binary.
-fn hugo(place: &TempDir, count: usize) {
+fn hugo(root: &TempDir, count: usize) {
     let program = std::env::var("ROWHOUSE_HUGO").unwrap_or_else(|_| "hugo".to_owned());
     let found = Command::new(&program)
         .arg("version")
@@ -118,7 +118,7 @@ fn hugo(place: &TempDir, count: usize) {
         write(&format!("layouts/_default/{name}.html"), layout);
     }
     for tenant in 0..count {
-        let from = place.path().join(format!("tenants/t{tenant}/pages"));
+        let from = root.path().join(format!("tenants/t{tenant}/pages"));
         copy(&from, &site.path().join(format!("content/t{tenant}")));
     }
     let begun = Instant::now();
@@ -133,9 +133,9 @@ fn hugo(place: &TempDir, count: usize) {
 
 /// Measures the processor time of a request, with many tenants and with six.
 fn costs() {
-    let (many, few) = (place(1_000), place(0));
-    let start = |place: &TempDir| {
-        let server = TestServer::start(place.path(), &[]);
+    let (many, few) = (create_tenants(1_000), create_tenants(0));
+    let start = |root: &TempDir| {
+        let server = TestServer::start(root.path(), &[]);
         let visitor = Visitor::new(server.visitors);
         (server, visitor)
     };
@@ -224,7 +224,7 @@ impl ManyTenants {
     }
 
     /// Measures the time from the last write of a page until the page is served.
-    fn saves(&mut self, place: &TempDir) -> Times {
+    fn saves(&mut self, root: &TempDir) -> Times {
         let mut times = Times::default();
         for round in 0..SAVES {
             let tenant = self.numbers.below(self.count);
@@ -232,20 +232,20 @@ impl ManyTenants {
             let file = format!("tenants/t{tenant}/pages/page-1.md");
             // The author has looked at the page before.
             self.page(&path(tenant, 1));
-            fs::write(place.path().join(file), page(tenant, 1) + &mark).unwrap();
+            fs::write(root.path().join(file), page(tenant, 1) + &mark).unwrap();
             times.add(self.until(&path(tenant, 1), |answer| answer.text().contains(&mark)));
         }
         times
     }
 
     /// Measures the time from the last write of a new folder until its first page is served.
-    fn drops(&mut self, place: &TempDir) -> Times {
+    fn drops(&mut self, root: &TempDir) -> Times {
         let mut times = Times::default();
         for round in 0..DROPS {
             let new = self.count + round;
-            let aside = TempDir::new_in(place.path()).unwrap();
+            let aside = TempDir::new_in(root.path()).unwrap();
             write_tenant(&aside.path().join("new"), new);
-            let folder = place.path().join(format!("tenants/t{new}"));
+            let folder = root.path().join(format!("tenants/t{new}"));
             fs::rename(aside.path().join("new"), &folder).unwrap();
             times.add(self.until(&path(new, 0), |answer| answer.status == 200));
             fs::remove_dir_all(folder).unwrap();
@@ -294,19 +294,19 @@ impl ManyTenants {
     }
 
     /// Compares some pages with those of a server with few tenants.
-    fn compare(&mut self, place: &TempDir) {
+    fn compare(&mut self, root: &TempDir) {
         // The old connection was idle for longer than the server allows.
         self.visitor = Visitor::new(self.server.visitors);
         let few = TempDir::new().unwrap();
         let mut answers = BTreeMap::new();
         copy(
-            &place.path().join("tenants/studio"),
+            &root.path().join("tenants/studio"),
             &few.path().join("tenants/studio"),
         );
         for _ in 0..COMPARED {
             let tenant = self.numbers.below(self.count);
             let folder = format!("tenants/t{tenant}");
-            copy(&place.path().join(&folder), &few.path().join(&folder));
+            copy(&root.path().join(&folder), &few.path().join(&folder));
             for page in 0..PAGES {
                 let path = path(tenant, page);
                 answers.insert(path.clone(), self.page(&path));
@@ -349,13 +349,13 @@ fn path(tenant: usize, page: usize) -> String {
 }
 
 /// Creates a folder with the six sites and `count` more tenants.
-fn place(count: usize) -> TempDir {
-    let place = TempDir::new().unwrap();
-    copy(&workspace().join("tenants"), &place.path().join("tenants"));
+fn create_tenants(count: usize) -> TempDir {
+    let root = TempDir::new().unwrap();
+    copy(&workspace().join("tenants"), &root.path().join("tenants"));
     for tenant in 0..count {
-        write_tenant(&place.path().join(format!("tenants/t{tenant}")), tenant);
+        write_tenant(&root.path().join(format!("tenants/t{tenant}")), tenant);
     }
-    place
+    root
 }
 
 fn write_tenant(folder: &Path, tenant: usize) {

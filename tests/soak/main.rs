@@ -91,7 +91,7 @@ impl ChangingTenant {
 }
 
 struct Soak {
-    place: TempDir,
+    root: TempDir,
     server: TestServer,
     restless: Vec<ChangingTenant>,
     dice: Random,
@@ -138,9 +138,9 @@ fn random_changes_fail_no_response_and_leak_nothing() {
 
 impl Soak {
     fn start(seed: u64) -> Self {
-        let place = TempDir::new().expect("a folder");
-        copy(&fixture("sites/themes"), &place.path().join("themes"));
-        let tenants = place.path().join("tenants");
+        let root = TempDir::new().expect("a folder");
+        copy(&fixture("sites/themes"), &root.path().join("themes"));
+        let tenants = root.path().join("tenants");
         for index in 0..STEADY_TENANTS {
             let name = format!("steady{index}");
             write(&tenants.join(&name), &name, 1);
@@ -158,12 +158,12 @@ impl Soak {
             turns: Arc::default(),
         });
         Self {
-            server: TestServer::start(place.path(), &[]),
+            server: TestServer::start(root.path(), &[]),
             restless: restless.collect(),
             dice: Random(seed),
             version: 1,
             made: BTreeMap::new(),
-            place,
+            root,
         }
     }
 
@@ -196,7 +196,7 @@ impl Soak {
             fs::remove_dir_all(folder).expect("a removed folder");
             "removed a hostile one"
         } else {
-            let beside = self.place.path().join("beside");
+            let beside = self.root.path().join("beside");
             kind.write(&beside);
             fs::rename(beside, folder).expect("a moved folder");
             "moved in a hostile one"
@@ -230,7 +230,7 @@ impl Soak {
     }
 
     fn hostile_folder(&self, kind: &hostile::HostileFolder) -> std::path::PathBuf {
-        self.place.path().join(format!("tenants/x-{}", kind.name))
+        self.root.path().join(format!("tenants/x-{}", kind.name))
     }
 
     /// Repairs all tenants, and compares every page with that of a new process.
@@ -241,7 +241,7 @@ impl Soak {
                 let version = self.version;
                 let tenant = &mut self.restless[index];
                 write(
-                    &self.place.path().join("tenants").join(&tenant.name),
+                    &self.root.path().join("tenants").join(&tenant.name),
                     &tenant.name,
                     version,
                 );
@@ -249,7 +249,7 @@ impl Soak {
             }
             self.wait_for(index);
         }
-        let fresh = TestServer::start(self.place.path(), &[]);
+        let fresh = TestServer::start(self.root.path(), &[]);
         let page = |server: &TestServer, host: &str, path: &str| {
             let port = format!(":{}", server.visitors.port());
             let answer = server.get(&format!("{host}{port}"), path);
@@ -275,7 +275,7 @@ impl Soak {
         self.version += 1;
         let (version, roll) = (self.version, self.dice.below(4));
         let tenant = &mut self.restless[index];
-        let folder = self.place.path().join("tenants").join(&tenant.name);
+        let folder = self.root.path().join("tenants").join(&tenant.name);
         let action = match (tenant.folder, roll) {
             (Folder::Absent, 0) => {
                 // Written like `cp -r`: one file after the other, in place.
@@ -284,7 +284,7 @@ impl Soak {
                 "copied"
             }
             (Folder::Absent, 1) => {
-                let beside = self.place.path().join("beside");
+                let beside = self.root.path().join("beside");
                 write(&beside, &tenant.name, version);
                 spoil(&beside);
                 fs::rename(beside, folder).expect("a moved folder");
@@ -292,7 +292,7 @@ impl Soak {
                 "moved in broken"
             }
             (Folder::Absent, _) => {
-                let beside = self.place.path().join("beside");
+                let beside = self.root.path().join("beside");
                 write(&beside, &tenant.name, version);
                 fs::rename(beside, folder).expect("a moved folder");
                 tenant.folder = Folder::Good;
@@ -377,7 +377,7 @@ impl Soak {
         for index in 0..CHANGING_TENANTS {
             let tenant = &mut self.restless[index];
             tenant.set_must_show(false);
-            let folder = self.place.path().join("tenants").join(&tenant.name);
+            let folder = self.root.path().join("tenants").join(&tenant.name);
             if folder.exists() {
                 fs::remove_dir_all(folder).expect("a removed folder");
             }

@@ -27,29 +27,26 @@ const ADDRESS: &str = "<http://localhost:8080";
 /// A reader who follows the tutorial.
 struct Reader {
     server: Option<TestServer>,
-    place: TempDir,
+    root: TempDir,
 }
 
 impl Reader {
     fn new() -> Self {
-        let place = TempDir::new().expect("a folder");
-        let reader = Self {
-            server: None,
-            place,
-        };
+        let root = TempDir::new().expect("a folder");
+        let reader = Self { server: None, root };
         fs::create_dir(reader.folder()).expect("a folder");
         reader
     }
 
     /// Copies the repository's themes to the place of a clone.
     fn clone_themes(&self) {
-        let clone = self.place.path().join("rowhouse/themes");
+        let clone = self.root.path().join("rowhouse/themes");
         copy(&workspace().join("themes"), &clone);
     }
 
     /// Returns the reader's working folder.
     fn folder(&self) -> PathBuf {
-        self.place.path().join("sites")
+        self.root.path().join("sites")
     }
 
     /// Runs commands. `rowhouse serve` starts a server and returns no output.

@@ -67,13 +67,13 @@ fn wait_until(server: &TestServer, what: &str, is_so: impl Fn(&BTreeMap<String, 
 
 #[test]
 fn broken_tenants_change_nothing_for_others() {
-    let place = TempDir::new().expect("a folder");
+    let root = TempDir::new().expect("a folder");
     for part in ["tenants", "themes"] {
-        copy(&workspace().join(part), &place.path().join(part));
+        copy(&workspace().join(part), &root.path().join(part));
     }
-    let server = TestServer::start(place.path(), &[]);
+    let server = TestServer::start(root.path(), &[]);
     let port = server.visitors.port();
-    let pages = pages(place.path(), &format!("http://{}", server.domain()));
+    let pages = pages(root.path(), &format!("http://{}", server.domain()));
     let mut visitor = Visitor::new(server.visitors);
     let before: Vec<Answer> = pages
         .iter()
@@ -96,7 +96,7 @@ fn broken_tenants_change_nothing_for_others() {
                 .expect("a name")
                 .to_string_lossy()
                 .into_owned();
-            let names = add_fixture(&case, &kind, place.path());
+            let names = add_fixture(&case, &kind, root.path());
             wait_until(&server, &kind, |states| {
                 states.keys().any(|name| !own.contains(name))
             });
@@ -108,7 +108,7 @@ fn broken_tenants_change_nothing_for_others() {
                 assert!(same, "{kind} changed {}{}", page.0, page.1);
             }
             for name in names {
-                fs::remove_dir_all(place.path().join(name)).expect("a removed folder");
+                fs::remove_dir_all(root.path().join(name)).expect("a removed folder");
             }
             wait_until(&server, &kind, |states| {
                 states.keys().eq(own.iter()) && states.values().all(|state| state == "live")
@@ -132,12 +132,12 @@ impl Drop for Stop<'_> {
 }
 
 /// Adds a fixture's tenants to the six under new names, with its theme if it has one. Returns the new names, tenants first.
-fn add_fixture(case: &Path, kind: &str, place: &Path) -> Vec<String> {
+fn add_fixture(case: &Path, kind: &str, root: &Path) -> Vec<String> {
     let mut names = Vec::new();
     let themes = case.join("themes");
     if themes.is_dir() {
         let theme = format!("themes/x-{kind}");
-        copy(&themes.join("base"), &place.join(&theme));
+        copy(&themes.join("base"), &root.join(&theme));
         names.push(theme);
     }
     for tenant in fs::read_dir(case.join("tenants")).expect("tenants") {
@@ -152,14 +152,14 @@ fn add_fixture(case: &Path, kind: &str, place: &Path) -> Vec<String> {
             .to_string_lossy()
             .into_owned();
         let name = format!("tenants/x-{kind}-{name}");
-        let beside = place.join("beside");
+        let beside = root.join("beside");
         copy(&tenant, &beside);
         if themes.is_dir() {
             let manifest = beside.join("tenant.yaml");
             let text = fs::read_to_string(&manifest).expect("a manifest");
             fs::write(&manifest, format!("{text}theme: x-{kind}\n")).expect("a file");
         }
-        fs::rename(beside, place.join(&name)).expect("a moved folder");
+        fs::rename(beside, root.join(&name)).expect("a moved folder");
         names.insert(0, name);
     }
     names
@@ -193,11 +193,11 @@ fn slowest(
 #[test]
 fn slow_tenant_delays_no_other_tenant() {
     const PAGES: usize = 600;
-    let place = TempDir::new().expect("a folder");
+    let root = TempDir::new().expect("a folder");
     for part in ["tenants", "themes"] {
-        copy(&fixture("sites").join(part), &place.path().join(part));
+        copy(&fixture("sites").join(part), &root.path().join(part));
     }
-    let large = place.path().join("tenants/large");
+    let large = root.path().join("tenants/large");
     fs::create_dir_all(large.join("pages")).expect("a folder");
     fs::write(large.join("tenant.yaml"), "name: Large\n").expect("a file");
     let page = |number: usize, words: &str| {
@@ -205,7 +205,7 @@ fn slow_tenant_delays_no_other_tenant() {
         fs::write(large.join(format!("pages/page-{number}.md")), text).expect("a file");
     };
     (0..PAGES).for_each(|number| page(number, "As it was."));
-    let server = TestServer::start(place.path(), &[]);
+    let server = TestServer::start(root.path(), &[]);
     let says = |path: &str, words: &str| server.get(&server.domain(), path).text().contains(words);
     let wait = |path: &str, words: &str| {
         let begin = Instant::now();
@@ -218,7 +218,7 @@ fn slow_tenant_delays_no_other_tenant() {
     wait("/large/page-7", "As it was.");
 
     page(7, "As it is.");
-    let terms = place.path().join("tenants/app/pages/terms.md");
+    let terms = root.path().join("tenants/app/pages/terms.md");
     fs::write(terms, "---\ntitle: Terms\n---\nIn no time.\n").expect("a file");
     wait("/app/terms", "In no time.");
     assert!(

@@ -30,11 +30,11 @@ const PAGES: [(&str, &str); 10] = [
 /// The program at one address, restarted repeatedly.
 struct Program {
     child: Child,
-    place: Place,
+    instance: Instance,
 }
 
-/// The folder of a program, with its state.
-struct Place {
+/// The folder, the addresses and the options of a program.
+struct Instance {
     folder: TempDir,
     visitors: SocketAddr,
     admin: SocketAddr,
@@ -52,7 +52,7 @@ fn wait(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-impl Place {
+impl Instance {
     fn new(state: bool) -> Self {
         Self {
             folder: TempDir::new().expect("a folder"),
@@ -113,10 +113,10 @@ impl Place {
 
 impl Program {
     fn start(state: bool) -> Self {
-        let place = Place::new(state);
+        let instance = Instance::new(state);
         Self {
-            child: place.start(),
-            place,
+            child: instance.start(),
+            instance,
         }
     }
 
@@ -141,11 +141,11 @@ impl Program {
     }
 
     fn pages(&self) -> Pages {
-        let mut visitor = Visitor::new(self.place.visitors);
+        let mut visitor = Visitor::new(self.instance.visitors);
         let pages = PAGES.map(|page| {
             (
                 page,
-                ask(&mut visitor, self.place.visitors, page).expect("an answer"),
+                ask(&mut visitor, self.instance.visitors, page).expect("an answer"),
             )
         });
         BTreeMap::from(pages)
@@ -280,26 +280,28 @@ fn killed(state: bool) {
             .values()
             .all(|(status, body)| [200, 404].contains(status) && !body.is_empty())
     );
-    let address = program.place.visitors;
+    let address = program.instance.visitors;
     Load::during(address, &right, |load| {
         for damage in damages(state) {
             load.wait_for_responses(100);
-            wait("the state", || !state || program.place.entries().len() > 3);
+            wait("the state", || {
+                !state || program.instance.entries().len() > 3
+            });
             program.kill();
             if let Some(damage) = damage {
-                let entries = program.place.entries();
+                let entries = program.instance.entries();
                 assert_eq!(entries.len() > 3, state, "{entries:?}");
                 entries
                     .iter()
                     .enumerate()
                     .for_each(|(number, path)| damage(number, path));
             }
-            program.child = program.place.start();
+            program.child = program.instance.start();
             load.wait_for_responses(100);
         }
     });
     assert!(program.pages() == right, "other bytes than at first");
-    let log = fs::read_to_string(program.place.log()).expect("a log");
+    let log = fs::read_to_string(program.instance.log()).expect("a log");
     assert!(!log.contains("panicked"), "{log}");
     let words = [
         "the file is damaged, or was written by another program",
@@ -323,7 +325,7 @@ fn killed_process_restarts_with_same_bytes_without_state() {
 fn paused_process_continues_and_fails_no_request() {
     let program = Program::start(false);
     let right = program.pages();
-    let address = program.place.visitors;
+    let address = program.instance.visitors;
     let load = Load::during(address, &right, |load| {
         for _ in 0..3 {
             load.wait_for_responses(100);

@@ -21,7 +21,7 @@ const EDIT_TIMEOUT: Duration = Duration::from_secs(if cfg!(debug_assertions) { 2
 const CHECK_TIMEOUT: Duration = Duration::from_secs(if cfg!(debug_assertions) { 60 } else { 10 });
 
 struct Deployment {
-    place: TempDir,
+    root: TempDir,
     /// The tenant whose terms are edited repeatedly.
     edited: &'static str,
     server: TestServer,
@@ -36,21 +36,21 @@ impl Deployment {
         } else {
             (fixture("sites"), "app")
         };
-        let place = TempDir::new().expect("a folder");
+        let root = TempDir::new().expect("a folder");
         for part in ["tenants", "themes"] {
-            copy(&source.join(part), &place.path().join(part));
+            copy(&source.join(part), &root.path().join(part));
         }
         Self {
             edited,
-            server: TestServer::start(place.path(), &[]),
-            place,
+            server: TestServer::start(root.path(), &[]),
+            root,
             edits: 0,
             slowest_edit: (Duration::ZERO, ""),
         }
     }
 
     fn tenant(&self, name: &str) -> std::path::PathBuf {
-        self.place.path().join("tenants").join(name)
+        self.root.path().join("tenants").join(name)
     }
 
     /// Requests every page of the six sites on the domain, except the edited one.
@@ -147,7 +147,7 @@ fn hostile_tenants_affect_no_other_tenant() {
 
 fn attack(deployment: &mut Deployment, kind: &HostileFolder, before: &BTreeMap<String, Answer>) {
     let name = kind.name;
-    let beside = deployment.place.path().join("beside");
+    let beside = deployment.root.path().join("beside");
     kind.write(&beside);
     let folder = deployment.tenant(&format!("x-{name}"));
     fs::rename(&beside, &folder).expect("a moved folder");
@@ -206,14 +206,14 @@ impl Drop for Stop<'_> {
 
 #[test]
 fn check_ends_in_time_and_reports_each_hostile_tenant() {
-    let place = TempDir::new().expect("a folder");
+    let root = TempDir::new().expect("a folder");
     for part in ["tenants", "themes"] {
-        copy(&workspace().join(part), &place.path().join(part));
+        copy(&workspace().join(part), &root.path().join(part));
     }
     for kind in hostile::ALL {
-        kind.write(&place.path().join(format!("tenants/x-{}", kind.name)));
+        kind.write(&root.path().join(format!("tenants/x-{}", kind.name)));
     }
-    let report = check(place.path());
+    let report = check(root.path());
     let of = |tenant: &str| {
         let parts = report.split("\n\n");
         let parts: Vec<&str> = parts
@@ -241,11 +241,11 @@ fn check_ends_in_time_and_reports_each_hostile_tenant() {
 }
 
 /// Returns the output of `rowhouse check`, which must end in time.
-fn check(place: &Path) -> String {
-    let report = place.join("report");
+fn check(root: &Path) -> String {
+    let report = root.join("report");
     let mut child = Command::new(binary())
         .arg("check")
-        .current_dir(place)
+        .current_dir(root)
         .stdout(fs::File::create(&report).expect("a file"))
         .spawn()
         .expect("rowhouse");

@@ -14,11 +14,11 @@ use super::*;
 
 /// Creates a folder `app` with a manifest and an icon, inside a temporary folder.
 fn app() -> (TempDir, PathBuf) {
-    let place = TempDir::new().expect("a folder");
-    let app = place.path().join("app");
+    let root = TempDir::new().expect("a folder");
+    let app = root.path().join("app");
     write(&app.join("tenant.yaml"), "name: App\n");
     write(&app.join("assets/icon.svg"), "<svg/>");
-    (place, app)
+    (root, app)
 }
 
 fn write(path: &Path, text: &str) {
@@ -43,7 +43,7 @@ const FILES: [&str; 2] = ["assets/icon.svg", "tenant.yaml"];
 
 #[test]
 fn three_links_to_the_folder_itself_are_walked_once() {
-    let (_place, app) = app();
+    let (_root, app) = app();
     for name in ["l1", "l2", "l3"] {
         symlink(".", app.join("assets").join(name)).expect("a link");
     }
@@ -59,7 +59,7 @@ fn three_links_to_the_folder_itself_are_walked_once() {
 
 #[test]
 fn circular_links_are_not_followed_endlessly() {
-    let (_place, app) = app();
+    let (_root, app) = app();
     symlink("two", app.join("one")).expect("a link");
     symlink("one", app.join("two")).expect("a link");
     symlink("..", app.join("assets/up")).expect("a link");
@@ -79,7 +79,7 @@ fn circular_links_are_not_followed_endlessly() {
 
 #[test]
 fn real_folder_wins_over_links_to_it() {
-    let (_place, app) = app();
+    let (_root, app) = app();
     write(&app.join("m/page.md"), "words");
     for name in ["a", "z"] {
         symlink("m", app.join(name)).expect("a link");
@@ -96,8 +96,8 @@ fn real_folder_wins_over_links_to_it() {
 
 #[test]
 fn content_outside_the_folder_is_not_listed() {
-    let (place, app) = app();
-    write(&place.path().join("outside/secret.md"), "secret");
+    let (root, app) = app();
+    write(&root.path().join("outside/secret.md"), "secret");
     symlink("/", app.join("root")).expect("a link");
     symlink("../outside", app.join("outside")).expect("a link");
     symlink("../../outside/secret.md", app.join("assets/secret.md")).expect("a link");
@@ -123,10 +123,10 @@ fn content_outside_the_folder_is_not_listed() {
 
 #[test]
 fn absolute_link_may_point_within_the_folder() {
-    let (place, app) = app();
+    let (root, app) = app();
     symlink(app.join("assets/icon.svg"), app.join("assets/again.svg")).expect("a link");
     symlink(app.join("assets/../../outside.md"), app.join("out.md")).expect("a link");
-    write(&place.path().join("outside.md"), "secret");
+    write(&root.path().join("outside.md"), "secret");
     let (files, diagnostics) = read_app(&app);
     assert_eq!(
         files,
@@ -134,7 +134,7 @@ fn absolute_link_may_point_within_the_folder() {
     );
     assert_eq!(diagnostics.len(), 1, "{diagnostics:?}");
     // Through the path of a release that is itself a link.
-    let link = place.path().join("current");
+    let link = root.path().join("current");
     symlink(&app, &link).expect("a link");
     symlink(link.join("assets/icon.svg"), app.join("assets/third.svg")).expect("a link");
     let (folder, _) = read(&link, "current", FolderLimits::default(), None);
@@ -143,7 +143,7 @@ fn absolute_link_may_point_within_the_folder() {
 
 #[test]
 fn links_of_a_config_map_are_followed() {
-    let (_place, app) = app();
+    let (_root, app) = app();
     write(&app.join("..2026_11_22/pages/index.md"), "first");
     write(&app.join("..2026_11_22/more.yaml"), "more");
     symlink("..2026_11_22", app.join("..data")).expect("a link");
@@ -164,7 +164,7 @@ fn links_of_a_config_map_are_followed() {
 
 #[test]
 fn exceeded_folder_limit_is_one_error() {
-    let (_place, app) = app();
+    let (_root, app) = app();
     for name in 0..30 {
         write(&app.join(format!("many/{name}/x")), "x");
     }
@@ -197,7 +197,7 @@ fn exceeded_folder_limit_is_one_error() {
 
 #[test]
 fn errors_of_a_folder_are_limited() {
-    let (_place, app) = app();
+    let (_root, app) = app();
     for number in 0..1_000 {
         symlink("/", app.join(format!("link-{number}"))).expect("a link");
     }
@@ -213,7 +213,7 @@ fn errors_of_a_folder_are_limited() {
 
 #[test]
 fn hidden_folders_are_not_listed() {
-    let (_place, app) = app();
+    let (_root, app) = app();
     for number in 0..200 {
         write(&app.join(format!(".git/{number}/x")), "x");
     }
@@ -227,7 +227,7 @@ fn hidden_folders_are_not_listed() {
 
 #[test]
 fn name_that_is_not_utf8_is_an_error() {
-    let (_place, app) = app();
+    let (_root, app) = app();
     write(&app.join(OsStr::from_bytes(b"caf\xe9.md")), "words");
     let (files, diagnostics) = read_app(&app);
     assert_eq!(files, FILES);
@@ -239,9 +239,9 @@ fn name_that_is_not_utf8_is_an_error() {
 
 #[test]
 fn link_to_a_folder_that_contains_it_is_refused() {
-    let (place, _app) = app();
+    let (root, _app) = app();
     for (name, target) in [("root", "/"), ("self", "."), ("up", "..")] {
-        let link = place.path().join(name);
+        let link = root.path().join(name);
         symlink(target, &link).expect("a link");
         let tree = walk(&link, name, FolderLimits::default(), &Activity::default());
         assert!(tree.folders.is_empty() && tree.files.is_empty());
@@ -255,9 +255,9 @@ fn link_to_a_folder_that_contains_it_is_refused() {
 
 #[test]
 fn two_links_to_one_folder_both_have_its_content() {
-    let (place, app) = app();
+    let (root, app) = app();
     for name in ["one", "two"] {
-        let link = place.path().join(name);
+        let link = root.path().join(name);
         symlink(&app, &link).expect("a link");
         assert_eq!(read_app(&link), (FILES.map(str::to_owned).to_vec(), vec![]));
     }
@@ -265,13 +265,13 @@ fn two_links_to_one_folder_both_have_its_content() {
 
 #[test]
 fn broken_entry_does_not_hide_other_entries() {
-    let (place, _app) = app();
-    symlink("gone", place.path().join("dangling")).expect("a link");
-    symlink("loop", place.path().join("loop")).expect("a link");
-    write(&place.path().join("README.md"), "words");
-    let names: Vec<String> = list(place.path()).expect("a list").into_keys().collect();
+    let (root, _app) = app();
+    symlink("gone", root.path().join("dangling")).expect("a link");
+    symlink("loop", root.path().join("loop")).expect("a link");
+    write(&root.path().join("README.md"), "words");
+    let names: Vec<String> = list(root.path()).expect("a list").into_keys().collect();
     assert_eq!(names, ["app", "dangling", "loop"]);
-    let (_, diagnostics) = read_app(&place.path().join("dangling"));
+    let (_, diagnostics) = read_app(&root.path().join("dangling"));
     assert_eq!(
         diagnostics,
         ["unreadable app: cannot be read: No such file or directory (os error 2)"]
@@ -280,7 +280,7 @@ fn broken_entry_does_not_hide_other_entries() {
 
 #[test]
 fn file_without_size_or_growing_is_read_up_to_its_limit() {
-    let (_place, app) = app();
+    let (_root, app) = app();
     write(&app.join("assets/large.bin"), &"x".repeat(2_000));
     let limits = FolderLimits {
         file: 1_000,
@@ -325,11 +325,11 @@ fn while_racing(
 
 #[test]
 fn file_exchanged_with_a_link_never_shows_outside_content() {
-    let (place, app) = app();
+    let (root, app) = app();
     let (file, link) = (app.join("page.md"), app.join(".link"));
     write(&file, "own");
-    write(&place.path().join("secret.md"), "secret");
-    symlink(place.path().join("secret.md"), &link).expect("a link");
+    write(&root.path().join("secret.md"), "secret");
+    symlink(root.path().join("secret.md"), &link).expect("a link");
     let race = move || {
         renameat_with(CWD, &file, CWD, &link, RenameFlags::EXCHANGE).expect("an exchange");
     };
@@ -342,11 +342,11 @@ fn file_exchanged_with_a_link_never_shows_outside_content() {
 
 #[test]
 fn folder_exchanged_with_a_link_never_shows_outside_content() {
-    let (place, app) = app();
+    let (root, app) = app();
     let (pages, link) = (app.join("pages"), app.join(".link"));
     write(&pages.join("page.md"), "own");
-    write(&place.path().join("outside/page.md"), "secret");
-    symlink(place.path().join("outside"), &link).expect("a link");
+    write(&root.path().join("outside/page.md"), "secret");
+    symlink(root.path().join("outside"), &link).expect("a link");
     let race = move || {
         renameat_with(CWD, &pages, CWD, &link, RenameFlags::EXCHANGE).expect("an exchange");
     };
@@ -359,7 +359,7 @@ fn folder_exchanged_with_a_link_never_shows_outside_content() {
 
 #[test]
 fn file_exchanged_with_a_fifo_does_not_block() {
-    let (_place, app) = app();
+    let (_root, app) = app();
     let (file, pipe) = (app.join("page.md"), app.join(".pipe"));
     write(&file, "own");
     mkfifoat(CWD, &pipe, Mode::RUSR | Mode::WUSR).expect("a pipe");
@@ -382,7 +382,7 @@ fn large_file(file: fs::File, length: u64) -> LargeSourceFile {
 
 #[test]
 fn unchanged_large_file_is_not_read_again() {
-    let (_place, app) = app();
+    let (_root, app) = app();
     let film = app.join("assets/film.mp4");
     let text = "x".repeat(40);
     write(&film, &text);
@@ -423,7 +423,7 @@ fn unchanged_large_file_is_not_read_again() {
 
 #[test]
 fn only_media_and_archives_may_be_too_large_for_memory() {
-    let (_place, app) = app();
+    let (_root, app) = app();
     for name in [
         "assets/film.MP4",
         "assets/photo.jpg",
@@ -492,7 +492,7 @@ fn stamp(app: &Path) -> Option<Stamp> {
 
 #[test]
 fn stamp_changes_even_if_size_and_time_do_not() {
-    let (_place, app) = app();
+    let (_root, app) = app();
     symlink("icon.svg", app.join("assets/link.svg")).expect("a link");
     let page = app.join("tenant.yaml");
     let before = stamp(&app);
@@ -534,7 +534,7 @@ fn stamp_changes_even_if_size_and_time_do_not() {
 
 #[test]
 fn recently_written_or_unreadable_folder_has_no_stamp() {
-    let (_place, app) = app();
+    let (_root, app) = app();
     let written = fs::metadata(app.join("assets/icon.svg")).and_then(|file| file.modified());
     let now = walk(&app, "app", FolderLimits::default(), &Activity::default())
         .stamp(written.expect("a time"));
@@ -546,8 +546,8 @@ fn recently_written_or_unreadable_folder_has_no_stamp() {
 
 #[test]
 fn image_whose_upload_has_not_ended_is_not_read() {
-    let place = TempDir::new().expect("a folder");
-    let app = place.path().join("app");
+    let root = TempDir::new().expect("a folder");
+    let app = root.path().join("app");
     fs::create_dir_all(app.join("assets")).expect("a folder");
     let picture = app.join("assets/door.jpg");
     fs::write(&picture, [0xFF, 0xD8, 0xFF, 0xDA, 0, 2, 1]).expect("a file");

@@ -148,8 +148,8 @@ mod tests {
         diagnostics.any(|diagnostic| diagnostic.message == "restored")
     }
 
-    fn write_tenant(place: &TempDir) -> PathBuf {
-        let tenant = place.path().join("corner");
+    fn write_tenant(directory: &TempDir) -> PathBuf {
+        let tenant = directory.path().join("corner");
         fs::create_dir_all(tenant.join("pages")).expect("a folder");
         fs::write(tenant.join("tenant.yaml"), "name: Corner\n").expect("a file");
         let page = "---\ntitle: Corner\n---\nWelcome.\n";
@@ -167,8 +167,8 @@ mod tests {
                 if !path.join("tenant.yaml").is_file() {
                     continue;
                 }
-                let place = TempDir::new().expect("a folder");
-                let store = store(&place);
+                let directory = TempDir::new().expect("a folder");
+                let store = store(&directory);
                 let folder = to_read(&path, &store);
                 let read = read(&folder).expect("something new");
                 let fingerprint = read.fingerprint.expect("a fingerprint");
@@ -187,8 +187,8 @@ mod tests {
 
     #[test]
     fn folder_with_changed_content_or_label_is_read_again() {
-        let place = TempDir::new().expect("a folder");
-        let (path, store) = (write_tenant(&place), store(&place));
+        let directory = TempDir::new().expect("a folder");
+        let (path, store) = (write_tenant(&directory), store(&directory));
         let folder = to_read(&path, &store);
         persist(&folder, &store);
         assert!(is_restored(&folder), "the folder is unchanged");
@@ -213,13 +213,13 @@ mod tests {
 
     #[test]
     fn folder_with_a_damaged_reading_is_read_again() {
-        let place = TempDir::new().expect("a folder");
-        let path = write_tenant(&place);
-        let first = store(&place);
+        let directory = TempDir::new().expect("a folder");
+        let path = write_tenant(&directory);
+        let first = store(&directory);
         persist(&to_read(&path, &first), &first);
         drop(first);
-        let is_restored = || is_restored(&to_read(&path, &store(&place)));
-        let records = place.path().join("state/tables/records");
+        let is_restored = || is_restored(&to_read(&path, &store(&directory)));
+        let records = directory.path().join("state/tables/records");
         let intact = fs::read(&records).expect("a file");
         for damage in [intact.len() / 2, intact.len() - 1] {
             let mut bytes = intact.clone();

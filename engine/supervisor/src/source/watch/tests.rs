@@ -27,8 +27,8 @@ fn begun(roots: Vec<PathBuf>) -> Watch {
 
 /// Creates a folder of tenants with a page each, and a watch over the folder.
 fn watched(names: &[&str], prepare: impl Fn(&Path)) -> (TempDir, PathBuf, Watch) {
-    let place = TempDir::new().expect("a folder");
-    let tenants = place.path().canonicalize().expect("a path").join("tenants");
+    let root = TempDir::new().expect("a folder");
+    let tenants = root.path().canonicalize().expect("a path").join("tenants");
     for name in names {
         write(&tenants, &format!("{name}/pages/index.md"), "first");
     }
@@ -36,7 +36,7 @@ fn watched(names: &[&str], prepare: impl Fn(&Path)) -> (TempDir, PathBuf, Watch)
     settle();
     let watch = begun(vec![tenants.clone()]);
     assert!(!watch.is_polling());
-    (place, tenants, watch)
+    (root, tenants, watch)
 }
 
 fn write(tenants: &Path, path: &str, text: &str) {
@@ -92,17 +92,17 @@ fn relative_root_matches_absolute_paths() {
 
 #[test]
 fn only_tenants_beyond_limit_of_watches_are_polled() {
-    let (_place, tenants, mut watch) = watched(&["beyond", "within"], |_| ());
+    let (_root, tenants, mut watch) = watched(&["beyond", "within"], |_| ());
     let at = tenants.join("beyond/pages");
     // Simulates that the system refused the watch.
     let watcher = watch.watcher.as_mut().expect("notifications");
     watcher.unwatch(&at).expect("a watch");
-    let place = WatchedPath {
+    let path = WatchedPath {
         at: at.clone(),
         shown: at,
     };
     let error = notify::Error::new(ErrorKind::MaxFilesWatch);
-    watch.poll_unwatchable(&place, &error);
+    watch.poll_unwatchable(&path, &error);
     assert!(watch.is_polling() && watch.watcher.is_some());
     write(&tenants, "within/pages/index.md", "second");
     noticed(&mut watch, &tenants, &["within"]);
@@ -125,7 +125,7 @@ fn circular_links_and_links_out_of_tenant_need_no_watch() {
     for number in 0..50 {
         write(outside.path(), &format!("{number}/x"), "x");
     }
-    let (_place, tenants, mut watch) = watched(&["bad", "good"], |tenants| {
+    let (_root, tenants, mut watch) = watched(&["bad", "good"], |tenants| {
         for name in ["l1", "l2", "l3"] {
             symlink(".", tenants.join("bad/pages").join(name)).expect("a link");
         }
@@ -147,17 +147,17 @@ fn circular_links_and_links_out_of_tenant_need_no_watch() {
 
 #[test]
 fn folder_that_cannot_be_watched_affects_only_its_tenant() {
-    let (_place, tenants, mut watch) = watched(&["bad", "good"], |_| ());
+    let (_root, tenants, mut watch) = watched(&["bad", "good"], |_| ());
     let at = tenants.join("bad/pages");
     // Simulates that the system refused the watch.
     let watcher = watch.watcher.as_mut().expect("notifications");
     watcher.unwatch(&at).expect("a watch");
     let error = io::Error::from(io::ErrorKind::PermissionDenied);
-    let place = WatchedPath {
+    let path = WatchedPath {
         at: at.clone(),
         shown: at,
     };
-    watch.poll_unwatchable(&place, &notify::Error::io(error));
+    watch.poll_unwatchable(&path, &notify::Error::io(error));
     assert!(!watch.is_polling());
     write(&tenants, "good/pages/index.md", "second");
     noticed(&mut watch, &tenants, &["good"]);
@@ -167,7 +167,7 @@ fn folder_that_cannot_be_watched_affects_only_its_tenant() {
 
 #[test]
 fn tenant_is_polled_while_it_exceeds_a_limit() {
-    let (_place, tenants, mut watch) = watched(&["bad", "good"], |tenants| {
+    let (_root, tenants, mut watch) = watched(&["bad", "good"], |tenants| {
         for number in 0..5_000 {
             std::fs::create_dir_all(tenants.join(format!("bad/many/{number}"))).expect("a folder");
         }
@@ -187,7 +187,7 @@ fn tenant_is_polled_while_it_exceeds_a_limit() {
 fn change_of_folder_is_reported_for_all_tenants_that_link_to_it() {
     let outside = TempDir::new().expect("a folder");
     write(outside.path(), "release/pages/index.md", "first");
-    let (_place, tenants, mut watch) = watched(&["one"], |tenants| {
+    let (_root, tenants, mut watch) = watched(&["one"], |tenants| {
         symlink("one", tenants.join("twin")).expect("a link");
         for name in ["a", "b"] {
             symlink(outside.path().join("release"), tenants.join(name)).expect("a link");
@@ -205,7 +205,7 @@ fn change_of_folder_is_reported_for_all_tenants_that_link_to_it() {
 
 #[test]
 fn new_moved_and_replaced_folders_are_watched() {
-    let (_place, tenants, mut watch) = watched(&["app"], |_| ());
+    let (_root, tenants, mut watch) = watched(&["app"], |_| ());
     write(&tenants, "app/assets/deep/er/x", "x");
     noticed(&mut watch, &tenants, &["app"]);
     write(&tenants, "app/assets/deep/er/x", "y");
@@ -225,7 +225,7 @@ fn new_moved_and_replaced_folders_are_watched() {
 
 #[test]
 fn linked_file_is_watched_at_its_target() {
-    let (_place, tenants, mut watch) = watched(&["app"], |tenants| {
+    let (_root, tenants, mut watch) = watched(&["app"], |tenants| {
         write(tenants, "app/.hidden/tenant.yaml", "first");
         symlink(".hidden/tenant.yaml", tenants.join("app/tenant.yaml")).expect("a link");
     });
@@ -236,12 +236,12 @@ fn linked_file_is_watched_at_its_target() {
 #[test]
 fn only_paths_that_changed_before_begin_are_reported_at_begin() {
     for method in [DetectionMethod::Notifications, DetectionMethod::Polling] {
-        let place = TempDir::new().expect("a folder");
-        let tenants = place.path().canonicalize().expect("a path").join("tenants");
+        let root = TempDir::new().expect("a folder");
+        let tenants = root.path().canonicalize().expect("a path").join("tenants");
         for name in ["a", "b", "c", "d"] {
             write(&tenants, &format!("{name}/pages/index.md"), "first");
         }
-        let file = place.path().join("deployment.yaml");
+        let file = root.path().join("deployment.yaml");
         std::fs::write(&file, "").expect("a file");
         settle();
         let mut watch = Watch::new(method, vec![tenants.clone(), file.clone()]);
@@ -264,8 +264,8 @@ fn only_paths_that_changed_before_begin_are_reported_at_begin() {
 
 #[test]
 fn folder_removed_before_begin_is_reported() {
-    let place = TempDir::new().expect("a folder");
-    let tenants = place.path().canonicalize().expect("a path").join("tenants");
+    let root = TempDir::new().expect("a folder");
+    let tenants = root.path().canonicalize().expect("a path").join("tenants");
     write(&tenants, "a/pages/index.md", "first");
     settle();
     let mut watch = Watch::new(DetectionMethod::Notifications, vec![tenants.clone()]);
@@ -291,7 +291,7 @@ fn poll_thread_ends_with_its_watch() {
 
 #[test]
 fn many_changes_of_tenant_are_attributed_to_that_tenant() {
-    let (_place, tenants, mut watch) = watched(&["loud", "quiet"], |tenants| {
+    let (_root, tenants, mut watch) = watched(&["loud", "quiet"], |tenants| {
         symlink(tenants.join("loud/pages"), tenants.join("inner")).expect("a link");
     });
     let sender = watch.sender();
