@@ -235,7 +235,7 @@ fn limits() -> ReferencePage {
             "50; the rest is counted".to_owned(),
         ),
     ]);
-    body += "\nReading and rendering share the memory that [`--memory` of `serve`](/reference/commands#serve) leaves them. A tenant that needs more than all of it is the error [`too-large`](/reference/errors#too-large). Work that does not fit at the moment waits, and smaller work passes it. [Sizing](/reference/sizing) has the figures.\n";
+    body += "\nReading and rendering share the memory that [`--memory` of `serve`](/reference/commands#serve) leaves for them. A tenant that needs more than all of this memory gets the error [`too-large`](/reference/errors#too-large). Work that does not fit at the moment waits, and smaller work passes it. [Sizing](/reference/sizing) has the figures.\n";
     body += "\n## Replaced files\n\nA page that was opened before a change may still request the old files. [`--keep-assets` of `serve`](/reference/commands#serve) says how long these files are served. Beyond these limits, the oldest files are deleted first.\n\n";
     body += &replaced_files();
     body += "\nWith `--state`, files that are too large for memory take at most half of `--state-size`.\n\n## Operators\n\n";
