@@ -19,7 +19,7 @@ use super::values;
 pub struct CachingFlags {
     /// Time that shared caches such as a CDN may serve a page (`s-maxage`)
     ///
-    /// Visitors behind a CDN see a saved page after this time, or once the CDN purges its `Cache-Tag`: the tenant's id for all its pages (`corner`), or id and path for one page (`corner/terms`). Without this flag, caches revalidate a page at every request.
+    /// Visitors behind a CDN see a changed page after this time, or when the CDN purges the `Cache-Tag` of the page. The tag `corner` stands for all pages of the tenant `corner`, and `corner/terms` for the page `/terms`. Without this flag, caches revalidate a page at every request.
     #[arg(
         long = "page-shared-max-age",
         env = "ROWHOUSE_PAGE_SHARED_MAX_AGE",
@@ -54,7 +54,9 @@ impl From<CachingFlags> for Caching {
 pub struct LimitFlags {
     /// Visitors' connections at once
     ///
-    /// At the limit, the connections with the longest idle time are closed for new connections. While every connection has a request in flight, new connections wait in the system's queue. An idle connection costs about 10 KB, so the default costs about 40 MB. Each connection takes a file descriptor. If the system allows fewer (`LimitNOFILE`, `ulimit -n`), the limit is lowered; about 256 descriptors are reserved for the program itself.
+    /// At the limit, the connections with the longest idle time are closed for new connections. While every connection has a request in flight, new connections wait in the system's queue.
+    ///
+    /// An idle connection costs about 10 KB, so the default costs about 40 MB. Each connection takes a file descriptor. If the system allows fewer (`LimitNOFILE`, `ulimit -n`), the limit is lowered; about 256 descriptors are reserved for the program itself.
     #[arg(long = "max-connections", env = "ROWHOUSE_MAX_CONNECTIONS", value_name = "NUMBER",
         default_value_t = 4096, value_parser = from_one::<usize>())]
     pub connections: usize,
@@ -66,7 +68,7 @@ pub struct LimitFlags {
     pub connections_per_address: usize,
     /// Time limit for a TLS handshake, with the PROXY header before it
     ///
-    /// A handshake takes three packets each way; the default is enough if each of them is lost once.
+    /// A handshake takes three packets each way. The default is enough even if each packet is lost once.
     #[arg(long = "handshake-timeout", env = "ROWHOUSE_HANDSHAKE_TIMEOUT", value_name = "DURATION",
         default_value = "10s", value_parser = values::timeout)]
     pub handshake: Duration,
@@ -78,7 +80,7 @@ pub struct LimitFlags {
     pub handshakes_per_address: usize,
     /// TLS handshakes per second from one IP address, on average
     ///
-    /// Four times as many may begin at once. A handshake costs a few hundred times as much as a request. A browser needs one or two per visit.
+    /// A burst may have four times as many handshakes. A handshake takes a few hundred times the processor time of a request. A browser needs one or two handshakes per visit.
     #[arg(long = "handshake-rate", env = "ROWHOUSE_HANDSHAKE_RATE", value_name = "NUMBER",
         default_value_t = 50, value_parser = from_one::<u32>())]
     pub handshake_rate: u32,
@@ -108,7 +110,7 @@ pub struct LimitFlags {
     pub request: Duration,
     /// Size of a request's first line and header fields together
     ///
-    /// A larger request gets status 431. The default is twice what browsers send with many cookies, and the least that proxies allow.
+    /// A larger request gets status 431. The default is twice the size that browsers send with many cookies, and equals the lowest limit of common proxies.
     #[arg(long = "max-header-size", env = "ROWHOUSE_MAX_HEADER_SIZE", value_name = "SIZE",
         default_value = "16KiB", value_parser = values::size::<usize>(256..=1024 * 1024))]
     pub header_bytes: usize,

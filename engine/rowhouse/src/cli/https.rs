@@ -19,7 +19,7 @@ pub struct HttpsFlags {
     ///
     /// Without this flag, the server serves HTTP only, for a proxy that terminates TLS. A systemd socket with the name `https` (`FileDescriptorName=`) does the same as this flag. A socket with the name `http-redirect` does the same as `--http-redirect`.
     ///
-    /// Certificates come from a certificate authority (`--acme-contact`), from files (`--certificate`), or from both. A file takes precedence.
+    /// Certificates come from a certificate authority (`--acme-contact`), from files (`--certificate`), or from both. A file takes precedence for the hosts that it names.
     #[arg(long, env = "ROWHOUSE_HTTPS", value_name = "ADDRESS", value_parser = values::full_address)]
     pub https: Option<SocketAddr>,
     /// Address and port of the redirect from HTTP to HTTPS, such as `[::]:80`
@@ -29,7 +29,7 @@ pub struct HttpsFlags {
     pub http_redirect: Option<SocketAddr>,
     /// E-mail address for the certificate authority; turns on certificates by ACME
     ///
-    /// Every host that a tenant claims gets a certificate as soon as the tenant's folder exists, and no other name does. With this flag, you agree to the terms of service of the CA.
+    /// Every host that a tenant claims gets a certificate as soon as the tenant's folder exists. No other name gets a certificate. With this flag, you agree to the terms of service of the CA.
     #[arg(long, env = "ROWHOUSE_ACME_CONTACT", value_name = "MAIL")]
     pub acme_contact: Option<String>,
     /// URL of the certificate authority's ACME directory (RFC 8555)

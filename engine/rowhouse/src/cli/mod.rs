@@ -159,7 +159,7 @@ pub struct ContentFlags {
     /// With `Strict-Transport-Security` (RFC 6797), browsers reach a host by TLS only. `subdomains` and `preload` bind every host below the domain, including the hosts of other programs. The default is the setting of the root tenant's manifest, or else `host`.
     #[arg(long, env = "ROWHOUSE_HSTS", value_name = "SCOPE", value_parser = flags::hsts)]
     pub hsts: Option<Hsts>,
-    /// Folder with another build of the islands [default: the built-in one]
+    /// Folder with a build of the islands [default: the built-in build]
     ///
     /// Islands are the React components of pages. `node ui/build.mjs --out DIR` writes such a folder.
     #[arg(long, env = "ROWHOUSE_UI_DIST", value_name = "DIR")]
@@ -235,7 +235,9 @@ pub struct ServeArguments {
     pub state: Option<PathBuf>,
     /// Memory limit for tenants, such as 512MiB [default: half of the memory]
     ///
-    /// The default is half of the memory of the machine or the cgroup. Beyond the limit, tenants that were never requested are evicted first, then the least recently requested ones. Evicted tenants are restored at their next request. The program itself needs about 100 MB more. Reading and rendering may use half of the limit: at least 192 MiB and at most 1 GiB, if the machine or the cgroup has that much. The page *Sizing* of the manual has measured figures.
+    /// The default is half of the memory of the machine or the cgroup. Beyond the limit, tenants that were never requested are evicted first, then the least recently requested tenants. Evicted tenants are restored at their next request.
+    ///
+    /// The program itself needs about 100 MB more. Reading and rendering may use half of the limit: at least 192 MiB and at most 1 GiB, if the machine or the cgroup has that much. The page *Sizing* of the manual has measured figures.
     #[arg(long, env = "ROWHOUSE_MEMORY", value_name = "SIZE", value_parser = values::size::<usize>(0..=u64::MAX))]
     pub memory: Option<usize>,
     /// Releases of each tenant to keep, to list, compare and roll back to
@@ -316,7 +318,7 @@ pub enum WatchMethod {
     Auto,
     /// Polling of all files once a second, for network file systems
     Poll,
-    /// None; SIGHUP reloads
+    /// None; only SIGHUP reloads
     Off,
 }
 
@@ -336,7 +338,7 @@ pub enum AccessLogFlag {
 pub struct CheckArguments {
     /// Tenants to check [default: all]
     pub names: Vec<String>,
-    /// Explain a code such as `unknown-key`, and check nothing
+    /// Explain a code such as `unknown-key`, without a check
     #[arg(long, value_name = "CODE", conflicts_with = "names")]
     pub explain: Option<String>,
     /// Output format
@@ -372,7 +374,7 @@ pub enum CheckFormat {
 pub struct ExportArguments {
     /// Folder to write to: new, empty or an earlier export
     ///
-    /// Each host becomes a folder in it.
+    /// The export has a folder for each host.
     #[arg(value_name = "DIR")]
     pub directory: PathBuf,
     /// Static host whose rules and limits apply
@@ -381,7 +383,7 @@ pub struct ExportArguments {
     /// Also write each file compressed (.br, .gz)
     #[arg(long)]
     pub compressed: bool,
-    /// Write the tenants without errors, even if others have errors
+    /// Write the tenants without errors, even if other tenants have errors
     #[arg(long)]
     pub despite_errors: bool,
     /// Memory limit for tenants, such as 512MiB [default: half of the memory]
@@ -404,7 +406,7 @@ pub enum StaticHost {
     Any,
     /// Fail if there are more header rules or redirects than Cloudflare reads
     Cloudflare,
-    /// Add rules for the 404 pages of folders, which Netlify does not find
+    /// Add rules for the 404 pages of folders, which Netlify needs
     Netlify,
     /// Write `<host>.nginx.conf`, to include, beside each host's folder
     Nginx,
@@ -417,7 +419,7 @@ pub enum StaticHost {
 pub struct SchemaArguments {
     /// Folder to write to [default: print to stdout]
     ///
-    /// Each tenant gets a folder in it.
+    /// Each tenant gets its own folder with schemas.
     #[arg(value_name = "DIR")]
     pub directory: Option<PathBuf>,
     /// Folder of tenants
@@ -445,7 +447,7 @@ pub struct CompletionsArguments {
 /// The arguments of `man`.
 #[derive(Debug, Clone, Args)]
 pub struct ManArguments {
-    /// Command of the page [default: the program]
+    /// Command that the page describes [default: the program]
     pub command: Option<String>,
 }
 
@@ -464,13 +466,13 @@ pub struct ManualArguments {
     /// Address and port to listen on
     #[arg(long, value_name = "ADDRESS", default_value_t = MANUAL_LISTEN, value_parser = values::address)]
     pub listen: SocketAddr,
-    /// URL that readers type to reach the manual [default: that address]
+    /// URL that readers type to reach the manual [default: address of `--listen`]
     #[arg(long, value_name = "URL", value_parser = values::origin)]
     pub origin: Option<Origin>,
     /// Folder to write the manual to, as files for a static host
     #[arg(long, value_name = "DIR", conflicts_with = "write")]
     pub export: Option<PathBuf>,
-    /// Folder to write the manual to, as a tenant to serve beside your own sites
+    /// Folder to write the manual to, as a tenant for your own server
     #[arg(long, value_name = "DIR")]
     pub write: Option<PathBuf>,
 }
@@ -506,7 +508,7 @@ pub struct DiffArguments {
     /// Id of the tenant
     #[arg(value_parser = TenantId::new)]
     pub tenant: TenantId,
-    /// Number of the earlier release [default: the one before the newest]
+    /// Number of the earlier release [default: the second newest]
     pub from: Option<u64>,
     /// Number of the later release [default: the newest]
     pub to: Option<u64>,
@@ -521,7 +523,7 @@ pub struct RollbackArguments {
     /// Id of the tenant
     #[arg(value_parser = TenantId::new)]
     pub tenant: TenantId,
-    /// Number of the release to serve [default: the one before the current one]
+    /// Number of the release to serve [default: the previous release]
     pub release: Option<u64>,
     /// The running server.
     #[command(flatten)]

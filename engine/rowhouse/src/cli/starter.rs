@@ -44,7 +44,7 @@ pub enum StarterKind {
     Landing,
     /// A landing page with privacy, terms and support
     App,
-    /// A landing page and a journal with a feed
+    /// A landing page and a blog with a feed
     Blog,
     /// Documents with a search
     Manual,
