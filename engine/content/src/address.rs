@@ -41,10 +41,12 @@ pub struct Origin {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum OriginError {
     /// The text is not a URL.
-    #[error("`{0}` is no URL: {1}")]
+    #[error("`{0}` is not a valid URL: {1}")]
     NotAUrl(String, url::ParseError),
     /// The URL has more or fewer parts than an origin (WHATWG HTML, origin).
-    #[error("`{0}` is no origin: write `https://` and a host, with nothing behind")]
+    #[error(
+        "`{0}` is not a valid origin: write only scheme, host and port, as in `https://company.example`"
+    )]
     NotAnOrigin(String),
 }
 

@@ -350,7 +350,7 @@ fn aliases_of_root_are_refused_with_reason() {
     .reload();
     let text = site.report_text();
     assert!(
-        text.contains("`home` answers at the domain's root") && text.contains("tenant.yaml:5:11"),
+        text.contains("`home` is at the domain's root") && text.contains("tenant.yaml:5:11"),
         "{text}"
     );
     assert_eq!(owner(&site, "studio.example", ""), "home");
@@ -465,7 +465,7 @@ fn copied_folder_is_new_site_and_takes_no_address() {
     }
     let text = site.report_text();
     assert!(
-        text.contains("does not let the tenant `sample` claim `/apps/verses`"),
+        text.contains("does not allow the tenant `sample` to claim `/apps/verses`"),
         "{text}"
     );
     assert_eq!(text.matches("error[").count(), 1, "{text}");

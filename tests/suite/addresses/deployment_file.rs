@@ -101,7 +101,7 @@ fn unlisted_claim_is_refused_with_line_to_add() {
     assert_eq!(owner(&site, "studio.example", "/home"), "home");
     let text = site.report_text();
     assert!(text.contains("write `root: home` in"), "{text}");
-    assert!(text.contains("answers at the domain's root"), "{text}");
+    assert!(text.contains("is at the domain's root"), "{text}");
 }
 
 #[test]
@@ -213,8 +213,8 @@ fn unknown_tenant_in_deployment_file_is_warning() {
     site.write(FILE, text).reload();
     let text = site.report_text();
     for words in [
-        "warning[unknown-tenant]: there is no tenant `hme`\n --> tenants/deployment.yaml:1:7",
-        "warning[unknown-tenant]: there is no tenant `ap`\n --> tenants/deployment.yaml:5:3",
+        "warning[unknown-tenant]: unknown tenant `hme`\n --> tenants/deployment.yaml:1:7",
+        "warning[unknown-tenant]: unknown tenant `ap`\n --> tenants/deployment.yaml:5:3",
         "did you mean `app`?",
     ] {
         assert!(text.contains(words), "{words}: {text}");

@@ -125,11 +125,11 @@ impl<'a> Assigner<'a> {
         self.add_address(0, &site.id, domain, "");
         if let Some(first) = site.manifest.aliases.first() {
             let message = format!(
-                "`aliases` are for prefixes on the domain, and the tenant `{}` answers at the domain's root",
+                "the tenant `{}` is at the domain's root and cannot have `aliases`",
                 site.id
             );
             let diagnostic = Diagnostic::error(Code::AddressRefused, site.name_of(MANIFEST), message)
-                .hint("take `aliases` out, or give single pages aliases of their own; its other addresses stay");
+                .hint("remove `aliases`, or add `aliases` to single pages; the tenant keeps its other addresses");
             let diagnostic = place_of(site, "prefix", first.as_str(), diagnostic);
             self.add_conflict(&site.id, diagnostic);
         }
@@ -140,15 +140,15 @@ impl<'a> Assigner<'a> {
             (Some(deployment), _) => (
                 Code::AddressRefused,
                 format!(
-                    "`{}` gives the domain's root to {}",
+                    "`{}` assigns the domain's root to {}",
                     deployment.label(),
                     owner.map_or_else(
-                        || "nobody".to_owned(),
+                        || "no tenant".to_owned(),
                         |owner| format!("the tenant `{owner}`")
                     )
                 ),
                 format!(
-                    "take `root: true` out; {}",
+                    "remove `root: true`, or {}",
                     deployment.how_to_root(&site.id)
                 ),
             ),
@@ -158,7 +158,7 @@ impl<'a> Assigner<'a> {
                     "the domain's root belongs to the tenant `{}`",
                     owner.map_or("", TenantId::as_str)
                 ),
-                "take `root: true` out of one of the two".to_owned(),
+                "remove `root: true` from one of the two tenants".to_owned(),
             ),
         };
         let diagnostic = Diagnostic::error(code, site.name_of(MANIFEST), message).hint(hint);
@@ -214,20 +214,20 @@ impl<'a> Assigner<'a> {
                 || claim.host.strip_suffix(domain) == Some(&format!("{WWW}.")));
         let (message, hint) = if is_own_host {
             (
-                format!("the host `{text}` is the deployment's own"),
-                "take it out of `hosts`: only the tenant at the domain's root answers there"
+                format!("the host `{text}` is reserved for the deployment"),
+                "remove the host from `hosts`; only the tenant at the domain's root is served there"
                     .to_owned(),
             )
         } else {
             match self.rules.deployment {
                 Some(deployment) if !deployment.allows(claim.id, claim.key(), text) => (
                     format!(
-                        "`{}` does not let the tenant `{}` claim `{text}`",
+                        "`{}` does not allow the tenant `{}` to claim `{text}`",
                         deployment.label(),
                         claim.id
                     ),
                     format!(
-                        "take it out here; {}",
+                        "remove the address here, or {}",
                         deployment.how_to_allow(claim.id, claim.key(), text)
                     ),
                 ),
@@ -283,7 +283,7 @@ impl<'a> Assigner<'a> {
             let message = format!("the path `{path}` belongs to the tenant `{}`", claim.id);
             let diagnostic = Diagnostic::error(Code::AddressTaken, root.name_of(file), message)
                 .hint(format!(
-                    "choose another path: `{}` has had `{}` before",
+                    "choose another path; the tenant `{}` already has `{}`",
                     claim.id, claim.prefix
                 ));
             found.push(match place {
@@ -314,12 +314,12 @@ impl<'a> Assigner<'a> {
                 site,
                 claim,
                 diagnostic.hint(format!(
-                    "take it out of `{}` here or there; the other addresses stay",
+                    "remove the {what} from `{}`, or from the tenant `{owner}`; all other addresses stay",
                     claim.key()
                 )),
             ),
             ClaimSource::Name | ClaimSource::RootName => {
-                diagnostic.hint("rename this folder or that page; the other addresses stay")
+                diagnostic.hint(format!("rename this folder, or remove the {what} from the tenant `{owner}`; all other addresses stay"))
             }
         };
         self.add_conflict(claim.id, diagnostic);

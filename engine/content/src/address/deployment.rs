@@ -133,7 +133,7 @@ impl DeploymentFile {
     pub fn how_to_allow(&self, tenant: &TenantId, key: &str, address: &str) -> String {
         let file = &self.label;
         if !self.is_valid() {
-            return format!("correct `{file}` first, which lists nothing until then");
+            return format!("correct `{file}` first: until then, no addresses are listed");
         }
         let at = |path: &[&str]| self.key(path).map(|place| place.line);
         let id = tenant.as_str();
@@ -148,10 +148,10 @@ impl DeploymentFile {
             )
         } else {
             return format!(
-                "who runs the deployment can allow it: write `tenants: {{{id}: {{{key}: [{address}]}}}}` into `{file}`"
+                "ask the operator to write `tenants: {{{id}: {{{key}: [{address}]}}}}` into `{file}`"
             );
         };
-        format!("who runs the deployment can allow it: add {words} in `{file}`, line {line}")
+        format!("ask the operator to add {words} in `{file}`, line {line}")
     }
 
     /// Returns a hint on how to give a tenant the root of the domain.
@@ -160,15 +160,13 @@ impl DeploymentFile {
         let file = &self.label;
         match self.key(&["root"]) {
             _ if !self.is_valid() => {
-                format!("correct `{file}` first, which names nobody until then")
+                format!("correct `{file}` first: until then, no root tenant is set")
             }
             Some(place) => format!(
-                "who runs the deployment can change it: write `root: {tenant}` in `{file}`, line {}",
+                "ask the operator to write `root: {tenant}` in `{file}`, line {}",
                 place.line
             ),
-            None => format!(
-                "who runs the deployment can allow it: write `root: {tenant}` into `{file}`"
-            ),
+            None => format!("ask the operator to write `root: {tenant}` into `{file}`"),
         }
     }
 
@@ -200,7 +198,7 @@ impl DeploymentFile {
             if known.clone().any(|known| known == name) {
                 return None;
             }
-            let message = format!("there is no tenant `{name}`");
+            let message = format!("unknown tenant `{name}`");
             let diagnostic = Diagnostic::warning(Code::UnknownTenant, self.label.as_str(), message)
                 .hint(hint_for(name, known.clone()));
             Some(place.into_iter().fold(diagnostic, |diagnostic, place| {
@@ -242,11 +240,13 @@ impl DeploymentFile {
             let meant = ascii_host(address).unwrap_or_else(|| address.clone());
             match seen.get(&meant) {
                 Some((owner, line)) if *owner != id => {
-                    let message = format!("`{address}` is listed for `{owner}`, too");
+                    let message = format!("`{address}` is already listed for the tenant `{owner}`");
                     let diagnostic =
                         Diagnostic::error(Code::AddressTaken, self.label.as_str(), message)
                             .at(item.place, &self.text);
-                    found.push(diagnostic.hint(format!("take it out here or in line {line}")));
+                    found.push(
+                        diagnostic.hint(format!("remove the address here or in line {line}")),
+                    );
                 }
                 _ => {
                     seen.insert(meant, (id, item.place.line));
