@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rowhouse_tests::{Process, TestServer, copy, fixture, hostile};
+use rowhouse_tests::{Process, TestServer, copy, fixture, hostile_folders};
 use tempfile::TempDir;
 
 use load::{Load, version_in};
@@ -190,7 +190,7 @@ impl Soak {
 
     /// Adds a hostile tenant, or removes it.
     fn toggle_hostile(&mut self) {
-        let kind = &hostile::ALL[self.dice.below(hostile::ALL.len())];
+        let kind = &hostile_folders::ALL[self.dice.below(hostile_folders::ALL.len())];
         let folder = self.hostile_folder(kind);
         let action = if folder.exists() {
             fs::remove_dir_all(folder).expect("a removed folder");
@@ -206,7 +206,7 @@ impl Soak {
 
     /// Adds every hostile tenant, and waits until each is handled. Memory that the allocator retains then does not count as growth.
     fn add_all_hostile(&mut self) {
-        for kind in hostile::ALL {
+        for kind in hostile_folders::ALL {
             let folder = self.hostile_folder(kind);
             if !folder.exists() {
                 kind.write(&folder);
@@ -216,12 +216,12 @@ impl Soak {
         loop {
             let tenants = self.server.get_admin("/tenants").text();
             let tenants: Vec<serde_json::Value> = serde_json::from_str(&tenants).expect("JSON");
-            let is_done = |kind: &hostile::HostileFolder| {
+            let is_done = |kind: &hostile_folders::HostileFolder| {
                 let id = format!("x-{}", kind.name);
                 let tenant = tenants.iter().find(|tenant| tenant["id"] == *id);
                 tenant.is_some_and(|tenant| tenant["doing"].is_null())
             };
-            if hostile::ALL.iter().all(is_done) {
+            if hostile_folders::ALL.iter().all(is_done) {
                 return;
             }
             assert!(begin.elapsed() < TIMEOUT * 4, "{}", self.server.log());
@@ -229,7 +229,7 @@ impl Soak {
         }
     }
 
-    fn hostile_folder(&self, kind: &hostile::HostileFolder) -> std::path::PathBuf {
+    fn hostile_folder(&self, kind: &hostile_folders::HostileFolder) -> std::path::PathBuf {
         self.root.path().join(format!("tenants/x-{}", kind.name))
     }
 
@@ -369,7 +369,10 @@ impl Soak {
 
     /// Removes every changing and every hostile tenant.
     fn clear(&mut self) {
-        for folder in hostile::ALL.iter().map(|kind| self.hostile_folder(kind)) {
+        for folder in hostile_folders::ALL
+            .iter()
+            .map(|kind| self.hostile_folder(kind))
+        {
             if folder.exists() {
                 fs::remove_dir_all(folder).expect("a removed folder");
             }

@@ -3,23 +3,23 @@
 #![expect(clippy::expect_used, reason = "a test's helper fails by panicking")]
 
 mod bad_disk;
-mod client;
-pub mod hostile;
+pub mod hostile_folders;
 mod measure;
 mod playwright;
 mod server;
 mod site;
 pub mod state;
+mod visitor;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 pub use bad_disk::BadDisk;
-pub use client::Visitor;
 pub use measure::{Process, Times};
 pub use playwright::{must_succeed, playwright};
 pub use server::{Answer, TestServer, address_in, binary, reserved_address};
 pub use site::{NOW, TestSite, copy, expect_text, text_of};
+pub use visitor::Visitor;
 
 /// Returns the folder of the repository.
 #[must_use]

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use tempfile::NamedTempFile;
 
 use crate::bad_disk::BadDisk;
-use crate::client::read_head;
+use crate::visitor::read_head;
 
 /// The timeout of startup: a debug build needs long to render every page.
 const START_TIMEOUT: Duration = Duration::from_secs(120);

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rowhouse_tests::hostile::{self, HostileFolder};
+use rowhouse_tests::hostile_folders::{self, HostileFolder};
 use rowhouse_tests::{
     Answer, Process, TestServer, Visitor, binary, copy, fixture, is_long, workspace,
 };
@@ -130,7 +130,7 @@ fn hostile_tenants_affect_no_other_tenant() {
     thread::scope(|scope| {
         let _stop = Stop(&stop);
         let load = scope.spawn(|| visit(address, &domain, &before, &stop));
-        for kind in hostile::ALL {
+        for kind in hostile_folders::ALL {
             attack(&mut deployment, kind, &before);
         }
         stop.store(true, Ordering::SeqCst);
@@ -210,7 +210,7 @@ fn check_ends_in_time_and_reports_each_hostile_tenant() {
     for part in ["tenants", "themes"] {
         copy(&workspace().join(part), &root.path().join(part));
     }
-    for kind in hostile::ALL {
+    for kind in hostile_folders::ALL {
         kind.write(&root.path().join(format!("tenants/x-{}", kind.name)));
     }
     let report = check(root.path());
@@ -221,7 +221,7 @@ fn check_ends_in_time_and_reports_each_hostile_tenant() {
             .collect();
         parts.join("\n\n")
     };
-    for kind in hostile::ALL {
+    for kind in hostile_folders::ALL {
         let own = of(&format!("x-{}", kind.name));
         if let Some(word) = kind.report_word {
             assert!(own.contains(word), "{}: no `{word}`:\n{own}", kind.name);
