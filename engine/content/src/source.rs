@@ -2,7 +2,7 @@
 //!
 //! A [`Folder`] maps paths to bytes. It comes from a directory, or from the theme built into the program.
 //! Symbolic links are followed within the folder's resolved root. Deployment tools that switch links and Kubernetes ConfigMaps therefore work, but no link leads out of the folder, even if it is exchanged during the read.
-//! Each folder is read once, however many links lead to it. [`FolderLimits`] bound the listing and the read.
+//! Each folder is read once, however many links point to it. [`FolderLimits`] bound the listing and the read.
 //!
 //! **Invariant:** knows no YAML and no pages. Later stages open no content files.
 
@@ -123,7 +123,7 @@ fn decode(name: String, bytes: &[u8]) -> Result<&str, Diagnostic> {
         Ok(text) if text.trim().is_empty() => {
             Err(
                 Diagnostic::error(Code::EmptyFile, name, "the file is empty")
-                    .hint("was it copied whole? Fill it or remove it"),
+                    .hint("copy the file again, fill it, or remove it"),
             )
         }
         Ok(text) => Ok(text.strip_prefix('\u{feff}').unwrap_or(text)),
@@ -133,9 +133,8 @@ fn decode(name: String, bytes: &[u8]) -> Result<&str, Diagnostic> {
                 .filter(|byte| **byte == b'\n')
                 .count()
                 + 1;
-            let message =
-                format!("the file is not UTF-8: line {line} holds a byte that fits no character");
-            Err(Diagnostic::error(Code::NotUtf8, name, message).hint("save it as UTF-8"))
+            let message = format!("the file is not UTF-8: line {line} has an invalid byte");
+            Err(Diagnostic::error(Code::NotUtf8, name, message).hint("save the file as UTF-8"))
         }
     }
 }
@@ -149,7 +148,7 @@ pub fn text(path: &Path, max_bytes: u64) -> Result<Option<String>, Diagnostic> {
     let read = fs::metadata(path).and_then(|metadata| {
         // A FIFO would block until it has a writer, and a device may never end.
         if !metadata.is_file() {
-            return Err(io::Error::other("this is no plain file"));
+            return Err(io::Error::other("this is not a regular file"));
         }
         let mut bytes = Vec::new();
         File::open(path)?
@@ -188,8 +187,6 @@ pub enum SourceError {
 /// Returns the folders in `directory` by name. Omits plain files and names that begin with a dot.
 ///
 /// Includes dangling links: reading one reports the error, and the content last read from the folder is not given up.
-///
-/// A link that leads nowhere is one of them: reading it says what is wrong with it, and what it was before need not be given up.
 ///
 /// # Errors
 /// If the directory cannot be listed.
@@ -309,7 +306,7 @@ fn read_file(
     let metadata = match file.metadata() {
         Ok(metadata) if metadata.is_file() => metadata,
         Ok(_) => {
-            tree.no_plain_file(path);
+            tree.report_special_file(path);
             return None;
         }
         Err(error) => {
@@ -347,19 +344,20 @@ fn read_file(
         let message = "the file is incomplete: its upload has not ended";
         let diagnostic = Diagnostic::error(Code::Unreadable, tree.name_of(path), message);
         tree.refuse(diagnostic.hint(
-            "wait for the upload to end: the file is read again until it is complete, or has not changed for a few seconds",
+            "wait for the upload to end; the file is read again until it is complete or has not changed for a few seconds",
         ));
         return None;
     }
     let length = content.as_ref().map_or(size, FileContent::length);
     if length > max_file {
-        let message =
-            format!("the file has {length} bytes, more than the {max_file} that one file may have");
+        let message = format!("the file has {length} bytes; the limit of a file is {max_file}");
         tree.too_large(path, message);
         return None;
     }
     if length > *left {
-        tree.stop(format!("the files come to more than {max_total} bytes"));
+        tree.stop(format!(
+            "the files have more than {max_total} bytes in total"
+        ));
         return None;
     }
     *left -= length;

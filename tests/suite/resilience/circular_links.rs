@@ -79,7 +79,7 @@ fn added_circular_links_affect_no_other_tenant() {
     add_circular_links(&deployment.path("tenants/bad"));
     deployment.wait_until("the error", || {
         let text = deployment.server.get_admin("/tenants").text();
-        text.contains("assets/l3: this leads to a folder that is there already")
+        text.contains("assets/l3: the symbolic link points to a folder that is already read")
     });
     change_other_tenant(&deployment, "Second");
     for name in ["l1", "l2", "l3", "root"] {

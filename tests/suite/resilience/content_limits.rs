@@ -194,7 +194,7 @@ fn files_too_large_too_deep_or_special_are_named() {
     );
     assert_contains(
         &report(&mut site),
-        &["error[too-large]", "nested more than 16 deep"],
+        &["error[too-large]", "nested more than 16 levels deep"],
     );
 
     let mut site = TestSite::fixture("sites");
@@ -208,7 +208,7 @@ fn files_too_large_too_deep_or_special_are_named() {
     );
     assert_contains(
         &report(&mut site),
-        &["error[unreadable]", "assets/pipe", "no plain file"],
+        &["error[unreadable]", "assets/pipe", "not a regular file"],
     );
 }
 

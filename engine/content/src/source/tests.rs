@@ -52,7 +52,7 @@ fn three_links_to_the_folder_itself_are_walked_once() {
     let (files, diagnostics) = read_app(&app);
     assert_eq!(files, FILES);
     let expected = ["l1", "l2", "l3"].map(|name| {
-        format!("folder-twice app/assets/{name}: this leads to a folder that is there already, as `app/assets`")
+        format!("folder-twice app/assets/{name}: the symbolic link points to a folder that is already read as `app/assets`")
     });
     assert_eq!(diagnostics, expected);
 }
@@ -68,7 +68,9 @@ fn circular_links_are_not_followed_endlessly() {
     assert_eq!(files, ["assets/icon.svg", "assets/long.svg", "tenant.yaml"]);
     assert_eq!(diagnostics.len(), 3, "{diagnostics:?}");
     assert!(
-        diagnostics[0].starts_with("folder-twice app/assets/up: this leads to the whole folder"),
+        diagnostics[0].starts_with(
+            "folder-twice app/assets/up: the symbolic link points to the entire folder"
+        ),
         "{diagnostics:?}"
     );
     assert!(
@@ -206,7 +208,7 @@ fn errors_of_a_folder_are_limited() {
     assert!(
         diagnostics
             .iter()
-            .any(|diagnostic| diagnostic.contains("the rest is not looked at"))
+            .any(|diagnostic| diagnostic.contains("the rest of the folder is not checked"))
     );
     assert!(files.is_empty());
 }
@@ -289,7 +291,7 @@ fn file_without_size_or_growing_is_read_up_to_its_limit() {
     let (folder, report) = read(&app, "app", limits, None);
     assert!(!folder.files.contains_key("assets/large.bin"));
     let text = format!("{report:?}");
-    assert!(text.contains("more than the 1000 that one file"), "{text}");
+    assert!(text.contains("the limit of a file is 1000"), "{text}");
     #[cfg(target_os = "linux")]
     {
         // All files there report size 0, and some are long.
@@ -452,7 +454,7 @@ fn only_media_and_archives_may_be_too_large_for_memory() {
         ("assets/photo.jpg", 30),
         ("film.mp4", 30),
     ] {
-        let words = format!("more than the {most} that one file may have");
+        let words = format!("the limit of a file is {most}");
         assert!(
             report
                 .iter()

@@ -102,14 +102,17 @@ pub fn walk(directory: &Path, label: &str, limits: FolderLimits, activity: &Acti
     };
     match fs::canonicalize(directory) {
         Ok(resolved) if holds_its_own_parent(directory, &resolved) => {
-            walker.tree.refuse(Diagnostic::error(
-                Code::FolderTwice,
-                label,
-                format!(
-                    "the link leads to `{}`, which is or holds the folder that the link lies in",
-                    resolved.display()
-                ),
-            ).hint("link a folder that lies elsewhere"));
+            walker.tree.refuse(
+                Diagnostic::error(
+                    Code::FolderTwice,
+                    label,
+                    format!(
+                        "the symbolic link points to `{}`, which contains the link itself",
+                        resolved.display()
+                    ),
+                )
+                .hint("link to a folder elsewhere"),
+            );
         }
         Ok(resolved) => walker.all(directory, resolved),
         Err(error) => walker.tree.unreadable("", &error),
@@ -139,7 +142,7 @@ impl Tree {
         let limit = self.limits.errors;
         if self.report.iter().len() >= limit {
             self.stop(format!(
-                "{limit} things here cannot be taken; the rest is not looked at"
+                "{limit} files and folders cannot be read; the rest of the folder is not checked"
             ));
         }
     }
@@ -165,13 +168,13 @@ impl Tree {
         ));
     }
 
-    pub(super) fn no_plain_file(&mut self, path: &str) {
+    pub(super) fn report_special_file(&mut self, path: &str) {
         let diagnostic = Diagnostic::error(
             Code::Unreadable,
             self.name_of(path),
-            "this is no plain file",
+            "this is not a regular file",
         );
-        self.refuse(diagnostic.hint("remove it: a pipe, a socket or a device has no content"));
+        self.refuse(diagnostic.hint("remove it; pipes, sockets and devices have no content"));
     }
 
     pub(super) fn report_open_error(&mut self, path: &str, error: OpenError) {
@@ -182,11 +185,11 @@ impl Tree {
                     Code::ForeignSymlink,
                     self.name_of(path),
                     format!(
-                        "the link leads out of the folder, to `{}`",
+                        "the symbolic link points out of the folder, to `{}`",
                         target.display()
                     ),
                 )
-                .hint("copy the file into the folder, or link the whole folder instead; within the folder, let links be relative"),
+                .hint("copy the file into the folder, or link the entire folder instead; within the folder, use relative links"),
             ),
         }
     }
@@ -194,7 +197,7 @@ impl Tree {
 
 fn too_large(file: String, message: String) -> Diagnostic {
     Diagnostic::error(Code::TooLarge, file, message)
-        .hint("make it smaller, or keep it outside of the tenants")
+        .hint("make it smaller, or move it out of the tenant's folder")
 }
 
 struct Walker {
@@ -243,7 +246,7 @@ impl Walker {
                 }
                 self.file(path);
             }
-            Ok(_) => self.tree.no_plain_file(&path),
+            Ok(_) => self.tree.report_special_file(&path),
             Err(error) => self.tree.unreadable(&path, &error),
         }
     }
@@ -253,7 +256,7 @@ impl Walker {
         if self.tree.files.len() >= limit {
             return self
                 .tree
-                .stop(format!("the folder has more than {limit} files"));
+                .stop(format!("the folder contains more than {limit} files"));
         }
         self.tree.files.push(path);
     }
@@ -261,25 +264,27 @@ impl Walker {
     fn folder(&mut self, folder: fs::File, path: String, identity: Identity) {
         if let Some(first) = self.found.get(&identity) {
             let message = match first.as_str() {
-                "" => "this leads to the whole folder, which holds it".to_owned(),
+                "" => "the symbolic link points to the entire folder, which contains the link"
+                    .to_owned(),
                 first => format!(
-                    "this leads to a folder that is there already, as `{}`",
+                    "the symbolic link points to a folder that is already read as `{}`",
                     self.tree.name_of(first)
                 ),
             };
             let file = self.tree.name_of(&path);
-            return self.tree.refuse(
-                Diagnostic::error(Code::FolderTwice, file, message)
-                    .hint("remove the link: each folder is read once, so that no circle of links is walked for ever"),
-            );
+            return self
+                .tree
+                .refuse(Diagnostic::error(Code::FolderTwice, file, message).hint(
+                    "remove the link; each folder is read once, so that circular links end",
+                ));
         }
         let limits = self.tree.limits;
         if depth(&path) > limits.depth {
-            let message = format!("folders are nested more than {} deep", limits.depth);
+            let message = format!("folders are nested more than {} levels deep", limits.depth);
             return self.tree.too_large(&path, message);
         }
         if self.tree.folders.len() >= limits.folders {
-            let message = format!("the folder has more than {} folders in it", limits.folders);
+            let message = format!("the folder contains more than {} folders", limits.folders);
             return self.tree.stop(message);
         }
         self.found.insert(identity, path.clone());
@@ -304,8 +309,9 @@ impl Walker {
             self.entries += 1;
             let limit = self.tree.limits.entries;
             if self.entries > limit {
-                let message =
-                    format!("the folder has more than {limit} entries in it, hidden ones counted");
+                let message = format!(
+                    "the folder contains more than {limit} entries, including hidden entries"
+                );
                 self.tree.stop(message);
                 return Ok(Vec::new());
             }
@@ -344,7 +350,7 @@ impl Walker {
                 let message = "the name is not UTF-8";
                 let diagnostic = Diagnostic::error(Code::NotUtf8, file, message);
                 let hint =
-                    "rename it; an archive may have been unpacked with another encoding of names";
+                    "rename it; the archive may have been unpacked with another character encoding";
                 self.tree.refuse(diagnostic.hint(hint));
                 continue;
             };
@@ -355,7 +361,7 @@ impl Walker {
                 FileType::Fifo
                 | FileType::Socket
                 | FileType::CharacterDevice
-                | FileType::BlockDevice => self.tree.no_plain_file(&path),
+                | FileType::BlockDevice => self.tree.report_special_file(&path),
                 FileType::Directory | FileType::Unknown => self.visit(path, false),
             }
         }
