@@ -121,7 +121,7 @@ fn heavy_page_is_reported_with_bytes() {
     site.write("tenants/sample/pages/index.md", text).reload();
     let text = site.report_text();
     assert!(
-        text.contains("warning[page-weight]: the page comes to"),
+        text.contains("warning[page-weight]: the page has"),
         "{text}"
     );
 }

@@ -56,7 +56,7 @@ pub struct LinkView {
     pub label: String,
     /// The URL; `None` for the page itself.
     pub href: Option<String>,
-    /// Whether the link leads to the page that contains it, or to a page above.
+    /// Whether the link goes to the page that contains it, or to a page above.
     pub current: bool,
     /// Whether the link opens in a new tab.
     pub new_tab: bool,
@@ -78,7 +78,7 @@ pub struct NavigationView {
     pub label: String,
     /// The URL.
     pub href: String,
-    /// Whether the link leads to the page that contains it, or to a page above.
+    /// Whether the link goes to the page that contains it, or to a page above.
     pub current: bool,
 }
 

@@ -52,7 +52,7 @@ impl Language {
     /// Returns an error if the tag is invalid, or if ICU4X has no data for it.
     pub(crate) fn new(tag: &str, strings: Strings) -> Result<Self, String> {
         let unknown =
-            || format!("`{tag}` is not a valid language: write a tag such as `en` or `pt-BR`");
+            || format!("`{tag}` is not a valid language tag: write a tag such as `en` or `pt-BR`");
         let locale: Locale = tag.parse().map_err(|_| unknown())?;
         let plurals = PluralRulesOptions::default();
         let rules = LanguageRules {
