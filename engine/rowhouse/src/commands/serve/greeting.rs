@@ -424,7 +424,7 @@ mod tests {
                 State::Absent,
                 problems(&[
                     warning("tenants/sample/pages/index.md"),
-                    error("tenants/sample/tenant.yaml", "no key `tagine`"),
+                    error("tenants/sample/tenant.yaml", "unknown key `tagine`"),
                 ]),
             ),
             slow,
@@ -433,12 +433,13 @@ mod tests {
                 "verses",
                 State::Degraded,
                 problems(&[
-                    error("tenants/verses/tenant.yaml", "no key `nmae`"),
-                    error("tenants/verses/pages/index.md", "no key `titel`"),
+                    error("tenants/verses/tenant.yaml", "unknown key `nmae`"),
+                    error("tenants/verses/pages/index.md", "unknown key `titel`"),
                 ]),
             ),
         ]);
-        greeting.overview.elsewhere = problems(&[error("themes/base/theme.yaml", "no key `x`")]);
+        greeting.overview.elsewhere =
+            problems(&[error("themes/base/theme.yaml", "unknown key `x`")]);
         greeting.overview.alarm = Some("the folder `tenants` cannot be read".to_owned());
         let text = strip_str(&greeting.to_string()).to_string();
         assert_eq!(text, include_str!("greeting/expected.txt"), "\n{text}");
@@ -449,11 +450,15 @@ mod tests {
         let mut sites: Vec<GreetedSite> = (0..1000)
             .map(|number| site(&format!("t{number}"), State::Live, SiteProblems::default()))
             .collect();
-        let error = Diagnostic::error(Code::UnknownKey, "tenants/t900/tenant.yaml", "no key `a`");
+        let error = Diagnostic::error(
+            Code::UnknownKey,
+            "tenants/t900/tenant.yaml",
+            "unknown key `a`",
+        );
         sites[900].problems = problems(&[error]);
         let text = strip_str(&greeting(sites).to_string()).to_string();
         assert!(
-            text.contains("tenants/t900/tenant.yaml: no key `a`"),
+            text.contains("tenants/t900/tenant.yaml: unknown key `a`"),
             "{text}"
         );
         assert!(text.contains("and 979 more"), "{text}");
