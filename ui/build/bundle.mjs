@@ -60,7 +60,7 @@ async function bundleLoader(runtime, when, mode) {
   // These texts would end the script element or change its parsing (WHATWG HTML, restrictions for contents of
   // script elements).
   if (/<\/script|<script|<!--/i.test(text)) {
-    throw new BuildError('the loader contains `<script`, `</script` or `<!--`, but an inline script must not');
+    throw new BuildError('the loader contains `<script`, `</script` or `<!--`, but inline scripts must not');
   }
   return contents;
 }
