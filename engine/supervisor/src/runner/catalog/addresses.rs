@@ -1,7 +1,7 @@
 //! The owners of addresses, and the limits that `deployment.yaml` sets.
 //!
 //! - A file that cannot be read or has errors changes nothing: the limits in force stay. With persisted data they also stay after a restart.
-//! - A file with errors closes the deployment at a startup without an earlier state: tenants have the addresses of their names only.
+//! - A file with errors closes the deployment at a startup without an earlier state: each tenant has only the host and path of its id.
 //! - The limits of a removed file stay in force until the process starts again without the file.
 
 use std::collections::{BTreeMap, BTreeSet};
