@@ -25,7 +25,7 @@ use tempfile::TempDir;
 use url::Url;
 
 /// Returns a configuration with an eighth of the usual cases, since each case renders a tenant.
-fn few() -> ProptestConfig {
+fn reduced_case_count() -> ProptestConfig {
     let usual = ProptestConfig::default();
     ProptestConfig {
         cases: usual.cases.div_ceil(8),
@@ -207,7 +207,7 @@ fn hrefs(html: &str) -> Vec<String> {
 }
 
 proptest! {
-    #![proptest_config(crate::few())]
+    #![proptest_config(crate::reduced_case_count())]
 
     #[test]
     fn link_resolves_to_a_page_under_every_mount_or_is_reported_with_its_line(links in vec(link(), 1..4)) {

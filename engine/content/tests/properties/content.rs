@@ -247,7 +247,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(crate::few())]
+    #![proptest_config(crate::reduced_case_count())]
 
     #[test]
     fn changed_tenant_is_a_site_or_has_errors_with_positions(tenant: Index, file: Index, changes in vec(change(), 0..4)) {

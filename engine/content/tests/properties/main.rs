@@ -9,7 +9,7 @@ mod content;
 use proptest::prelude::ProptestConfig;
 
 /// Returns a configuration with fewer cases, for tests that read an entire tenant.
-fn few() -> ProptestConfig {
+fn reduced_case_count() -> ProptestConfig {
     let usual = ProptestConfig::default();
     ProptestConfig {
         cases: usual.cases.div_ceil(8),

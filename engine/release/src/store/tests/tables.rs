@@ -78,7 +78,7 @@ fn last_of_several_versions_is_written() {
 }
 
 /// Writes three small tables, the last in two versions.
-fn three(folder: &Path) -> PathBuf {
+fn write_three_tables(folder: &Path) -> PathBuf {
     let store = open(folder.to_owned(), 3, PLENTY);
     for (name, text) in [("a", "old"), ("b", "b"), ("c", "c"), ("a", "a")] {
         let row = (Bytes::from("key"), text.to_owned().into());
@@ -101,7 +101,7 @@ fn tables_read(folder: &Path) -> Vec<String> {
 #[test]
 fn tables_are_read_from_one_file() {
     let folder = tempfile::tempdir().expect("a folder");
-    let records = three(folder.path());
+    let records = write_three_tables(folder.path());
     assert_eq!(tables_read(folder.path()), ["a", "b", "c"]);
     assert_eq!(files(&folder.path().join("tables")), [records].into());
 }
@@ -109,7 +109,7 @@ fn tables_are_read_from_one_file() {
 #[test]
 fn damaged_table_does_not_affect_other_tables() {
     let folder = tempfile::tempdir().expect("a folder");
-    let records = three(folder.path());
+    let records = write_three_tables(folder.path());
     let whole = fs::read(&records).expect("a file");
     for damaged in damages(&whole) {
         let place = (0..whole.len()).find(|place| damaged.get(*place) != whole.get(*place));
@@ -131,7 +131,7 @@ fn damaged_table_does_not_affect_other_tables() {
     fs::write(&records, [0xff; 4096]).expect("a file");
     assert!(tables_read(folder.path()).is_empty());
     open(folder.path().to_owned(), 3, PLENTY).finish();
-    three(folder.path());
+    write_three_tables(folder.path());
     assert_eq!(
         tables_read(folder.path()),
         ["a", "b", "c"],
@@ -153,7 +153,7 @@ fn table_with_a_damaged_blob_counts_as_absent() {
 #[test]
 fn unfinished_frame_is_cut_off_and_overwritten() {
     let folder = tempfile::tempdir().expect("a folder");
-    let records = three(folder.path());
+    let records = write_three_tables(folder.path());
     let whole = fs::read(&records).expect("a file");
     for length in (whole.len() - 141..whole.len()).step_by(7) {
         fs::write(&records, &whole[..length]).expect("a file");
@@ -177,7 +177,7 @@ fn unfinished_frame_is_cut_off_and_overwritten() {
 #[test]
 fn content_cannot_imitate_a_table() {
     let folder = tempfile::tempdir().expect("a folder");
-    let records = three(folder.path());
+    let records = write_three_tables(folder.path());
     let forged = fs::read(&records).expect("a file");
     fs::remove_file(&records).expect("removed");
     let store = open(folder.path().to_owned(), 3, PLENTY);
@@ -197,7 +197,7 @@ fn content_cannot_imitate_a_table() {
 #[test]
 fn file_is_rewritten_once_most_of_it_is_superseded() {
     let folder = tempfile::tempdir().expect("a folder");
-    let records = three(folder.path());
+    let records = write_three_tables(folder.path());
     let store = open(folder.path().to_owned(), 3, PLENTY);
     let mut largest = 0;
     for number in 0..200_u8 {
@@ -215,7 +215,7 @@ fn file_is_rewritten_once_most_of_it_is_superseded() {
 #[test]
 fn removed_or_replaced_file_is_rewritten() {
     let folder = tempfile::tempdir().expect("a folder");
-    let records = three(folder.path());
+    let records = write_three_tables(folder.path());
     let store = open(folder.path().to_owned(), 3, PLENTY);
     assert!(store.has_table("a"));
     for damage in ["", "removed", "another file"] {
@@ -233,7 +233,7 @@ fn removed_or_replaced_file_is_rewritten() {
 #[test]
 fn process_that_claims_later_sees_earlier_writes() {
     let folder = tempfile::tempdir().expect("a folder");
-    three(folder.path());
+    write_three_tables(folder.path());
     let first = open(folder.path().to_owned(), 3, PLENTY);
     let second = open(folder.path().to_owned(), 3, PLENTY);
     assert!(second.has_table("c"));

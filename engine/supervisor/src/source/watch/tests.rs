@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use super::*;
 
 /// Waits for longer than a tick of the file system's clock.
-fn settle() {
+fn wait_for_clock_tick() {
     std::thread::sleep(Duration::from_millis(50));
 }
 
@@ -19,22 +19,22 @@ fn next(watch: &mut Watch, timeout: Duration) -> Option<FolderChanges> {
 }
 
 /// Returns a watch that has begun.
-fn begun(roots: Vec<PathBuf>) -> Watch {
+fn begin_watch(roots: Vec<PathBuf>) -> Watch {
     let mut watch = Watch::new(DetectionMethod::Notifications, roots);
     watch.begin();
     watch
 }
 
 /// Creates a folder of tenants with a page each, and a watch over the folder.
-fn watched(names: &[&str], prepare: impl Fn(&Path)) -> (TempDir, PathBuf, Watch) {
+fn watch_tenants(names: &[&str], prepare: impl Fn(&Path)) -> (TempDir, PathBuf, Watch) {
     let root = TempDir::new().expect("a folder");
     let tenants = root.path().canonicalize().expect("a path").join("tenants");
     for name in names {
         write(&tenants, &format!("{name}/pages/index.md"), "first");
     }
     prepare(&tenants);
-    settle();
-    let watch = begun(vec![tenants.clone()]);
+    wait_for_clock_tick();
+    let watch = begin_watch(vec![tenants.clone()]);
     assert!(!watch.is_polling());
     (root, tenants, watch)
 }
@@ -46,7 +46,7 @@ fn write(tenants: &Path, path: &str, text: &str) {
 }
 
 /// Waits until changes of all tenants in `wanted` are noticed.
-fn noticed(watch: &mut Watch, tenants: &Path, wanted: &[&str]) {
+fn wait_until_noticed(watch: &mut Watch, tenants: &Path, wanted: &[&str]) {
     let mut names = BTreeSet::new();
     let begin = Instant::now();
     while !wanted.iter().all(|name| names.contains(*name)) {
@@ -92,7 +92,7 @@ fn relative_root_matches_absolute_paths() {
 
 #[test]
 fn only_tenants_beyond_limit_of_watches_are_polled() {
-    let (_root, tenants, mut watch) = watched(&["beyond", "within"], |_| ());
+    let (_root, tenants, mut watch) = watch_tenants(&["beyond", "within"], |_| ());
     let at = tenants.join("beyond/pages");
     // Simulates that the system refused the watch.
     let watcher = watch.watcher.as_mut().expect("notifications");
@@ -105,9 +105,9 @@ fn only_tenants_beyond_limit_of_watches_are_polled() {
     watch.poll_unwatchable(&path, &error);
     assert!(watch.is_polling() && watch.watcher.is_some());
     write(&tenants, "within/pages/index.md", "second");
-    noticed(&mut watch, &tenants, &["within"]);
+    wait_until_noticed(&mut watch, &tenants, &["within"]);
     write(&tenants, "beyond/pages/index.md", "second");
-    noticed(&mut watch, &tenants, &["beyond"]);
+    wait_until_noticed(&mut watch, &tenants, &["beyond"]);
     // The watch is possible again, and the last update has set it.
     assert!(!watch.is_polling());
 }
@@ -125,7 +125,7 @@ fn circular_links_and_links_out_of_tenant_need_no_watch() {
     for number in 0..50 {
         write(outside.path(), &format!("{number}/x"), "x");
     }
-    let (_root, tenants, mut watch) = watched(&["bad", "good"], |tenants| {
+    let (_root, tenants, mut watch) = watch_tenants(&["bad", "good"], |tenants| {
         for name in ["l1", "l2", "l3"] {
             symlink(".", tenants.join("bad/pages").join(name)).expect("a link");
         }
@@ -141,13 +141,13 @@ fn circular_links_and_links_out_of_tenant_need_no_watch() {
     let polled = watch.lock_polled().clone();
     assert_eq!(polled, [tenants.join("root"), tenants.join("self")].into());
     write(&tenants, "good/pages/index.md", "second");
-    noticed(&mut watch, &tenants, &["good"]);
+    wait_until_noticed(&mut watch, &tenants, &["good"]);
     assert_eq!(poll::below(&[tenants], &PathProbe::default()).len(), 4);
 }
 
 #[test]
 fn folder_that_cannot_be_watched_affects_only_its_tenant() {
-    let (_root, tenants, mut watch) = watched(&["bad", "good"], |_| ());
+    let (_root, tenants, mut watch) = watch_tenants(&["bad", "good"], |_| ());
     let at = tenants.join("bad/pages");
     // Simulates that the system refused the watch.
     let watcher = watch.watcher.as_mut().expect("notifications");
@@ -160,25 +160,25 @@ fn folder_that_cannot_be_watched_affects_only_its_tenant() {
     watch.poll_unwatchable(&path, &notify::Error::io(error));
     assert!(!watch.is_polling());
     write(&tenants, "good/pages/index.md", "second");
-    noticed(&mut watch, &tenants, &["good"]);
+    wait_until_noticed(&mut watch, &tenants, &["good"]);
     write(&tenants, "bad/pages/index.md", "second");
-    noticed(&mut watch, &tenants, &["bad"]);
+    wait_until_noticed(&mut watch, &tenants, &["bad"]);
 }
 
 #[test]
 fn tenant_is_polled_while_it_exceeds_a_limit() {
-    let (_root, tenants, mut watch) = watched(&["bad", "good"], |tenants| {
+    let (_root, tenants, mut watch) = watch_tenants(&["bad", "good"], |tenants| {
         for number in 0..5_000 {
             std::fs::create_dir_all(tenants.join(format!("bad/many/{number}"))).expect("a folder");
         }
     });
     assert_eq!(watch.folders.count(), 2, "the folders of the other tenant");
     write(&tenants, "good/pages/index.md", "second");
-    noticed(&mut watch, &tenants, &["good"]);
+    wait_until_noticed(&mut watch, &tenants, &["good"]);
     std::fs::remove_dir_all(tenants.join("bad/many")).expect("a removed folder");
-    noticed(&mut watch, &tenants, &["bad"]);
+    wait_until_noticed(&mut watch, &tenants, &["bad"]);
     while watch.folders.count() < 4 {
-        noticed(&mut watch, &tenants, &["bad"]);
+        wait_until_noticed(&mut watch, &tenants, &["bad"]);
     }
     assert!(watch.lock_polled().is_empty());
 }
@@ -187,50 +187,50 @@ fn tenant_is_polled_while_it_exceeds_a_limit() {
 fn change_of_folder_is_reported_for_all_tenants_that_link_to_it() {
     let outside = TempDir::new().expect("a folder");
     write(outside.path(), "release/pages/index.md", "first");
-    let (_root, tenants, mut watch) = watched(&["one"], |tenants| {
+    let (_root, tenants, mut watch) = watch_tenants(&["one"], |tenants| {
         symlink("one", tenants.join("twin")).expect("a link");
         for name in ["a", "b"] {
             symlink(outside.path().join("release"), tenants.join(name)).expect("a link");
         }
     });
     write(&tenants, "one/pages/index.md", "second");
-    noticed(&mut watch, &tenants, &["one", "twin"]);
+    wait_until_noticed(&mut watch, &tenants, &["one", "twin"]);
     write(outside.path(), "release/pages/index.md", "second");
-    noticed(&mut watch, &tenants, &["a", "b"]);
+    wait_until_noticed(&mut watch, &tenants, &["a", "b"]);
     std::fs::remove_file(tenants.join("a")).expect("a removed link");
-    noticed(&mut watch, &tenants, &["a"]);
+    wait_until_noticed(&mut watch, &tenants, &["a"]);
     write(outside.path(), "release/pages/index.md", "third");
-    noticed(&mut watch, &tenants, &["b"]);
+    wait_until_noticed(&mut watch, &tenants, &["b"]);
 }
 
 #[test]
 fn new_moved_and_replaced_folders_are_watched() {
-    let (_root, tenants, mut watch) = watched(&["app"], |_| ());
+    let (_root, tenants, mut watch) = watch_tenants(&["app"], |_| ());
     write(&tenants, "app/assets/deep/er/x", "x");
-    noticed(&mut watch, &tenants, &["app"]);
+    wait_until_noticed(&mut watch, &tenants, &["app"]);
     write(&tenants, "app/assets/deep/er/x", "y");
-    noticed(&mut watch, &tenants, &["app"]);
+    wait_until_noticed(&mut watch, &tenants, &["app"]);
     std::fs::rename(tenants.join("app"), tenants.join("other")).expect("a renamed folder");
-    noticed(&mut watch, &tenants, &["app", "other"]);
+    wait_until_noticed(&mut watch, &tenants, &["app", "other"]);
     write(&tenants, "other/assets/deep/er/x", "z");
-    noticed(&mut watch, &tenants, &["other"]);
+    wait_until_noticed(&mut watch, &tenants, &["other"]);
     for round in 0..3 {
         std::fs::remove_dir_all(tenants.join("other/pages")).expect("a removed folder");
         write(&tenants, "other/pages/index.md", "another");
-        noticed(&mut watch, &tenants, &["other"]);
+        wait_until_noticed(&mut watch, &tenants, &["other"]);
         write(&tenants, "other/pages/index.md", &format!("round {round}"));
-        noticed(&mut watch, &tenants, &["other"]);
+        wait_until_noticed(&mut watch, &tenants, &["other"]);
     }
 }
 
 #[test]
 fn linked_file_is_watched_at_its_target() {
-    let (_root, tenants, mut watch) = watched(&["app"], |tenants| {
+    let (_root, tenants, mut watch) = watch_tenants(&["app"], |tenants| {
         write(tenants, "app/.hidden/tenant.yaml", "first");
         symlink(".hidden/tenant.yaml", tenants.join("app/tenant.yaml")).expect("a link");
     });
     write(&tenants, "app/.hidden/tenant.yaml", "second");
-    noticed(&mut watch, &tenants, &["app"]);
+    wait_until_noticed(&mut watch, &tenants, &["app"]);
 }
 
 #[test]
@@ -243,9 +243,9 @@ fn only_paths_that_changed_before_begin_are_reported_at_begin() {
         }
         let file = root.path().join("deployment.yaml");
         std::fs::write(&file, "").expect("a file");
-        settle();
+        wait_for_clock_tick();
         let mut watch = Watch::new(method, vec![tenants.clone(), file.clone()]);
-        settle();
+        wait_for_clock_tick();
         write(&tenants, "b/pages/index.md", "second");
         std::fs::remove_file(tenants.join("c/pages/index.md")).expect("a file");
         watch.begin();
@@ -267,9 +267,9 @@ fn folder_removed_before_begin_is_reported() {
     let root = TempDir::new().expect("a folder");
     let tenants = root.path().canonicalize().expect("a path").join("tenants");
     write(&tenants, "a/pages/index.md", "first");
-    settle();
+    wait_for_clock_tick();
     let mut watch = Watch::new(DetectionMethod::Notifications, vec![tenants.clone()]);
-    settle();
+    wait_for_clock_tick();
     std::fs::remove_dir_all(tenants.join("a")).expect("a folder");
     watch.begin();
     let changes = next(&mut watch, Duration::from_secs(20)).expect("changes");
@@ -291,7 +291,7 @@ fn poll_thread_ends_with_its_watch() {
 
 #[test]
 fn many_changes_of_tenant_are_attributed_to_that_tenant() {
-    let (_root, tenants, mut watch) = watched(&["loud", "quiet"], |tenants| {
+    let (_root, tenants, mut watch) = watch_tenants(&["loud", "quiet"], |tenants| {
         symlink(tenants.join("loud/pages"), tenants.join("inner")).expect("a link");
     });
     let sender = watch.sender();
