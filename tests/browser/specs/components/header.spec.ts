@@ -1,6 +1,6 @@
 /** The header: flat at the top of the page, and a menu on narrow screens. */
 import type { Locator, Page } from '@playwright/test';
-import { expectNoViolations } from '../../support/axe.ts';
+import { expectNoViolations } from '../../support/checks/axe.ts';
 import { loaded, stillness, visit } from '../../support/settle.ts';
 import { expect, test } from '../../support/test.ts';
 

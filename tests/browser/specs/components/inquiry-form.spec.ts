@@ -1,6 +1,6 @@
 /** The inquiry form: the complete text reaches the visitor's mail program, and no server. */
 import type { Locator, Page } from '@playwright/test';
-import { expectNoViolations } from '../../support/axe.ts';
+import { expectNoViolations } from '../../support/checks/axe.ts';
 import { catchMail, handedOver } from '../../support/mail.ts';
 import { stillness, visit } from '../../support/settle.ts';
 import { expect, test } from '../../support/test.ts';

@@ -1,6 +1,6 @@
 /** The toast of the home page's form, which is connected to no server and says so. */
 import type { Locator, Page } from '@playwright/test';
-import { expectNoViolations } from '../../support/axe.ts';
+import { expectNoViolations } from '../../support/checks/axe.ts';
 import { stillness, visit } from '../../support/settle.ts';
 import { expect, test } from '../../support/test.ts';
 

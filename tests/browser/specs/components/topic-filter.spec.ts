@@ -2,8 +2,8 @@
 import type { Locator, Page } from '@playwright/test';
 import { watchNext } from '../../support/events.ts';
 import { holdBack } from '../../support/hold.ts';
-import { layoutShifts, recordLayoutShifts } from '../../support/layout.ts';
-import { canonical } from '../../support/metadata.ts';
+import { layoutShifts, recordLayoutShifts } from '../../support/checks/layout.ts';
+import { canonical } from '../../support/checks/metadata.ts';
 import { living, pointAt, visit } from '../../support/settle.ts';
 import { expect, test } from '../../support/test.ts';
 

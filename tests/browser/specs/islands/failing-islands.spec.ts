@@ -1,7 +1,7 @@
 /** An island that fails affects only itself: the rest of the page works. */
 import type { Page } from '@playwright/test';
-import { expectNoViolations } from '../../support/axe.ts';
-import { unreachableLinks } from '../../support/layout.ts';
+import { expectNoViolations } from '../../support/checks/axe.ts';
+import { unreachableLinks } from '../../support/checks/layout.ts';
 import { living, pointAt, turnToIslands, visit } from '../../support/settle.ts';
 import { expect, test } from '../../support/test.ts';
 

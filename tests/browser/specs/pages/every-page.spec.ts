@@ -2,10 +2,15 @@
  * Every page on a phone by day: accessibility, layout shifts, overflow, size of fonts, and metadata. One page of each
  * kind also by night, on a desktop and at three widths. Messages of the browser fail the test, too (support/test.ts).
  */
-import { expectNoViolations } from '../../support/axe.ts';
-import { holdFonts, recordFonts } from '../../support/fonts.ts';
-import { layoutShifts, recordLayoutShifts, sidewaysOverflow, unseenText } from '../../support/layout.ts';
-import { canonical, companyName } from '../../support/metadata.ts';
+import { expectNoViolations } from '../../support/checks/axe.ts';
+import { holdFonts, recordFonts } from '../../support/checks/fonts.ts';
+import {
+  layoutShifts,
+  recordLayoutShifts,
+  sidewaysOverflow,
+  unseenText,
+} from '../../support/checks/layout.ts';
+import { canonical, companyName } from '../../support/checks/metadata.ts';
 import { address, canonicalPages, label, samples } from '../../support/routes.ts';
 import { arrive, stillness } from '../../support/settle.ts';
 import { expect, test } from '../../support/test.ts';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { crc32, deflateSync } from 'node:zlib';
 import { repository } from '../../support/environment.ts';
 import { holdBack } from '../../support/hold.ts';
-import { layoutShifts, recordLayoutShifts } from '../../support/layout.ts';
+import { layoutShifts, recordLayoutShifts } from '../../support/checks/layout.ts';
 import { serve, stop } from '../../support/program.ts';
 import { expect, test } from '../../support/test.ts';
 

@@ -3,8 +3,8 @@
  * every address names the canonical one. All of this is in the HTML, so scripts are off, which is faster.
  */
 import type { Page } from '@playwright/test';
-import { layOutAll } from '../../support/layout.ts';
-import { canonical } from '../../support/metadata.ts';
+import { layOutAll } from '../../support/checks/layout.ts';
+import { canonical } from '../../support/checks/metadata.ts';
 import { address, canonicalPages, label, pages, type Route, samples } from '../../support/routes.ts';
 import { expect, test } from '../../support/test.ts';
 

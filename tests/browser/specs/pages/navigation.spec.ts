@@ -1,7 +1,7 @@
 /** Navigation between pages: immediate, and no resource is loaded before it is needed. */
 import type { Page } from '@playwright/test';
 import { holdLoader } from '../../support/hold.ts';
-import { layOutAll } from '../../support/layout.ts';
+import { layOutAll } from '../../support/checks/layout.ts';
 import { allLiving, loaded, turnToIslands, visit } from '../../support/settle.ts';
 import { expect, test } from '../../support/test.ts';
 

@@ -1,5 +1,5 @@
 /** Content and navigation are complete without JavaScript: one page of each kind on a phone, with scripts off. */
-import { sidewaysOverflow, unreachableLinks, unseenText } from '../../support/layout.ts';
+import { sidewaysOverflow, unreachableLinks, unseenText } from '../../support/checks/layout.ts';
 import { address, label, samples } from '../../support/routes.ts';
 import { expect, test } from '../../support/test.ts';
 

@@ -1,7 +1,7 @@
 /** Missing pages: the status, no indexing, the right text, and a link back. */
 import type { Page } from '@playwright/test';
-import { expectNoViolations } from '../../support/axe.ts';
-import { sidewaysOverflow } from '../../support/layout.ts';
+import { expectNoViolations } from '../../support/checks/axe.ts';
+import { sidewaysOverflow } from '../../support/checks/layout.ts';
 import { address, canonicalPages } from '../../support/routes.ts';
 import { loaded, visit } from '../../support/settle.ts';
 import { expect, test, type Watch } from '../../support/test.ts';

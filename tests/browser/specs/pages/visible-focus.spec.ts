@@ -3,7 +3,7 @@
  * consent notice open, and in forced colours. Tests one page of each kind.
  */
 import type { Page } from '@playwright/test';
-import { sidewaysOverflow, unreachableLinks } from '../../support/layout.ts';
+import { sidewaysOverflow, unreachableLinks } from '../../support/checks/layout.ts';
 import { arrive } from '../../support/settle.ts';
 import { expect, test } from '../../support/test.ts';
 

@@ -7,9 +7,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { chromium, type Page } from '@playwright/test';
 import { findChromium } from '../../chromium.mjs';
-import { expectNoViolations } from '../../support/axe.ts';
+import { expectNoViolations } from '../../support/checks/axe.ts';
 import { repository } from '../../support/environment.ts';
-import { sidewaysOverflow } from '../../support/layout.ts';
+import { sidewaysOverflow } from '../../support/checks/layout.ts';
 import { serve, stop } from '../../support/program.ts';
 import { expect, test } from '../../support/test.ts';
 

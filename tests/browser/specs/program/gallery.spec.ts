@@ -3,7 +3,7 @@ import type { ChildProcess } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expectNoViolations } from '../../support/axe.ts';
+import { expectNoViolations } from '../../support/checks/axe.ts';
 import { repository } from '../../support/environment.ts';
 import { serve, stop } from '../../support/program.ts';
 import { expect, test } from '../../support/test.ts';

@@ -1,7 +1,7 @@
 /** The manual of `rowhouse manual`: its search, its code blocks, its pages at all widths by day and by night. */
 import type { ChildProcess } from 'node:child_process';
 import { tmpdir } from 'node:os';
-import { expectNoViolations } from '../../support/axe.ts';
+import { expectNoViolations } from '../../support/checks/axe.ts';
 import { start, stop } from '../../support/program.ts';
 import { expect, test } from '../../support/test.ts';
 

@@ -3,7 +3,7 @@
  * must not be random.
  */
 import type { Page } from '@playwright/test';
-import { holdBack } from './hold.ts';
+import { holdBack } from '../hold.ts';
 
 /** Holds back every font of the page until the returned function is called. Call before opening the page. */
 export async function holdFonts(page: Page): Promise<() => Promise<void>> {
