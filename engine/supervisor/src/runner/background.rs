@@ -83,7 +83,7 @@ impl From<CompressTask> for BackgroundJob {
                 if let Err(diagnostic) = guard("compress", name, name, || body.improve()) {
                     warn!(
                         problem = diagnostic.message,
-                        "best encoding of a page failed; serving its other encodings"
+                        "best content encoding of a page failed; serving its other content encodings"
                     );
                 }
             }),
