@@ -387,7 +387,7 @@ impl Report {
             std::mem::take(&mut self.counts)
         {
             let all = listed + more;
-            let message = format!("the file has {all} problems of this kind; not all are listed");
+            let message = format!("{all} problems of this kind in total; not all are listed");
             let diagnostic = Diagnostic {
                 severity,
                 ..Diagnostic::error(code, file, message)

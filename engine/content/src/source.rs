@@ -165,7 +165,7 @@ pub fn text(path: &Path, max_bytes: u64) -> Result<Option<String>, Diagnostic> {
         Ok(bytes) => decode(name, &bytes).map(|text| Some(text.to_owned())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => {
-            let message = format!("cannot be read: {error}");
+            let message = format!("the file cannot be read: {error}");
             Err(Diagnostic::error(Code::Unreadable, name, message))
         }
     }

@@ -207,7 +207,10 @@ fn unreadable_folder_keeps_notifications_of_others() {
         println!("SKIPPED: who runs this test may read every folder");
     } else {
         let text = deployment.server.get_admin("/tenants").text();
-        assert!(text.contains("assets/closed: cannot be read"), "{text}");
+        assert!(
+            text.contains("assets/closed: the file or folder cannot be read"),
+            "{text}"
+        );
         let log = deployment.server.log();
         assert!(!log.contains("no notifications from the system"), "{log}");
         change_other_tenant(&deployment, "Second");

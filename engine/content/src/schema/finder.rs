@@ -63,7 +63,7 @@ impl<'a> ViolationFinder<'a> {
         self.problems.extend(counts.map(|(code, count)| Violation {
             code: *code,
             place: self.node.place,
-            message: format!("the file has {count} problems of this kind; not all are listed"),
+            message: format!("{count} problems of this kind in total; not all are listed"),
             hint: None,
         }));
     }
@@ -133,7 +133,7 @@ impl<'a> ViolationFinder<'a> {
                     code: Code::MissingKey,
                     place: node.place,
                     message: format!("{what} needs the key `{name}`"),
-                    hint: about.map(|text| format!("`{name}`: {text}")),
+                    hint: about.map(|text| format!("add `{name}`: {text}")),
                 });
             }
             ValidationErrorKind::Type { kind } => {

@@ -74,7 +74,8 @@ fn circular_links_are_not_followed_endlessly() {
         "{diagnostics:?}"
     );
     assert!(
-        diagnostics[1].starts_with("unreadable app/one: cannot be read: Too many levels"),
+        diagnostics[1]
+            .starts_with("unreadable app/one: the file or folder cannot be read: Too many levels"),
         "{diagnostics:?}"
     );
 }
@@ -276,7 +277,9 @@ fn broken_entry_does_not_hide_other_entries() {
     let (_, diagnostics) = read_app(&root.path().join("dangling"));
     assert_eq!(
         diagnostics,
-        ["unreadable app: cannot be read: No such file or directory (os error 2)"]
+        [
+            "unreadable app: the file or folder cannot be read: No such file or directory (os error 2)"
+        ]
     );
 }
 

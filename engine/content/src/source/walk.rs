@@ -160,7 +160,7 @@ impl Tree {
     }
 
     pub(super) fn unreadable(&mut self, path: &str, error: &io::Error) {
-        let message = format!("cannot be read: {error}");
+        let message = format!("the file or folder cannot be read: {error}");
         self.refuse(Diagnostic::error(
             Code::Unreadable,
             self.name_of(path),

@@ -364,7 +364,7 @@ mod tests {
         let keys = |yaml: &str| {
             let node = crate::yaml::parse(&format!("title: A\n{yaml}"), 1).expect("YAML");
             let front: FrontMatter = serde_json::from_value(node.to_json()).expect("front matter");
-            let now = "2026-06-01T00:00:00Z".parse().expect("a moment");
+            let now = "2026-06-01T00:00:00Z".parse().expect("a date-time");
             let found = unlikely_dates(&front, now).into_iter();
             found.map(|(key, ..)| key).collect::<Vec<_>>()
         };
