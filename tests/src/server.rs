@@ -142,7 +142,7 @@ impl TestServer {
         )
     }
 
-    /// `command`: a shell. `long`: the time to wait for pending tenants.
+    /// `command`: a shell. `pending_timeout`: the time to wait for pending tenants.
     fn spawn(
         mut command: Command,
         folder: &Path,
@@ -150,7 +150,7 @@ impl TestServer {
         environment: &[(&str, &Path)],
         log: NamedTempFile,
         stderr: Stdio,
-        long: Duration,
+        pending_timeout: Duration,
     ) -> Self {
         // Opened before the program starts, as a supervisor does: the origin names the port, and no other program can take it.
         let anywhere = SocketAddr::from(([127, 0, 0, 1], 0));
@@ -183,16 +183,16 @@ impl TestServer {
             visitors,
             admin: anywhere,
         };
-        server.wait_until_ready(long);
+        server.wait_until_ready(pending_timeout);
         server
     }
 
-    fn wait_until_ready(&mut self, long: Duration) {
+    fn wait_until_ready(&mut self, pending_timeout: Duration) {
         // Reads only the first lines of a log in a pipe.
         if let Some(pipe) = self.child.stderr.as_mut() {
             let mut lines = BufReader::with_capacity(1, pipe).lines();
-            let told = lines.find_map(|line| address_in(&line.expect("a line"), "admin"));
-            self.admin = told.expect("a server that says where it serves");
+            let address = lines.find_map(|line| address_in(&line.expect("a line"), "admin"));
+            self.admin = address.expect("the address of the admin listener");
         }
         let begin = Instant::now();
         while begin.elapsed() < START_TIMEOUT {
@@ -200,15 +200,15 @@ impl TestServer {
                 panic!("the server ended at once: {status}\n{}", self.log());
             }
             if self.admin.port() == 0 {
-                let told = self
+                let address = self
                     .log()
                     .lines()
                     .find_map(|line| address_in(line, "admin"));
-                self.admin = told.unwrap_or(self.admin);
-            } else if let Some(answer) = ask(self.admin, "GET", "/readyz", &[])
+                self.admin = address.unwrap_or(self.admin);
+            } else if let Some(answer) = send_request(self.admin, "GET", "/readyz", &[])
                 && answer.status == 200
                 // The server is ready while tenants are pending; most tests need all of them.
-                && (!answer.text().contains("pending") || begin.elapsed() > long)
+                && (!answer.text().contains("pending") || begin.elapsed() > pending_timeout)
             {
                 return;
             }
@@ -235,15 +235,21 @@ impl TestServer {
     /// Returns the response for a browser.
     #[must_use]
     pub fn get(&self, host: &str, path: &str) -> Answer {
-        self.ask("GET", host, path, &[])
+        self.request("GET", host, path, &[])
     }
 
     /// Returns the response for any client.
     #[must_use]
-    pub fn ask(&self, method: &str, host: &str, path: &str, headers: &[(&str, &str)]) -> Answer {
+    pub fn request(
+        &self,
+        method: &str,
+        host: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+    ) -> Answer {
         let mut all = vec![("host", host)];
         all.extend(headers);
-        ask(self.visitors, method, path, &all).expect("an answer")
+        send_request(self.visitors, method, path, &all).expect("an answer")
     }
 
     /// Returns the response of the admin listener.
@@ -255,7 +261,7 @@ impl TestServer {
     /// Returns the response of the admin listener for a `Host`.
     #[must_use]
     pub fn get_admin_as(&self, host: &str, path: &str) -> Answer {
-        ask(self.admin, "GET", path, &[("host", host)]).expect("an answer")
+        send_request(self.admin, "GET", path, &[("host", host)]).expect("an answer")
     }
 
     /// Returns the response to a form of the console, from a browser with these header fields.
@@ -268,7 +274,7 @@ impl TestServer {
             ("content-length", &*length),
         ];
         all.extend(fields);
-        ask_with(self.admin, "POST", path, &all, form).expect("an answer")
+        send_request_with_body(self.admin, "POST", path, &all, form).expect("an answer")
     }
 
     /// Returns the process id, for `/proc`.
@@ -353,11 +359,16 @@ pub fn reserved_address() -> SocketAddr {
         .expect("a free port")
 }
 
-fn ask(address: SocketAddr, method: &str, path: &str, headers: &[(&str, &str)]) -> Option<Answer> {
-    ask_with(address, method, path, headers, "")
+fn send_request(
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+) -> Option<Answer> {
+    send_request_with_body(address, method, path, headers, "")
 }
 
-fn ask_with(
+fn send_request_with_body(
     address: SocketAddr,
     method: &str,
     path: &str,

@@ -291,7 +291,7 @@ fn error_message_of_island_shows_cause_to_authors_only() {
     let folder = create_deployment();
     for (flags, told) in [(&["--dev"][..], true), (&[], false)] {
         let server = TestServer::start(folder.path(), flags);
-        let answer = server.ask("POST", &server.domain(), "/", &[("content-length", "0")]);
+        let answer = server.request("POST", &server.domain(), "/", &[("content-length", "0")]);
         assert_eq!(answer.status, 405);
         assert_eq!(answer.text().contains(cause), told, "{}", answer.text());
     }

@@ -343,7 +343,7 @@ fn manual_has_exactly_the_fields_of_access_log() {
     let domain = server.domain();
     assert_eq!(
         server
-            .ask("GET", &domain, "/", &[("traceparent", trace)])
+            .request("GET", &domain, "/", &[("traceparent", trace)])
             .status,
         200
     );

@@ -37,7 +37,7 @@ fn flags_and_variables_reach_the_listener() {
         ],
     );
     let named = [("x-request-id", "proxy-1")];
-    let answer = server.ask("GET", &server.domain(), "/about", &named);
+    let answer = server.request("GET", &server.domain(), "/about", &named);
     assert_eq!(
         (answer.status, answer.header("x-request-id")),
         (200, "proxy-1")
@@ -215,7 +215,7 @@ fn spans_continue_trace_of_trusted_proxy() {
         "traceparent",
         "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
     )];
-    let answer = server.ask("GET", &server.domain(), "/app/terms", &named);
+    let answer = server.request("GET", &server.domain(), "/app/terms", &named);
     assert_eq!(answer.status, 200);
     let exported = std::thread::spawn(move || one_export(&collector));
     server.signal("TERM");

@@ -71,10 +71,10 @@ fn only_etag_validates_page() {
         assert_eq!(answer.header("last-modified"), "", "{path}");
     }
     let since = [("if-modified-since", "Tue, 19 Aug 2025 00:00:00 GMT")];
-    let answer = server.ask("GET", &domain, "/app/terms", &since);
+    let answer = server.request("GET", &domain, "/app/terms", &since);
     assert_eq!(answer.status, 200);
     let known = [since[0], ("if-none-match", answer.header("etag"))];
-    let answer = server.ask("GET", &domain, "/app/terms", &known);
+    let answer = server.request("GET", &domain, "/app/terms", &known);
     assert_eq!(answer.status, 304);
 }
 

@@ -221,7 +221,7 @@ fn server_serves_every_host_and_prefix_and_ends_on_signal() {
     let missing = server.get(&domain, "/notes/nowhere");
     assert_eq!(missing.status, 404);
     assert!(missing.text().contains("There is no such note."));
-    let posted = server.ask("POST", &domain, "/about", &[("content-length", "0")]);
+    let posted = server.request("POST", &domain, "/about", &[("content-length", "0")]);
     assert_eq!(posted.status, 405);
     assert!(
         posted.text().contains("405 Method Not Allowed"),
@@ -234,14 +234,14 @@ fn server_serves_every_host_and_prefix_and_ends_on_signal() {
         (308, "/about?a=1")
     );
 
-    let page = server.ask(
+    let page = server.request(
         "GET",
         &domain,
         "/",
         &[("accept-encoding", "br;q=0.5, gzip")],
     );
     assert_eq!(page.header("content-encoding"), "gzip");
-    let again = server.ask(
+    let again = server.request(
         "GET",
         &domain,
         "/",
@@ -424,7 +424,7 @@ fn each_request_is_one_line_of_access_log_without_client_text() {
     let app = format!("app.{}", server.domain());
     assert_eq!(
         server
-            .ask(
+            .request(
                 "GET",
                 &app,
                 "/terms?q=invented",

@@ -144,7 +144,7 @@ fn every_exported_byte_is_the_served_byte() {
             } else {
                 path_of(plain)
             };
-            let ask = || server.ask("GET", &asked, &asked_path, &[("accept-encoding", coding)]);
+            let ask = || server.request("GET", &asked, &asked_path, &[("accept-encoding", coding)]);
             let mut answer = ask();
             let bytes = fs::read(path).expect("a file");
             // The server renders images and the best encodings after startup, and the export before it writes.

@@ -10,7 +10,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 
 fn page(server: &TestServer, codings: &str) -> Answer {
     let codings = [("accept-encoding", codings)];
-    server.ask("GET", &server.domain(), "/", &codings)
+    server.request("GET", &server.domain(), "/", &codings)
 }
 
 /// RFC 9110, section 8.8.3: a different body has a different ETag.

@@ -145,7 +145,7 @@ fn large_video_uses_no_memory_and_is_served_in_ranges() {
     let first = film().expect("an address");
     let part = |path: &str| {
         let range = format!("bytes={}-", SIZE - 3);
-        let answer = server.ask("GET", "localhost", path, &[("range", &range)]);
+        let answer = server.request("GET", "localhost", path, &[("range", &range)]);
         (answer.status, answer.text())
     };
     assert_eq!(part(&first), (206, "aaa".to_owned()));

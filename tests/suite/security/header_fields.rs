@@ -60,7 +60,7 @@ fn pages_send_only_listed_header_fields() {
     let server = TestServer::start(site.folder(), &[]);
     let domain = server.domain();
     let coded = ("accept-encoding", "gzip, br");
-    let ask = |method: &str, path: &str| server.ask(method, &domain, path, &[coded]);
+    let ask = |method: &str, path: &str| server.request(method, &domain, path, &[coded]);
     let page: &[&str] = &[ALWAYS, BODY, PAGE].concat();
     assert_fields(&ask("GET", "/about"), 200, &[page, &["etag"]]);
     assert_fields(&ask("HEAD", "/about"), 200, &[page, &["etag"]]);
@@ -72,7 +72,7 @@ fn pages_send_only_listed_header_fields() {
         &[page, &["allow", "x-robots-tag"]],
     );
     let etag = ask("GET", "/about").header("etag").to_owned();
-    let known = server.ask("GET", &domain, "/about", &[coded, ("if-none-match", &etag)]);
+    let known = server.request("GET", &domain, "/about", &[coded, ("if-none-match", &etag)]);
     let kept = [
         "cache-control",
         "connection",
@@ -100,7 +100,7 @@ fn other_responses_send_only_listed_header_fields() {
         200,
         &[file, &["accept-ranges", "content-security-policy"]],
     );
-    let part = server.ask("GET", &domain, drawing, &[("range", "bytes=0-1")]);
+    let part = server.request("GET", &domain, drawing, &[("range", "bytes=0-1")]);
     assert_fields(
         &part,
         206,
@@ -120,7 +120,7 @@ fn other_responses_send_only_listed_header_fields() {
         400,
         &[ALWAYS, &["content-type", "x-content-type-options"]],
     );
-    let options = server.ask("OPTIONS", &domain, "/about", &[]);
+    let options = server.request("OPTIONS", &domain, "/about", &[]);
     assert_fields(
         &options,
         204,
