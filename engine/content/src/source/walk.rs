@@ -174,7 +174,9 @@ impl Tree {
             self.name_of(path),
             "this is not a regular file",
         );
-        self.refuse(diagnostic.hint("remove it; pipes, sockets and devices have no content"));
+        self.refuse(
+            diagnostic.hint("remove the entry; pipes, sockets and devices have no content"),
+        );
     }
 
     pub(super) fn report_open_error(&mut self, path: &str, error: OpenError) {
@@ -197,7 +199,7 @@ impl Tree {
 
 fn too_large(file: String, message: String) -> Diagnostic {
     Diagnostic::error(Code::TooLarge, file, message)
-        .hint("make it smaller, or move it out of the tenant's folder")
+        .hint("make the file or folder smaller, or move files elsewhere")
 }
 
 struct Walker {
@@ -349,8 +351,7 @@ impl Walker {
                 let file = self.tree.name_of(&path);
                 let message = "the name is not UTF-8";
                 let diagnostic = Diagnostic::error(Code::NotUtf8, file, message);
-                let hint =
-                    "rename it; the archive may have been unpacked with another character encoding";
+                let hint = "rename the file or folder; an archive may have been unpacked with another character encoding";
                 self.tree.refuse(diagnostic.hint(hint));
                 continue;
             };

@@ -31,7 +31,7 @@ pub(super) fn check(
         let mut redirects = manifest.redirects.iter();
         let (code, message, hint) = if !is_route_path(&path) || path == "/" {
             let message = format!("the download's path `{path}` is not valid");
-            let hint = "use only letters, digits, `-`, `.`, `_` and `~` in its name";
+            let hint = "use only letters, digits, `-`, `.`, `_` and `~` in the name";
             (Code::BadPath, message, hint)
         } else if is_reserved(&path) {
             let message = format!("the download's path {}", reserved_message(&path));
@@ -88,7 +88,7 @@ pub(super) fn check_texts(
             || named(large, named_file.as_str(), MANIFEST).is_some();
         let (code, message, hint) = if !is_route_path(&path) || path == "/" {
             let message = format!("the text file's path `{path}` is not valid");
-            let hint = "use only letters, digits, `-`, `.`, `_` and `~` in its name";
+            let hint = "use only letters, digits, `-`, `.`, `_` and `~` in the name";
             (Code::BadPath, message, hint)
         } else if !is_free_for_text(&path) {
             let message = format!("the text file's path {}", reserved_message(&path));
