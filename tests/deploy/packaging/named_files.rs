@@ -45,7 +45,7 @@ fn every_folder_has_short_readme_with_valid_links() {
         let said = text(&readme);
         let lines = said.lines().count();
         assert!(
-            (5..=60).contains(&lines),
+            (5..=120).contains(&lines),
             "deploy/{readme} has {lines} lines"
         );
         for link in between(&said, "](", ")") {
