@@ -1,6 +1,6 @@
 //! Sets `ROWHOUSE_VERSION`, the text of `rowhouse --version`: the version, with the commit in parentheses if it is known.
 //!
-//! The commit is that of the variable `ROWHOUSE_COMMIT`, or else of the repository that the workspace is the root of.
+//! The commit comes from the variable `ROWHOUSE_COMMIT`, otherwise from the repository whose root is the workspace.
 //! The profiles `dev` and `test` do not look at the repository. Otherwise every commit would compile this crate and all tests again.
 
 #![allow(

@@ -1,8 +1,8 @@
-//! Assigns hosts and path prefixes to tenants. One set of rules decides every claim.
+//! Assigns hosts and path prefixes to tenants. The same rules decide every claim.
 //!
 //! 1. No tenant gets one of the engine's own paths ([`crate::name::reserved`]) or the domain's `www.` host. Only the root tenant gets the domain itself.
 //! 2. If there is a `deployment.yaml`, tenants get only their own names and the addresses it lists. Without the file, manifests may claim any free address.
-//! 3. A tenant keeps its addresses while its folder exists and claims them. Any other claim of an owned address is an error of the claiming tenant: a new page of the root tenant, a new folder's name, an entry in `hosts` or `aliases`.
+//! 3. A tenant keeps its addresses while its folder exists and claims them. Another claim of the same address is an error of the claiming tenant. The claim may be a page of the root tenant, a folder name, or an entry in `hosts` or `aliases`.
 //! 4. Free addresses are assigned in this order, so that every fresh startup with the same folders gives the same result:
 //!    1. the root tenant's pages and redirects
 //!    2. folder names (`corner.<domain>` and `/corner`)

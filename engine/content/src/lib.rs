@@ -14,13 +14,13 @@
 //! # Invariants
 //!
 //! - The crate knows no HTML, HTTP or sockets, and uses no other crate of the engine.
-//! - Only [`source`] opens content files. It does not know what they contain, and never leaves the folder it was given, whatever links point out of it.
-//! - Only [`yaml`] knows the YAML library. It knows no keys. [`schema`] knows no file format and does not know what a key means.
-//! - [`formats`] knows no tenant and no theme. It defines the text that each `format` of a JSON Schema accepts.
+//! - Only [`source`] opens content files. The module does not know the contents of files, and never opens a file outside the given folder, even through links.
+//! - Only [`yaml`] knows the YAML library, and [`yaml`] knows no keys. [`schema`] knows no file format and no meaning of a key.
+//! - [`formats`] defines the text that each `format` of a JSON Schema accepts, and knows no tenant and no theme.
 //! - [`tenant`] knows no disk and no other tenant. An invalid [`tenant::Site`] cannot be constructed, so later stages do not check again.
 //! - [`theme`] knows no tenant and no page, and renders nothing.
 //! - [`address`] knows no content and no requests. An address has at most one owner. Every fresh startup with the same folders assigns the same owners.
-//! - [`report`] knows positions in files, but not what they contain. An author's mistake is never an `Err` of the program.
+//! - [`report`] knows positions in files, but not their contents. An author's mistake is never an `Err` of the program.
 
 pub mod name;
 pub mod report;

@@ -1,6 +1,6 @@
-//! Loads a theme's folder: its files over those of its parent, colour roles and contrast pairs, section types, settings and UI strings.
+//! Loads a theme's folder: its files and those of its parent, colour roles and contrast pairs, section types, settings and UI strings.
 //!
-//! A theme that names a `parent` contains only the differences. Its files replace the parent's at the same path, its UI strings those with the same key.
+//! A theme that names a `parent` contains only the differences. A file replaces the parent's file at the same path, and a UI string replaces the parent's string with the same key.
 //!
 //! | module | content |
 //! |---|---|

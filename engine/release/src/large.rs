@@ -1,8 +1,8 @@
 //! Files that are too large for memory, read from disk one block at a time.
 //!
-//! Every read of a block verifies its hash. If a file is truncated or damaged while in use, only that read fails. A response never contains bytes other than those that were hashed.
+//! Every read of a block verifies its hash. If a file is truncated or damaged while in use, only that read fails. A response contains only bytes that match their hash.
 //!
-//! **Invariant:** a private copy keeps its content, whatever happens to the file it was copied from.
+//! **Invariant:** a private copy keeps its content, even if the original file changes.
 
 use std::fs::File;
 use std::io::{self, Read, Write as _};

@@ -12,7 +12,7 @@
 //!
 //! - The crate knows no YAML, Markdown, Tera, React or connections, and uses no other crate of the engine. Rendering and serving meet here without knowing each other.
 //! - A [`snapshot`] does not change after it is built. Exceptions: a mount's counters change, and each page, image and best content encoding is filled in once. A new snapshot shares all unchanged parts with the previous one.
-//! - The [`store`] does not know what its bytes mean or why a release was made, and does not decide what is served. It returns exactly the bytes that were stored, or nothing. Callers must work without it: any stored data may be lost at any time.
+//! - The [`store`] knows neither the meaning of its bytes nor the reason of a release, and does not decide what is served. A look-up returns exactly the bytes that were stored, or nothing. Callers must work without it: any stored data may be lost at any time.
 
 pub mod large;
 pub mod pack;

@@ -1,7 +1,7 @@
 //! The immutable result of rendering: the response for each host and path.
 //!
 //! The owner builds a [`Snapshot`] once and swaps it in. Afterwards it is only read.
-//! It holds one [`Mount`] per tenant and address behind an `Arc`. A new snapshot therefore shares all unchanged mounts with the previous one.
+//! A snapshot holds one [`Mount`] per tenant and address behind an `Arc`. A new snapshot therefore shares all unchanged mounts with the previous one.
 //!
 //! Four parts change while a snapshot is served: a mount's counters grow; its pages, its images and the best encoding of a body are each set once.
 //!

@@ -12,7 +12,7 @@
 //! main ──► cli ──► commands ──► supervisor, export, manual, console
 //! ```
 //!
-//! | module | what it has |
+//! | module | contents |
 //! |---|---|
 //! | [`cli`] | arguments and environment variables, parsed into values |
 //! | [`commands`] | one module for each command |
@@ -26,8 +26,8 @@
 //! - [`cli`] decides nothing. The crates below know values, not flags.
 //! - Only [`commands`] prints, and only `main` ends the process.
 //! - [`supervisor::source`] knows paths and times, but no tenants, and reads no content.
-//! - Only [`supervisor`] knows both rendering and serving. An error, a panic or endless work in one tenant removes no other tenant. It does not remove the tenant's own last valid state either, which `--state` persists over a restart.
-//! - [`export`] knows only a snapshot: it writes what would be served.
+//! - Only [`supervisor`] knows both rendering and serving. An error, a panic or endless work in one tenant removes neither another tenant nor the tenant's own last valid state, which `--state` persists over a restart.
+//! - [`export`] knows only a snapshot, and writes the responses that a server would send.
 //! - [`manual`] knows the program's lists of keys, flags, metrics and errors, but not how pages are rendered from them.
 //! - [`console`] shows facts of the other crates to operators, and changes nothing.
 //! - `--dev` is an input of rendering and a setting of serving. Without it, not one byte differs.
@@ -42,8 +42,8 @@
 //!
 //! # Walkthrough: a saved file
 //!
-//! 1. [`supervisor::source`] notices the path and waits until the folder settles. [`supervisor`] reads the folder again ([`content::source`]). If its bytes are the same, nothing else happens.
-//! 2. [`content::tenant`] turns the folder into a site, or into errors with file, line and column. With errors, the last valid site stays, and the report has the reason.
+//! 1. [`supervisor::source`] notices the change. The supervisor waits until the folder settles. [`supervisor`] reads the folder again ([`content::source`]). If its bytes are the same, the work ends here.
+//! 2. [`content::tenant`] turns the folder into a site, or into errors with file, line and column. If there are errors, the last valid site stays, and the report has the errors.
 //! 3. [`render`] makes the pages (Tera layouts, Markdown, islands, head) and places them at each address of the tenant, with their links and content encodings.
 //! 4. A new snapshot combines the new mounts with the old mounts of all other tenants, and replaces the current one at once. Requests in flight finish with the old snapshot.
 //! 5. Steps 1 to 3 run on worker threads. A slow job is swapped in when it is done, and no other change waits for it. Images and the best encodings of pages are made in the background after the tenant is requested. The snapshot has places for them, which are filled while it is served.
@@ -52,7 +52,7 @@
 //! # Walkthrough: startup and eviction
 //!
 //! 1. Every folder is read and addresses are assigned. The first snapshot has an empty mount at each address, and the server is ready.
-//! 2. The tenants are rendered and checked in the background. Their pages stay beside the empty mounts until the first request, and are compressed then. A request that finds an empty mount has the mount filled, or moves its tenant to the front of the render queue. The request waits on the event loop while others are served.
+//! 2. The tenants are rendered and checked in the background. Their pages stay beside the empty mounts until the first request, and are compressed then. A request that finds an empty mount has the mount filled, or moves its tenant to the front of the render queue. The request waits on the event loop, which serves other requests meanwhile.
 //! 3. A tenant is not rendered if its newest release in the state has the same [`render::release_key`]. Its facts are restored, and its pages are read at the first request.
 //! 4. Beyond `--memory`, tenants are evicted: the next snapshot has an empty mount in their place. The next request restores the tenant from the state, or renders it again from the compressed content in memory.
 //!

@@ -4,7 +4,7 @@
 //!
 //! The servers are measured in short turns, many times, and each ratio is the median of the ratios of the turns. Other work on the machine disturbs all servers of a turn alike, so a busy machine gives the same figures as a quiet one.
 //!
-//! `cargo bench -p server --bench against_nginx` prints the ratios and their budgets within a minute. It needs `nginx` and `taskset`. `SHOW=1` also prints the header fields of the responses.
+//! `cargo bench -p server --bench against_nginx` prints the ratios and their budgets within a minute. The benchmark needs `nginx` and `taskset`. `SHOW=1` also prints the header fields of the responses.
 #![allow(missing_docs, clippy::print_stdout, clippy::unwrap_used)]
 
 #[path = "support/process.rs"]

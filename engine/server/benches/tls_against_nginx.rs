@@ -4,7 +4,7 @@
 //!
 //! All servers send the same body and a few header fields. Each server has one thread on the first core; the client uses the second core. The servers are measured in short turns, and each ratio is the median of the ratios of the turns.
 //!
-//! Run it with `cargo bench -p server --bench tls_against_nginx`. It needs `nginx` and `taskset`; without `caddy`, Caddy is left out. `ONLY_FLOOD=1` measures only the flood.
+//! Run it with `cargo bench -p server --bench tls_against_nginx`. The benchmark needs `nginx` and `taskset`; without `caddy`, Caddy is left out. `ONLY_FLOOD=1` measures only the flood.
 #![allow(missing_docs, clippy::print_stdout, clippy::unwrap_used)]
 
 #[path = "../tests/support/authority.rs"]

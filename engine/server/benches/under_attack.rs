@@ -2,7 +2,7 @@
 //!
 //! The server has its default limits and uses the first core; attackers and visitors share the second. Attackers connect from ten addresses (all of 127/8 is this machine), and reconnect when they are cut off. Quiet and attacked rounds alternate, so that both see the same disturbances. The ratio is that of their medians.
 //!
-//! `cargo bench -p server --bench under_attack` prints the ratios within two minutes, even on a busy machine. It needs `taskset`.
+//! `cargo bench -p server --bench under_attack` prints the ratios within two minutes, even on a busy machine. The benchmark needs `taskset`.
 #![allow(missing_docs, clippy::print_stdout, clippy::unwrap_used)]
 
 #[path = "support/process.rs"]

@@ -18,7 +18,7 @@
 //!
 //! Clients speak HTTP/1.1, or HTTP/2 if they begin with its preface (RFC 9113, section 3.3). With HTTPS configured, [`tls`] serves both protocols over TLS. Its certificates come from operators' files, or from [`acme`], which orders them for the hosts of the snapshot. Without HTTPS configured, a proxy terminates TLS.
 //!
-//! # How a request is answered
+//! # From a request to its response
 //! 1. hyper reads the header fields on the worker's thread.
 //! 2. `request_service` takes the current snapshot and passes request and snapshot through the layers.
 //! 3. [`respond`](response::respond::respond) looks the response up. The body is shared with the snapshot, not copied.

@@ -1,4 +1,4 @@
-//! Defines what each `format` of the JSON Schemas accepts. No other module does.
+//! Defines the texts that each `format` of the JSON Schemas accepts. No other module does.
 
 mod app_facts;
 pub mod link;

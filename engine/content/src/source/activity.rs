@@ -1,4 +1,4 @@
-//! Distinguishes a slow disk from one that does not respond.
+//! Distinguishes a slow disk from a disk that does not respond.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};

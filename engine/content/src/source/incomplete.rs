@@ -1,6 +1,6 @@
 //! Detects files whose upload has not ended. Otherwise a truncated image would be published.
 //!
-//! Checks only files written within the last few seconds. An older file is published as it is.
+//! Checks only files written within the last few seconds. An older file is published without this check.
 
 use std::fs::Metadata;
 use std::time::{Duration, SystemTime};

@@ -1,6 +1,6 @@
 //! Checks a tenant against its theme: sections and settings against the theme's schemas, UI strings against the theme's.
 //!
-//! A tenant's folder is read without its theme, because either can change alone. This check therefore runs whenever the tenant is rendered.
+//! A tenant's folder is read without its theme, because either can change without the other. So the check runs whenever the tenant is rendered.
 
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, HashMap};

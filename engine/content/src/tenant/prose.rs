@@ -1,4 +1,4 @@
-//! Warns of YAML text that does not mean what it seems to: comments, tags and anchors that cut a text, and HTML in plain text.
+//! Warns of YAML text that is not read as written: comments, tags and anchors that cut a text, and HTML in plain text.
 
 use std::collections::HashSet;
 

@@ -1,6 +1,6 @@
 //! Counters of a tenant's requests, bytes and latency since it was first served.
 //!
-//! The counters belong to the [`Mount`](super::Mount): counting a request takes a few additions and no look-up by name. They outlive the snapshot that holds the mount, so a reload loses nothing.
+//! The counters belong to the [`Mount`](super::Mount): counting a request takes a few additions and no look-up by name. The counters outlive the snapshot that holds the mount, so a reload loses no count.
 //! Exporters, for example the Prometheus endpoint, read them from here.
 //!
 //! **Invariant:** knows no metrics library; the number of counters never depends on client input.

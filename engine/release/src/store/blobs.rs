@@ -1,6 +1,6 @@
 //! Content-addressed bytes: the SHA-256 of a blob is its id.
 //!
-//! A blob is found by its id alone and never changes, so an object store could replace the folder.
+//! A look-up of a blob needs only its id, and a blob never changes. So an object store could replace the folder.
 //!
 //! **Invariant:** does not know what the bytes mean. Learns which blobs are in use only from the caller of [`Blobs::sweep`].
 

@@ -1,7 +1,7 @@
-//! Frames of two parts, metadata and a rest; the metadata can be read alone. A hash of each part detects damage.
+//! Frames of two parts: metadata and payload. The metadata can be read without the payload. A hash of each part detects damage.
 //!
 //! ```text
-//! magic │ length of the metadata │ length of the rest │ SHA-256 of the rest │ SHA-256 of the previous three fields and the metadata │ metadata │ rest
+//! magic │ length of the metadata │ length of the payload │ SHA-256 of the payload │ SHA-256 of the previous three fields and the metadata │ metadata │ payload
 //! ```
 //!
 //! **Invariant:** does not know what the parts contain, or where a frame is stored.

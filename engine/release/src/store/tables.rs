@@ -2,7 +2,7 @@
 //!
 //! The file is a log and its own index. Every new version of a table, and every removal, is appended as a frame; the last frame of a name counts. Opening the file reads the metadata of each frame (table name, mark, blob references) and so finds every table. When superseded frames exceed the live ones, the file is rewritten.
 //!
-//! - A frame that was not written completely is cut off before the next one is appended.
+//! - An incomplete frame is cut off before the next frame is appended.
 //! - A damaged frame is skipped and affects no other frame. Every frame begins with random bytes chosen per file, so content cannot imitate a frame.
 //! - If the file is missing or was replaced, it is rewritten with all tables that can still be read.
 //! - Tables of older program versions, `tables/<name>`, are read in place until the writing process moves them.

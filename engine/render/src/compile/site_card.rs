@@ -1,6 +1,6 @@
 //! The facts about a site that pages of every other site may show: its name, its address and its settings.
 //!
-//! Only settings that stand alone are shown: texts, colours and SVGs. The SVGs were sanitised before.
+//! Only settings that refer to no other file are shown: texts, colours and SVGs. The SVGs were sanitised before.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Limits the memory for decoded images over all threads of the process.
 //!
-//! **Invariant:** a thread that holds a share only decodes. It never waits for another share, so threads cannot deadlock.
+//! **Invariant:** a thread that holds a share decodes, and never waits for another share. So threads cannot deadlock.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 

@@ -1,8 +1,8 @@
 //! Social images, which previews of shared links show: the theme's `social.svg` with the page's title, in day colours.
 //!
-//! If the fonts lack a character of the texts, the image is drawn without any text and a warning is reported: a title with gaps would be misleading.
+//! If the fonts lack a character of the texts, the image is drawn without text, and a warning is reported. A title with gaps would be misleading.
 //!
-//! The template sees the same values as a page's layout. It names colours as style sheets do, `var(--ink)`. They are replaced by the tenant's colours, because the renderer supports no custom properties.
+//! The template sees the same values as a page's layout. Colours such as `var(--ink)` are replaced by the tenant's colours, because the renderer does not support custom properties.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`links`] | everything that an author names exists: pages, fragments, files, SVGs, layouts |
 //! | [`contrast`] | text has enough contrast |
-//! | [`app_store`] | what reviewers of the app stores look for |
+//! | [`app_store`] | the requirements of app stores |
 //! | [`pages`] | titles, descriptions, headings, alt texts, pages that no page links to |
 //! | [`page_weight`] | the bytes that a visitor loads |
 //!

@@ -1,6 +1,6 @@
-//! The gallery of a theme, which `--dev` serves at `/_gallery`. It shows the example of every section type by day and by night at three widths, and a table of its schema.
+//! The gallery of a theme, which `--dev` serves at `/_gallery`. The gallery shows the example of every section type in light and dark mode at three widths, with a table of the schema.
 //!
-//! Each example is a page below `/_gallery/<section type>/`, which the gallery shows in frames. So the example has the width of a screen and its own colour scheme.
+//! Each example is a page below `/_gallery/<section type>/`, which the gallery shows in frames. So each example has the width of a screen, and a colour scheme of its own.
 //!
 //! The manual has each example once, in the colour scheme of the reader's system, and no gallery page.
 //!

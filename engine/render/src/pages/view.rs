@@ -1,4 +1,4 @@
-//! The values that templates see. They are resolved: a template looks nothing up.
+//! The values that templates see. Each value is resolved: a template need not look up links, images or UI strings.
 
 use serde::Serialize;
 use tera::Value;

@@ -1,7 +1,7 @@
 //! Files that pages refer to, with their hashed names.
 //!
 //! A hashed name contains the first 8 bytes of the file's SHA-256 in hexadecimal, so clients may cache the file for ever.
-//! It consists of unreserved characters (RFC 3986, section 2.3), so it is the same in a URL, a header field, a style and on disk.
+//! Hashed names consist of unreserved characters (RFC 3986, section 2.3), and are therefore the same in a URL, a header field, a style and on disk.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

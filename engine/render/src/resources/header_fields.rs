@@ -1,4 +1,4 @@
-//! Header fields that do not depend on a request. They are made when a tenant is compiled, and shared by all bodies of a kind.
+//! Header fields that do not depend on a request. The fields are made when a tenant is compiled, and shared by all bodies of a kind.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};

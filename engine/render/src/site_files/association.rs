@@ -1,6 +1,6 @@
 //! Files by which the app stores' systems associate a host with an app.
 //!
-//! They are served on the tenant's own hosts only, because an association covers a complete host and the domain belongs to the root tenant.
+//! These files are served only on the tenant's own hosts: an association covers a complete host, and the domain belongs to the root tenant.
 
 use serde_json::{Value as Json, json};
 

@@ -1,6 +1,6 @@
 //! The search index of a tenant's pages: `{"pages": [[href, title]...], "parts": [[page, fragment, heading, words]...]}`.
 //!
-//! It contains every part of every page that search engines may index. Words of a page's description are always included, because the author chose them for search.
+//! The index contains every part of every page that search engines may index. Words of a page's description are always included, because the author chose them for search.
 //! Other words are included as far as the size allows: the words that occur in the fewest parts first.
 
 use std::collections::{BTreeMap, BTreeSet};

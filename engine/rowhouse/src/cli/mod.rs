@@ -1,6 +1,6 @@
 //! The command line: parses arguments and environment variables into a [`Cli`].
 //!
-//! | module | what it has |
+//! | module | contents |
 //! |---|---|
 //! | [`flags`] | limits and caching |
 //! | [`https`] | HTTPS, `certificates` and `probe` |

@@ -1,6 +1,6 @@
 //! The first page of the console: summary, alarms, charts, sites with errors, and the list of sites.
 //!
-//! **Invariant:** its cost depends on what it shows, apart from one pass over the states of all tenants.
+//! **Invariant:** the cost depends on the contents of the page, apart from one pass over the states of all tenants.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, SystemTime};

@@ -1,6 +1,6 @@
 //! The list of sites, in pages: sites with errors first, then pinned sites.
 //!
-//! **Invariant:** the order within each group is that of the ids.
+//! **Invariant:** each group is sorted by id.
 
 use std::time::SystemTime;
 

@@ -1,6 +1,6 @@
 //! The manual, at `/manual` of the admin listener.
 //!
-//! The manual is a tenant. It is compiled at its first request, from a temporary folder with the themes in the binary, and stays in memory until the process ends.
+//! The manual is a tenant, which is compiled at its first request, from a temporary folder and the built-in themes. The manual stays in memory until the process ends.
 //!
 //! **Invariant:** knows nothing of the tenants that the server serves.
 

@@ -1,6 +1,6 @@
 //! The console: the pages for operators in a browser, at `/` of the admin listener.
 //!
-//! | module | what it has |
+//! | module | contents |
 //! |---|---|
 //! | [`home`], [`list`] | the first page: summary, alarms, charts, sites with errors, the list of sites |
 //! | [`site`] | the page of a tenant, and the comparison of two of its releases |
@@ -12,7 +12,7 @@
 //!
 //! The pages are templates in the program (`engine/rowhouse/console/`), complete without scripts. The script in `ui/runtime/console/` requests a page again when the server reports a change, and replaces the elements that differ.
 //!
-//! **Invariant:** changes nothing; commands go to the routes of the admin listener. The cost of a page depends on what it shows. Only the pass over the states of all tenants depends on their number.
+//! **Invariant:** changes nothing; commands go to the routes of the admin listener. The cost of a page depends on its contents. Only the pass over the states of all tenants depends on their number.
 
 mod charts;
 mod home;

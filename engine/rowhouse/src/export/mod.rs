@@ -1,6 +1,6 @@
 //! Exports a snapshot as files for a static host: one folder for each host name, the same bytes at the same paths.
 //!
-//! | module | what it has |
+//! | module | contents |
 //! |---|---|
 //! | this one | the file of each path |
 //! | [`rules`] | `_headers` and `_redirects`: header fields, redirects and statuses |

@@ -1,8 +1,8 @@
 //! `_headers` and `_redirects`: the header fields and redirects of a static host.
 //!
-//! Both files use the syntax that Cloudflare Pages and Netlify share. If several rules match a path, some hosts join the values of a field and others send the field twice. So no two rules give a path the same field: the rule of a folder has the fields that everything in it has in common, and the rule of a path only the rest.
+//! Both files use the syntax that Cloudflare Pages and Netlify share. If several rules match a path, some hosts join the values of a field, and some send the field twice. So no two rules give a path the same field. The rule of a folder has the fields that all its files share, and the rule of a path has the remaining fields.
 //!
-//! A policy such as `Content-Security-Policy` applies to documents and has no effect on a stylesheet. So the rule of a folder may also give it to files that the server sends without. That saves rules (Cloudflare reads at most 100), and gives 404 pages the policies of the pages beside them.
+//! A policy such as `Content-Security-Policy` applies to documents and has no effect on a stylesheet. So the rule of a folder may also give a policy to files that the server sends without a policy. This saves rules (Cloudflare reads at most 100), and gives 404 pages the policies of the pages beside them.
 //!
 //! For Netlify, `/blog/*` includes `/blog`; for Cloudflare, it does not. So a folder with a page of the same name gets `/blog/:page`, which both read as one more segment.
 //!

@@ -1,6 +1,6 @@
 //! Manages all certificates that the CA issues: follows the hosts of the snapshot, starts orders and handles their results.
 //!
-//! The manager runs on a thread of its own. One host's order never delays another's.
+//! The manager runs on a thread of its own. The order of one host never delays the order of another host.
 //!
 //! **Invariant:** the [plan](super::plan) decides when to order which certificate.
 

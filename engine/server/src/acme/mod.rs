@@ -11,7 +11,7 @@
 //! The [`manager`] checks the hosts of each new snapshot:
 //! * A host without a valid certificate gets an order at once; several orders are in flight at a time.
 //! * A certificate is renewed when the CA suggests it (ARI, RFC 9773), or else after two thirds of its lifetime.
-//! * A host whose order fails waits alone: from minutes to a day, longer each time.
+//! * If an order fails, only its host waits: from minutes to a day, longer each time.
 //! * If the CA itself fails, all orders wait: from seconds to a quarter of an hour.
 //!
 //! A client cannot trigger an order: a handshake for an unknown name starts nothing.

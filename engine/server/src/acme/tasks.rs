@@ -2,7 +2,7 @@
 //!
 //! A task that panics ends only its own job.
 //!
-//! **Invariant:** does not know what a job does.
+//! **Invariant:** does not know the work of a job.
 
 use std::collections::HashMap;
 use std::future::Future;

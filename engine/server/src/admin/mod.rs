@@ -1,4 +1,4 @@
-//! The admin listener, for operators and other programs. It must never be reachable from outside.
+//! The admin listener, for operators and other programs. Visitors must never be able to reach the listener.
 //!
 //! | path | response |
 //! |---|---|
@@ -16,9 +16,9 @@
 //! | `/certificates` | the certificate state of every host, as JSON; 404 without `--https` |
 //! | `/tls/ask?domain=` | 200 for a host that a tenant claims, else 404: the endpoint that Caddy asks before it orders a certificate |
 //!
-//! Requests must name an IP address, `localhost` or one of [`Admin::hosts`]; others get 421. This stops DNS rebinding, where the host name of a foreign web page suddenly resolves to this listener. Requests from web pages of another origin are refused by the fields that browsers send. Commands need a header field that no web page can send ([`COMMAND`]) or, if configured, the [`AdminToken`].
+//! Requests must name an IP address, `localhost` or one of [`Admin::hosts`]; other requests get 421. The check stops DNS rebinding, where the host name of a foreign web page resolves to this listener. Requests from web pages of another origin are refused by the fields that browsers send. Commands need a header field that no web page can send ([`COMMAND`]) or, if configured, the [`AdminToken`].
 //! The router is axum's. Layers of tower-http limit the time of a response, refuse content, and set the fields that all responses have.
-//! The listener accepts connections itself. `axum::serve` has no connection limit, no timeout for header fields and no timeout for a client that does not read. Here each connection serves one request within a time limit. At the connection limit the oldest connection is closed for a new one, so stalled clients cannot block others.
+//! The listener accepts connections itself. `axum::serve` has no connection limit, no timeout for header fields and no timeout for a client that does not read. Here each connection serves one request within a time limit. At the connection limit the oldest connection is closed for a new one, so stalled clients cannot block other clients.
 //!
 //! A degraded tenant does not make the process unready. Its visitors get the last valid release, and an unready process would take the other tenants offline.
 //!

@@ -5,7 +5,7 @@
 //! With a token, a command needs the token: as `Authorization: Bearer` (RFC 6750, section 2.1), or as the form field `token`, which the console sends. Requests of other origins are refused before this check.
 //! A browser that sends a form is redirected to the tenant's page in the console, or shown the reason for the refusal.
 //!
-//! The operations block, so they run on threads of their own: one list, one comparison and one command at a time, each kind in the order of arrival. A command never waits for a comparison.
+//! The operations block, so they run on separate threads: one list, one comparison and one command at a time. Operations of the same kind run in the order of arrival. A command never waits for a comparison.
 //!
 //! **Invariant:** knows no release; all content comes from the [`Control`].
 

@@ -1,4 +1,4 @@
-//! Reports a graceful shutdown: the requests that finished and those that were cut off.
+//! Reports a graceful shutdown: the requests that finished, and the requests that were cut off.
 //!
 //! **Invariant:** only counts.
 

@@ -3,7 +3,7 @@
 //! A client gets the latest text at once, and then each new text. A comment line every ten seconds keeps the connection from counting as idle, and reveals a client that is gone.
 //! Only a server with [`Events`] in its settings uses this service, so other servers pay nothing for it.
 //!
-//! **Invariant:** does not know what the texts mean.
+//! **Invariant:** does not know the meaning of the texts.
 
 use std::convert::Infallible;
 use std::future::ready;

@@ -1,6 +1,6 @@
 //! Holds the latest text for the event stream at [`PATH`], which authors' browsers read with `--dev`.
 //!
-//! **Invariant:** does not know what the texts mean, nor who reads them.
+//! **Invariant:** knows neither the meaning nor the readers of the texts.
 
 use std::sync::Arc;
 

@@ -3,7 +3,7 @@
 //! * [`worker`] is a thread with its event loop; its connections share a [`worker_context`].
 //! * [`stream`] wraps a connection's socket; [`http2_preface`] and [`proxy_header`] read its first bytes; [`connection_state`] tracks its phase.
 //! * [`request_service`] passes requests to the layers, [`body_stream`] sends the response, and [`event_service`] streams [`events`].
-//! * [`drain`] counts what a graceful shutdown waited for.
+//! * [`drain`] counts the requests that a graceful shutdown waited for.
 //!
 //! **Invariant:** knows no route and no tenant.
 

@@ -1,6 +1,6 @@
 //! Fits the connection limit into the limit on open file descriptors.
 //!
-//! Every connection takes a descriptor. So do folders that are read, event loops and the admin listener. Visitors get what these leave. However many visitors come, reloads and the admin listener keep working.
+//! Connections, folders that are read, event loops and the admin listener all take descriptors. The connection limit leaves enough descriptors for everything else. So reloads and the admin listener work with any number of visitors.
 //!
 //! **Invariant:** opens no file.
 

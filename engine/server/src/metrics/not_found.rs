@@ -1,9 +1,9 @@
 //! Records the paths of the last day that have no page, for the console, where an operator may decide on a redirect.
 //!
 //! Only the path is recorded, without host, query and address. Paths that may contain personal data (an `@`) and paths longer than [`MAX_PATH_BYTES`] are skipped.
-//! There is room for [`MAX_PATHS`] paths, and for [`MAX_PATHS_PER_TENANT`] of each tenant. Frequent paths stay, even while a scanner invents new ones: a new path replaces the least frequent path and inherits its weight (the space-saving algorithm of Metwally, Agrawal and El Abbadi, 2005).
+//! There is room for [`MAX_PATHS`] paths, and for [`MAX_PATHS_PER_TENANT`] of each tenant. A new path replaces the least frequent path and inherits its weight (the space-saving algorithm of Metwally, Agrawal and El Abbadi, 2005). So frequent paths stay, even while a scanner invents new paths.
 //!
-//! **Invariant:** bounded, whatever clients request; a request never waits here.
+//! **Invariant:** bounded for any sequence of requests; a request never waits here.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};

@@ -4,7 +4,7 @@
 //!
 //! Only points with requests are stored, and only for the [`MAX_TENANTS`] tenants that were requested last. An hour of requests to each of them takes 8 MB. For every other tenant that was ever requested, only the counters of the last step are stored.
 //!
-//! **Invariant:** bounded by [`MAX_TENANTS`], [`POINTS`] and the number of tenants, however long the process runs and whatever clients request. A request costs nothing extra.
+//! **Invariant:** bounded by [`MAX_TENANTS`], [`POINTS`] and the number of tenants, for any running time and any sequence of requests. A request costs nothing extra.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,7 +1,7 @@
 //! Chooses the content encoding of a response (RFC 9110, section 12.5.3).
 //!
 //! 1. Without `Accept-Encoding` the body is sent unencoded: the client may understand any encoding, but has not said so.
-//! 2. Each encoding has the weight of its own element, or else that of `*`, or else none. `x-gzip` means `gzip`. If an element is repeated, the higher weight counts. Invalid elements are ignored.
+//! 2. Each encoding has the weight of its own element, otherwise the weight of `*`, otherwise none. `x-gzip` means `gzip`. If an element is repeated, the higher weight counts. Invalid elements are ignored.
 //! 3. `identity` is acceptable unless an element refuses it, and ranks below all encodings with a weight.
 //! 4. The highest weight wins. At equal weights the server's order decides, smallest body first.
 //! 5. If no encoding is acceptable, the body is sent unencoded. The RFC allows 406 as well, but a page that the client can perhaps read is more useful.

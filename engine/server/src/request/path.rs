@@ -1,8 +1,8 @@
 //! Normalises the path of a request for the look-up.
 //!
-//! Paths arrive percent-encoded, in many spellings of the same name. They are decoded exactly once (RFC 3986, section 6.2.2.2), and then compared as text.
+//! Paths arrive percent-encoded, in many spellings of the same name. Paths are decoded exactly once (RFC 3986, section 6.2.2.2), and then compared as text.
 //! Ambiguous paths are handled as follows:
-//! * An encoded slash is not a separator, and no resource has a slash in a segment. It becomes NUL, which no name contains, so the path gets 404.
+//! * An encoded slash is not a separator, and no resource has a slash in a segment. An encoded slash becomes NUL, which no name contains, so the path gets 404.
 //! * Dot segments (`/../`, `%2e%2e`) get 400. Clients resolve them before they send a request (RFC 3986, section 5.2.4), so such a path is a probe or an error.
 //! * An invalid `%` sequence, invalid UTF-8 and control characters, NUL included, get 400.
 //!

@@ -7,7 +7,7 @@
 //! 5. *Path.* Decoded once; an ambiguous path gets 400.
 //! 6. *Mount.* The longest prefix of complete segments, or else the root of the host. A mount that is not rendered gets 503. Callers that can wait call [`pending_content`] first.
 //! 7. *Trailing slashes.* 308 to the path without them, with the query, if that path exists. If that path is a redirect itself, 308 to its target.
-//! 8. *Look-up.* In the mount, then in the files of the host, then in the files that all hosts share. A resource with status 302 in the mount comes last, since it stands for an image that is not rendered yet.
+//! 8. *Look-up.* In the mount, then in the files of the host, then in the files that all hosts share. A resource with status 302 in the mount comes last, since it replaces an image that is not rendered yet.
 //! 9. *Not found.* The 404 page of the most specific area of the site, or else of the tenant.
 //! 10. *Body.* The best content encoding. For 200 only, preconditions and ranges. HEAD is GET without the body.
 //!

@@ -1,6 +1,6 @@
 //! Settings of the server, each with its default and the reason for the default.
 //!
-//! The limits keep a slow, broken or hostile client from using the resources of other clients. They bound the resources of a connection and the number of connections.
+//! The limits keep a slow, broken or hostile client from using the resources of other clients. The limits apply to the resources of a connection, and to the number of connections.
 //! Each limit is a flag of `serve` with the same default; `--help` gives the reason for the default.
 //!
 //! **Invariant:** plain values; the caller parses the command line.

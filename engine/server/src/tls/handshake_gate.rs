@@ -1,4 +1,4 @@
-//! Limits the handshakes of each client subnet: those in flight, and those that begin per second.
+//! Limits the handshakes of each client subnet: the number in flight, and the number that begins per second.
 //!
 //! A handshake costs some hundred times as much as a request. A connection beyond the limit is closed when it is accepted, before a handshake begins.
 //!

@@ -1,6 +1,6 @@
 //! Restores the pages of a tenant after a restart or an eviction. Pages are restored from the store if all inputs are unchanged; otherwise the tenant is rendered again.
 //!
-//! **Invariant:** restored pages equal those that rendering would give, byte for byte.
+//! **Invariant:** restored pages equal rendered pages, byte for byte.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! The state of all tenants, and the decisions that follow from each event.
 //!
-//! [`World::step`] is the only way to change the world. It decides what is read, built, served, persisted and evicted, and when.
+//! [`World::step`] is the only way to change the world. The method decides when to read, build, serve, persist and evict a tenant.
 //! The runner performs the actions, and reports each result as an event.
 //!
 //! **Invariants**, which the simulation checks:

@@ -1,4 +1,4 @@
-//! The background worker: renders images and makes the best encodings of pages on separate threads. It delays neither visitors nor saved files, and leaves a processor for both if there are several.
+//! The background worker: renders images and makes the best encodings of pages on separate threads. The worker delays neither visitors nor saved files, and leaves a processor for both if there are several.
 //!
 //! A job cannot be stopped. A job that exceeds [`LATE_TIME`] is logged and continues, and other jobs no longer wait for it.
 

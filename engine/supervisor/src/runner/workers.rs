@@ -1,6 +1,6 @@
 //! The job pool: threads that read, check and compile tenants, so that a slow tenant does not delay other tenants.
 //!
-//! The event loop hands over every changed tenant as a [`Job`]. It waits for the jobs that end soon, and receives other results later.
+//! The event loop hands over every changed tenant as a [`Job`]. The loop waits for the jobs that end soon, and receives the results of longer jobs later.
 //!
 //! - **Threads.** One thread for each processor works on jobs that began within [`EXPECTED_TIME`], or four for each processor while many folders are read. A job that takes longer keeps its thread, and a further thread starts for queued jobs. A slow or endless tenant therefore does not delay other tenants.
 //! - **Watchdog.** A job may have a [`Watchdog`](queue::Watchdog), which abandons the job and supplies a result in its place. The thread is lost if the work never ends, and a late result is dropped.

@@ -1,4 +1,4 @@
-//! The digest of the sources that decide the rendered bytes. It tells one build of the program from another.
+//! The digest of the sources that decide the rendered bytes. Two builds with different sources have different digests.
 //!
 //! This crate's build script includes this file; the crate itself compiles it for tests only.
 //!

@@ -1,8 +1,8 @@
 //! The theme's fonts, for drawing SVGs.
 //!
-//! Themes contain WOFF 2 fonts for browsers. They are decompressed here, so no second copy has to be maintained.
+//! Themes contain WOFF 2 fonts for browsers. This module decompresses the same files, so themes need no second copy.
 //! An SVG names a font by its file name: `font-family="big-shoulders"` for `fonts/big-shoulders.woff2`. The name inside the file is ignored.
-//! A font may be split by characters into several files, so that a browser loads only those that a page needs. The family name ends at the first dot: `big-shoulders.more.woff2` has more characters of the font, and `big-shoulders.whole.woff2` has all of them.
+//! A font may be split by characters into several files, so that a browser loads only the files that a page needs. The family name ends at the first dot: `big-shoulders.more.woff2` has more characters of the font, and `big-shoulders.whole.woff2` has all characters.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

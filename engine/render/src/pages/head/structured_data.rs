@@ -2,7 +2,7 @@
 //!
 //! Every page has a `WebPage` entry and a breadcrumb list, plus the entry for its schema type.
 //!
-//! **Invariant:** the graph states only facts from the content. It invents no ratings, reviews or prices.
+//! **Invariant:** the graph states only facts from the content, and never invents ratings, reviews or prices.
 
 use serde_json::{Value as Json, json};
 

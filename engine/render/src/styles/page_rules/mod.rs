@@ -1,8 +1,8 @@
 //! Selects the rules of a style sheet that a page can use.
 //!
-//! - A `@font-face` is left out if the page shows no character of its `unicode-range` (CSS Fonts 4, section 4.5). It is also left out if the page uses another file of the font ([`Face::is_whole`]).
+//! - A `@font-face` is left out if the page shows no character of its `unicode-range` (CSS Fonts 4, section 4.5). A `@font-face` is also left out if the page uses another file of the font ([`Face::is_whole`]).
 //! - A selector is left out if it names a class that the page does not have. A rule without selectors is left out.
-//! - Of the classes in `:is(.a,.b)`, one has to exist, and the others are left out. Other classes in parentheses, as in `:not(.a)`, are ignored.
+//! - In `:is(.a,.b)`, at least one class must exist on the page; missing classes are left out. Other classes in parentheses, as in `:not(.a)`, are ignored.
 
 use std::collections::BTreeSet;
 

@@ -1,6 +1,6 @@
 //! `rowhouse manual`: serves the manual, or writes it as files.
 //!
-//! The manual is a tenant. It is written to a temporary folder and served from there, with the built-in themes. The environment variables of another server do not apply to it.
+//! The manual is a tenant, which is written to a temporary folder and served from there, with the built-in themes. The environment variables of another server do not apply to the manual.
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -1,6 +1,6 @@
 //! The greeting of `serve` on a terminal: the sites with their addresses and errors, and the address of the console.
 //!
-//! **Invariant:** makes text from plain values. It is printed once, by a thread of its own, since a paused terminal blocks writes.
+//! **Invariant:** makes text from plain values. A separate thread prints the text once, since a paused terminal blocks writes.
 
 use std::collections::BTreeMap;
 use std::fmt;
