@@ -58,14 +58,14 @@ fn files() -> [FileKind; 4] {
             name: "deployment",
             title: "deployment.yaml",
             description: "Every key of deployment.yaml, which names the root tenant and the addresses that tenants may claim.",
-            intro: "`deployment.yaml` is in the folder of tenants, or at the path of `--deployment`. Without this file, each manifest may claim any free address, and a tenant keeps its present addresses. [Domains](/guides/domains) is the guide.",
+            intro: "`deployment.yaml` is in the folder of tenants, or at the path of `--deployment`. Without this file, each manifest may claim any free address, and a tenant keeps its present addresses. [Set up domains](/guides/domains) has the steps.",
             schema: schema_of::<Claims>(),
         },
         FileKind {
             name: "theme",
             title: "theme.yaml",
             description: "Every key of a theme's manifest, theme.yaml, with its type, its default, its meaning and an example.",
-            intro: "`theme.yaml` makes a folder a theme. Only `name` is required. [Make a theme](/guides/theme) is the guide.",
+            intro: "A folder with `theme.yaml` is a theme. Only `name` is required. [Make a theme](/guides/theme) has the steps.",
             schema: schema_of::<ThemeManifest>(),
         },
     ]

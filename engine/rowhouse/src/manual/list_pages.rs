@@ -61,7 +61,7 @@ fn metrics(text: &str) -> ReferencePage {
         }
     }
     let mut body = String::from(
-        "`/metrics` of [the admin listener](/reference/admin) has these metrics in the OpenMetrics text format. Clients cannot add series: requests for an unknown host count as the tenant `_unknown`, and responses that belong to no tenant as `_shared`.\n\n",
+        "`/metrics` of [the admin listener](/reference/admin) has these metrics in the OpenMetrics text format. Clients cannot add series: requests for an unknown host count for the tenant `_unknown`, and requests for files of all tenants for `_shared`.\n\n",
     );
     for (name, family) in &families {
         // Samples of a counter end in `_total` (OpenMetrics, section 5.1).
@@ -110,7 +110,7 @@ fn kind_name(kind: &str) -> &str {
 
 fn errors() -> ReferencePage {
     let mut body = String::from(
-        "Each error and warning of `rowhouse check`, of the log and of `/tenants` has a code that does not change. With an error, a tenant's last valid pages stay. With a warning, the tenant is served. `rowhouse check --explain CODE` prints the same text.\n\n",
+        "Each error and warning of `rowhouse check`, of the log and of `/tenants` has a code that does not change. A tenant with an error keeps its last valid pages. A warning has no effect on the pages. `rowhouse check --explain CODE` prints the text below.\n\n",
     );
     let mut codes: Vec<&Code> = Code::ALL.iter().collect();
     codes.sort_by_key(|code| code.as_str());
@@ -135,7 +135,7 @@ fn addresses() -> ReferencePage {
         ),
         (
             reserved::SITEMAP,
-            "The sitemap of a host, or the index of its parts. A host that is not canonical redirects to the canonical one.",
+            "The sitemap of a host, or the index of its parts. A host that is not canonical redirects to the canonical host.",
         ),
         (
             &part,
@@ -159,11 +159,11 @@ fn addresses() -> ReferencePage {
         ),
         (
             reserved::FEED,
-            "An Atom feed (RFC 4287) below a collection's path, where the collection says `feed: true`: `/blog/feed.xml`.",
+            "An Atom feed (RFC 4287) below the path of a collection with `feed: true`, such as `/blog/feed.xml`.",
         ),
         (
             reserved::SEARCH,
-            "The index of a tenant's pages, at most 50 KB, where its manifest says `search: true`. Below every address of the tenant.",
+            "The search index of a tenant with `search: true` in its manifest, at most 50 KB. Below every address of the tenant.",
         ),
         (
             reserved::APPLE_ASSOCIATION,
@@ -196,7 +196,7 @@ fn addresses() -> ReferencePage {
     for (path, meaning) in all {
         body += &definition(&format!("`{path}`"), meaning);
     }
-    body += "## Addresses of a tenant\n\n| address | when |\n|---|---|\n| `<id>.<domain>` | always |\n| `<domain>/<id>` | always |\n| `<domain>` | with `root: true` |\n| `www.<domain>` | a redirect to `<domain>` |\n| each of `hosts` | if `deployment.yaml` lists the host, or does not exist |\n| `<domain>` and each of `aliases` | the same |\n\nOne address is canonical, as `canonical` of the manifest says. The other addresses name the canonical address, so that search engines list only that address. Any other host gets 421 and no tenant's page.\n";
+    body += "## Addresses of a tenant\n\n| address | when |\n|---|---|\n| `<id>.<domain>` | always |\n| `<domain>/<id>` | always |\n| `<domain>` | with `root: true` |\n| `www.<domain>` | a redirect to `<domain>` |\n| each of `hosts` | if `deployment.yaml` lists the host, or does not exist |\n| `<domain>` and each of `aliases` | if `deployment.yaml` lists the alias, or does not exist |\n\nOne address is canonical, as `canonical` of the manifest says. The other addresses name the canonical address, so that search engines list only that address. Any other host gets 421 and no tenant's page.\n";
     page(
         "addresses",
         "Addresses that the engine makes",
@@ -214,7 +214,8 @@ fn limits() -> ReferencePage {
         "A tenant, a client or a command that reaches a limit cannot affect other tenants. A tenant that exceeds a limit gets the error [`too-large`](/reference/errors#too-large), and its last valid pages stay.\n\n## A tenant\n\n",
     );
     body += &table(&of_a_tenant(&limits));
-    body += "\n## Clients\n\nEach of these is a flag of [`serve`](/reference/commands#serve-limits).\n\n";
+    body +=
+        "\n## Clients\n\nEach limit is a flag of [`serve`](/reference/commands#serve-limits).\n\n";
     body += &clients();
     body += "\n## Rendering\n\n";
     body += &table(&[
@@ -250,7 +251,7 @@ fn limits() -> ReferencePage {
             "32".to_owned(),
         ),
         (
-            "tenants with charts of their own in the console",
+            "tenants with their own charts in the console",
             "1,024".to_owned(),
         ),
         (
@@ -274,12 +275,15 @@ fn of_a_tenant(limits: &source::FolderLimits) -> Vec<Limit> {
             "bytes of one video, sound, document or archive in `assets/`",
             mebibytes(limits.large_file),
         ),
-        ("bytes of all of these", mebibytes(limits.large_total)),
+        (
+            "bytes of all videos, sounds, documents and archives",
+            mebibytes(limits.large_total),
+        ),
         ("files", thousands(limits.files)),
         ("folders", thousands(limits.folders)),
         ("folders within folders", thousands(limits.depth)),
         (
-            "names in all folders, hidden ones too",
+            "names in all folders, including hidden names",
             thousands(limits.entries),
         ),
         ("pages", thousands(MAX_PAGES)),
@@ -336,12 +340,12 @@ fn replaced_files() -> String {
             replaced::MAX_FILES.to_string(),
         ),
         (
-            "bytes of those in memory",
+            "bytes of replaced files in memory",
             mebibytes(replaced::MAX_BYTES_PER_TENANT),
             mebibytes(replaced::MAX_BYTES),
         ),
         (
-            "bytes of those that are too large for memory",
+            "bytes of replaced files that are too large for memory",
             mebibytes(replaced::MAX_LARGE_BYTES_PER_TENANT),
             mebibytes(replaced::MAX_LARGE_BYTES),
         ),
