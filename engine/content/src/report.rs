@@ -424,7 +424,7 @@ impl IntoIterator for Report {
     }
 }
 
-/// Returns the candidate that `typed` most likely stands for, by edit distance.
+/// Returns the candidate that is nearest to `typed`, by edit distance.
 #[must_use]
 pub fn nearest<'a>(typed: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     const MAX_COMPARED_BYTES: usize = 200;

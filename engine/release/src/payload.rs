@@ -103,7 +103,7 @@ impl Payload {
         }
     }
 
-    /// Passes all bytes to `piece`; those of a file one block at a time.
+    /// Passes all bytes to `piece`. The bytes of a file are passed one block at a time.
     ///
     /// # Errors
     /// If the file cannot be read, has changed since it was hashed, or `piece` fails.

@@ -409,7 +409,7 @@ impl Store {
         })
     }
 
-    /// Pins a release until it is unpinned or another one is pinned. The pin is on disk when the call returns.
+    /// Pins a release until the release is unpinned or another release is pinned. The pin is on disk when the call returns.
     ///
     /// # Errors
     ///
@@ -461,7 +461,7 @@ impl Store {
         self.known_tenants.set(tenants.into_iter().collect());
     }
 
-    /// Queues the removal of all of a tenant's releases. Returns whether it was queued: not if too many jobs wait for the disk.
+    /// Queues the removal of all releases of a tenant. Returns `false` if too many jobs wait for the disk.
     pub fn forget(&self, tenant: &str) -> bool {
         has_name(tenant) && self.send(StoreJob::Forget(tenant.to_owned()))
     }

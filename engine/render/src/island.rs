@@ -115,7 +115,7 @@ impl Islands {
     }
 }
 
-/// Returns the files of each island: its own, those of every island, and all files that these name, which they may load later.
+/// Returns the files of each island: its own files, the files that all islands share, and all files that these files may load later.
 fn run(bundle: &Bundle, assets: &[Asset]) -> BTreeMap<String, BTreeSet<String>> {
     let named = |script: &[u8]| {
         let script = String::from_utf8_lossy(script);

@@ -45,7 +45,7 @@ pub enum LinkTarget {
 
 /// Resolves a relative link in `file` against the tenant's root.
 ///
-/// In `pages/blog/first.md`, `../terms.md#fees` and `../terms#fees` become `/terms#fees`, and `../../assets/plan.pdf` becomes `/assets/plan.pdf`. A link that is not relative, or leads out of the tenant's folder, is returned unchanged.
+/// In `pages/blog/first.md`, `../terms.md#fees` and `../terms#fees` become `/terms#fees`, and `../../assets/plan.pdf` becomes `/assets/plan.pdf`. A link that is not relative, or points outside the tenant's folder, is returned unchanged.
 #[must_use]
 pub fn rooted<'a>(link: &'a str, file: &str) -> Cow<'a, str> {
     if !is_relative(link) {
@@ -83,7 +83,7 @@ fn page_without_extension(found: &str) -> Option<String> {
     }
 }
 
-/// Resolves a relative path in `file` within the tenant's folder (RFC 3986, section 5.2). Returns `None` if the path leads out of the folder.
+/// Resolves a relative path in `file` within the tenant's folder (RFC 3986, section 5.2). Returns `None` if the path points outside the folder.
 #[must_use]
 pub fn beside(path: &str, file: &str) -> Option<String> {
     let mut parts: Vec<&str> = file.split('/').collect();
@@ -211,7 +211,7 @@ pub fn parse_link(link: &str) -> Result<LinkTarget, (String, Option<String>)> {
     }
 }
 
-/// Finds the URL of another site within a link that begins with something else: `assets/https://a.example`. Ignores URLs that contain another URL, such as those of web archives.
+/// Finds the URL of another site within a link that begins with something else: `assets/https://a.example`. Ignores URLs that contain another URL, such as the URLs of web archives.
 fn address_within<'a>(link: &'a str, path: &str) -> Option<&'a str> {
     let before = path.find("://").map(|at| &path[..at])?;
     let at = ["https", "http"]

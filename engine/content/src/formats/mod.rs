@@ -130,7 +130,7 @@ fn is_language(text: &str) -> bool {
         })
 }
 
-/// Checks a text against a format of a theme's schemas. In these, paths are those of existing pages.
+/// Checks a text against a format of a theme's schemas, where each path must be the path of an existing page.
 ///
 /// # Errors
 /// The problem, and the text to write instead.

@@ -11,7 +11,7 @@ use super::reference::referred;
 use crate::report::{Code, Place, hint_for, list};
 use crate::yaml::{Node, Value};
 
-/// The number of violations of one code that are listed. Further ones are counted.
+/// The number of violations of one code that are listed. Further violations are counted.
 const MAX_VIOLATIONS: usize = 50;
 
 /// One mismatch between a value and its schema.

@@ -71,7 +71,7 @@ impl FolderRoot {
         &self.names[0]
     }
 
-    /// Opens a file or folder for reading. The handle may also be that of a FIFO or a device.
+    /// Opens a file or folder for reading. The handle may also belong to a FIFO or a device.
     pub(super) fn open(&self, path: &Path) -> Result<File, OpenError> {
         let mut rest = reversed_components(path);
         let mut passed: Vec<File> = Vec::new();

@@ -23,7 +23,7 @@ pub struct FolderLimits {
     pub depth: usize,
     /// The number of errors after which the rest of the folder is not read.
     pub errors: usize,
-    /// The time since its last change during which a truncated file counts as still uploading. With zero, every file is read as it is.
+    /// The time since its last change during which a truncated file counts as still uploading. With zero, no file counts as uploading.
     pub upload_pause: Duration,
 }
 

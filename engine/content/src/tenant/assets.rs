@@ -36,7 +36,7 @@ fn key_of(file: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Returns the files of a folder by key: those in memory, and those that are too large for memory.
+/// Returns the files of a folder by key: the files in memory, and the files that are too large for memory.
 pub(super) fn read(
     folder: &Folder,
     report: &mut Report,

@@ -6,7 +6,7 @@ use crate::report::{Code, Diagnostic, LineIndex, Place};
 use crate::schema::{FormattedText, Violation};
 use crate::yaml::{MapKey, Node, Value, quoted};
 
-/// Warns of texts that are not shown as they are written.
+/// Warns of texts that pages show differently from the source.
 ///
 /// `text` is the complete file, `name` its name in reports. Values under the keys `elsewhere` are checked by other code.
 pub(super) fn check(

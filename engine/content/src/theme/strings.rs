@@ -199,7 +199,7 @@ fn plural(forms: &[(crate::yaml::MapKey, Node)]) -> Result<Text, String> {
     Ok(Text::Plural(read))
 }
 
-/// Parses a text with placeholders. A doubled brace stands for a single one.
+/// Parses a text with placeholders. A doubled brace means a single brace.
 fn pattern(text: &str) -> Result<Pattern, String> {
     let mut pieces = Vec::new();
     let mut words = String::new();

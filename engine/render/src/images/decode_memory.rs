@@ -4,7 +4,7 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Limit on an image that is decoded beside others, in decoded bytes: a photo of 16 megapixels.
+/// Limit on an image that is decoded at the same time as other images, in decoded bytes: a photo of 16 megapixels.
 const MAX_SMALL_BYTES: u64 = 128 << 20;
 
 /// The memory for images of up to [`MAX_SMALL_BYTES`], which pages may wait for.

@@ -49,14 +49,14 @@ pub(crate) enum ImageProblem {
     TooLarge(usize, usize),
     /// The file is not an image, or is incomplete.
     Broken,
-    /// The type is not the one that the file name says.
+    /// The type differs from the extension of the file.
     OtherType(&'static str),
     /// The image is sent unchanged and has too many pixels or bytes: width, height and bytes.
     Oversized(u32, u32, usize),
 }
 
 impl Raster {
-    /// Reads the properties of a file. Returns `None` if its name is not that of a raster image.
+    /// Reads the properties of a file. Returns `None` if the file name is not the name of a raster image.
     pub(crate) fn of(name: &str, bytes: &[u8]) -> Option<Self> {
         let (media_type, _) = tenant_type(name);
         if !media_type.starts_with("image/") || media_type.starts_with("image/svg") {

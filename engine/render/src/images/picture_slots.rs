@@ -16,14 +16,14 @@ use crate::resources::encodings::compress::{self, Level};
 use crate::resources::header_fields::{self, BodyKind};
 use release::snapshot::{Body, Resource, Slot};
 
-/// The number of slots below which unused ones are not removed.
+/// The number of slots below which unused slots are not removed.
 const MIN_PRUNED: usize = 1_000;
 
 /// The slots of all generated images, by the digest of the drawing.
 #[derive(Debug, Default)]
 pub struct PendingPictures {
     slots: HashMap<[u8; 32], Weak<Slot<Resource>>>,
-    /// The number of slots after unused ones were last removed.
+    /// The number of slots after unused slots were last removed.
     pruned: usize,
 }
 
@@ -58,7 +58,7 @@ impl PendingPictures {
         }
     }
 
-    /// Returns the total size of those of the images that are drawn, in bytes.
+    /// Returns the total size of the rendered images, in bytes.
     #[must_use]
     pub fn bytes_of(&self, pictures: &[Picture]) -> usize {
         let pictures = pictures.iter();

@@ -95,7 +95,7 @@ fn resize(from: DynamicImage, (width, height): (u32, u32)) -> Result<DynamicImag
     })
 }
 
-/// Resizes an image into another one. Both have four channels, because the library compiles code for every pixel type that it may meet.
+/// Resizes an image into another image. Both have four channels, because the library compiles code for every pixel type that it may meet.
 fn draw(from: &DynamicImage, to: &mut DynamicImage, options: &ResizeOptions) -> Result<(), String> {
     let views = from.image_view::<U8x4>().zip(to.image_view_mut::<U8x4>());
     let (from, mut to) = views.ok_or_else(|| UNEXPECTED_COLOUR_TYPE.to_owned())?;

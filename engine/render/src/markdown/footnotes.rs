@@ -32,7 +32,7 @@ struct NumberedNote<'a> {
 /// The notes of a text while its references are numbered.
 struct Notes<'a, 'c> {
     context: &'c LinkContext<'c>,
-    /// Notes without a reference so far, by name. Names are compared like those of link references: without case.
+    /// Notes without a reference so far, by name. Names are compared without case, like the names of link references.
     waiting: HashMap<UniCase<String>, (usize, Vec<Event<'a>>)>,
     /// The index of each name in `numbered`.
     numbers: HashMap<UniCase<String>, usize>,

@@ -50,7 +50,7 @@ th,td{border-block-end:1px solid GrayText;padding:.25rem 1rem .25rem 0;text-alig
 figure{margin:0}\
 iframe{background:Canvas;block-size:45rem;border:1px solid GrayText;zoom:.5}";
 
-/// Returns the gallery's pages by path: all with `--dev`, the examples alone in the manual, else none.
+/// Returns the gallery's pages by path: all pages with `--dev`, only the examples in the manual, and otherwise none.
 pub(crate) fn pages(renderer: &Renderer<'_>) -> Vec<(String, RenderedPage)> {
     let mut pages = Vec::new();
     let theme = &renderer.templates().theme;
@@ -86,7 +86,7 @@ fn picture(kind: &SectionKind) -> String {
     format!("{PATH}/{}", kind.name)
 }
 
-/// Renders the example of a section type alone on a page. Returns `None` if it has no example.
+/// Renders a page with only the example of a section type. Returns `None` if there is no example.
 fn example(renderer: &Renderer<'_>, kind: &SectionKind, style: &str) -> Option<RenderedPage> {
     let style = format!("{}{style}", renderer.own_style());
     let html = renderer.example(&kind.name, kind.example.as_ref()?, &style);
@@ -97,7 +97,7 @@ fn example(renderer: &Renderer<'_>, kind: &SectionKind, style: &str) -> Option<R
     }))
 }
 
-/// Makes the resource of a gallery page. The links in `html` are already those of the address.
+/// Makes the resource of a gallery page. The links in `html` are already adapted to the address.
 pub(crate) fn body(html: String, style: &str, renderer: &Renderer<'_>) -> Resource {
     let kind = BodyKind::Page {
         styles: BTreeSet::from([style.to_owned()]),

@@ -174,7 +174,7 @@ impl<'a> Renderer<'a> {
         &self.own_style
     }
 
-    /// Renders the example of a section type alone on a page, with `style`.
+    /// Renders a page with only the example of a section type, and with `style`.
     pub(crate) fn example(
         &self,
         kind: &str,

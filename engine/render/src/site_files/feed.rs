@@ -15,7 +15,7 @@ const ATOM: &str = "http://www.w3.org/2005/Atom";
 /// The media type of a feed (RFC 4287, section 7).
 pub(crate) const MEDIA_TYPE: &str = "application/atom+xml; charset=utf-8";
 
-/// Limit on the entries of a feed, the newest ones. The collection's page lists all.
+/// Limit on the entries of a feed, which has the newest entries. The collection's page lists all entries.
 const MAX_ENTRIES: usize = 50;
 
 /// The feed of a collection.
@@ -40,7 +40,7 @@ impl<'a> Feed<'a> {
         })
     }
 
-    /// Returns the feed that the head of a page links to: its own, or that of its collection.
+    /// Returns the feed that the head of a page links to: the feed of the page, or the feed of its collection.
     pub(crate) fn for_page(site: &'a Site, page: &'a Page) -> Option<Self> {
         Self::of(site, page).or_else(|| Self::of(site, hierarchy::collection_of(site, page)?))
     }

@@ -67,7 +67,7 @@ pub(super) struct SiteFiles {
 }
 
 impl SiteFiles {
-    /// Makes the files. `scope` is that of the tenant's `canonical` address.
+    /// Makes the files. `scope` belongs to the tenant's `canonical` address.
     pub(super) fn new(site: &Site, scope: &Scope, canonical: &Address) -> Self {
         let resolver = &scope.resolver;
         let secure = resolver.deployment.origin.is_secure();

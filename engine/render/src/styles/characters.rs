@@ -132,7 +132,7 @@ impl Letters {
         }
     }
 
-    /// Whether the page needs the complete file of a font: no part contains all letters of the page that the complete file has.
+    /// Whether the page needs the complete file of a font, because its letters are spread over several parts.
     pub(super) fn need(&self, whole: &Face, parts: &[&Face]) -> bool {
         let letters = match whole.is_italic {
             true => &self.italic,

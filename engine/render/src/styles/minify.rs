@@ -356,7 +356,7 @@ mod tests {
         }
     }
 
-    /// Returns all tokens, nested ones included, without white space, comments, and the last semicolons of blocks.
+    /// Returns all tokens, including nested tokens, without white space, comments, and the last semicolons of blocks.
     fn tokens(css: &str) -> Vec<String> {
         fn gather(parser: &mut Parser<'_, '_>, found: &mut Vec<String>) {
             while let Ok(token) = parser.next().cloned() {

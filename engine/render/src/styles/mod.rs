@@ -22,7 +22,7 @@ use content::report::{Code, Diagnostic, Report};
 use content::theme::kind::SectionKind;
 use content::theme::{MANIFEST, Role, Theme};
 
-/// The styles of a theme: those of every page, and those of each section type.
+/// The styles of a theme: the styles of every page, and the styles of each section type.
 #[derive(Debug, Default)]
 pub(super) struct Styles {
     everywhere: StyleRules,

@@ -27,7 +27,7 @@ pub struct CachingFlags {
         value_parser = values::whole_seconds::<u32>
     )]
     pub shared_max_age: Option<u32>,
-    /// Time that caches may serve an old page while they fetch the new one
+    /// Time that caches may serve an old page while they fetch the new page
     ///
     /// Responses name this time as `stale-while-revalidate` (RFC 5861).
     #[arg(

@@ -12,7 +12,7 @@ use jiff::fmt::friendly::SpanParser;
 
 use content::address::Origin;
 
-/// The shortest and the longest timeout. Longer ones overflow the clocks of some systems.
+/// The shortest and the longest timeout. Longer timeouts overflow the clocks of some systems.
 const TIMEOUTS: RangeInclusive<Duration> =
     Duration::from_millis(1)..=Duration::from_secs(365 * 24 * 60 * 60);
 

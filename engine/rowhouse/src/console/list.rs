@@ -116,7 +116,7 @@ pub(super) fn row(
     }
 }
 
-/// Returns the first changed file and the number of the others.
+/// Returns the first changed file, and the number of other changed files.
 pub(super) fn cause(files: &[String]) -> String {
     match files {
         [] => String::new(),
@@ -128,7 +128,7 @@ pub(super) fn cause(files: &[String]) -> String {
 /// A test for a filter of the list.
 type SiteFilter<'a> = &'a dyn Fn(&TenantStatus) -> bool;
 
-/// Returns the sites of the requested page, and the list without rows. Sites with errors come first, then pinned ones.
+/// Returns the sites of the requested page, and the list without rows. Sites with errors come first, then pinned sites.
 pub(super) fn chosen<'s>(
     status: &'s Status,
     fields: &QueryFields,

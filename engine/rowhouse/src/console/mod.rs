@@ -85,7 +85,7 @@ pub struct ConsolePages {
 #[derive(Debug, Serialize)]
 struct PageFrame {
     program: &'static str,
-    /// The version of the shown state. The script compares it with that of the server.
+    /// The version of the shown state. The script compares this version with the version of the server.
     version: String,
     now: MomentView,
     has_token: bool,

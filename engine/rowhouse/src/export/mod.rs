@@ -110,7 +110,7 @@ pub enum Conflict {
 /// The reason why an export failed.
 #[derive(Debug, Error)]
 pub enum ExportError {
-    /// A file of the host itself conflicts with another one.
+    /// A file of the host itself conflicts with another file.
     #[error(transparent)]
     Host(#[from] Conflict),
     /// The files cannot be written.
@@ -123,7 +123,7 @@ pub enum ExportError {
 /// A tenant with a conflict on a host is skipped there. Other tenants are exported.
 ///
 /// # Errors
-/// Fails if a file of a host itself conflicts with another one, or if the sink fails.
+/// Fails if a file of a host itself conflicts with another file, or if the sink fails.
 pub fn export(
     registry: &Registry,
     snapshot: &Snapshot,

@@ -16,7 +16,7 @@ use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use indexmap::IndexSet;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
-/// The characters that a path must encode (WHATWG URL, path percent-encode set), and those of patterns in rules.
+/// The characters that a path must encode (WHATWG URL, path percent-encode set), and the pattern characters of rules.
 pub(super) const IN_A_PATH: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -31,7 +31,7 @@ pub(super) const IN_A_PATH: &AsciiSet = &CONTROLS
     .add(b'{')
     .add(b'}');
 
-/// The characters that the target of a rule must encode: those that are not printable, and the space, which ends a target. The target is a URL, which has encoded the rest.
+/// The characters that the target of a rule must encode: characters that are not printable, and the space, which ends a target. All other characters are already encoded, since the target is a URL.
 const IN_A_TARGET: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'<').add(b'>').add(b'\\');
 
 /// The header fields that apply to documents only.
@@ -279,7 +279,7 @@ fn folders(paths: &BTreeMap<String, usize>) -> BTreeSet<String> {
     paths.keys().flat_map(above).collect()
 }
 
-/// Returns whether a media type is that of a page or of a part of pages, such as an image or a font.
+/// Returns whether a media type belongs to a page or to a part of pages, such as an image or a font.
 fn is_page_or_part(media_type: &str) -> bool {
     let essence = media_type.split(';').next().unwrap_or_default().trim();
     let family = essence.split('/').next().unwrap_or_default();
@@ -288,7 +288,7 @@ fn is_page_or_part(media_type: &str) -> bool {
         || essence.ends_with("xml")
 }
 
-/// Returns whether a static host would derive the media type, or one that browsers treat alike, from the name of the file.
+/// Returns whether a static host would derive the media type from the name of the file, or derive a type that browsers treat alike.
 fn follows_from(file: &str, media_type: &str) -> bool {
     let essence = media_type.split(';').next().unwrap_or_default().trim();
     let alike = |one: &str| match one {

@@ -2,7 +2,7 @@
 //!
 //! **Invariant:** knows no page.
 
-/// Escapes each `<` that would begin an HTML element. Code and URLs in angle brackets stay as they are.
+/// Escapes each `<` that would begin an HTML element. Code and URLs in angle brackets stay unchanged.
 pub(super) fn prose(text: &str) -> String {
     let pieces = text.split('`').enumerate().map(|(index, piece)| {
         if index % 2 == 1 {

@@ -45,7 +45,7 @@ pub struct ManualDeployment {
     pub themes: Files,
 }
 
-/// Returns the files of the manual as a tenant among others, by their paths in its folder.
+/// Returns the files of the manual as a tenant beside other tenants, by their paths in the tenant's folder.
 ///
 /// The tenant has the theme `plain` and no frames, which need tenants with other themes.
 ///

@@ -48,7 +48,7 @@ impl AccountOwner {
         }
     }
 
-    /// Returns the account: the one in use, or else the persisted one, or else a new one.
+    /// Returns the account in use, otherwise the persisted account, otherwise a new account.
     ///
     /// # Errors
     /// When the CA does not respond or refuses the account.

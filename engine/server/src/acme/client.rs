@@ -47,7 +47,7 @@ pub(super) struct AuthorityClient {
 }
 
 impl AuthorityClient {
-    /// Creates a client that trusts the roots in a PEM, or those of Mozilla.
+    /// Creates a client that trusts the roots in a PEM, or Mozilla's roots.
     ///
     /// # Errors
     /// When the PEM has no root that can be used.

@@ -54,7 +54,7 @@ pub enum AcmeError {
     Thread(#[source] io::Error),
 }
 
-/// Loads the persisted certificates, and orders missing ones from now on.
+/// Loads the persisted certificates, and orders missing certificates from now on.
 ///
 /// # Errors
 /// When the settings cannot work. Later errors are reported on the board.
@@ -383,7 +383,7 @@ impl Manager {
         }
     }
 
-    /// Handles the result of a job. A job that panicked fails alone, and its host waits as after a refused order.
+    /// Handles the result of a job. A job that panicked affects no other job, and its host waits as after a refused order.
     async fn handle_result(
         &mut self,
         job: CertificateJob,

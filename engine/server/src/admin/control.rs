@@ -61,7 +61,7 @@ pub struct ReleaseLine {
     pub pages: usize,
     /// Whether this is the current release.
     pub is_served: bool,
-    /// Whether the release is pinned: it stays current until an operator resumes, whatever changes in the folder.
+    /// Whether the release is pinned. A pinned release stays current until an operator resumes the tenant, even if the folder changes.
     pub is_pinned: bool,
 }
 

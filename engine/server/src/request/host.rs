@@ -18,7 +18,7 @@ pub(crate) enum HostError {
     /// HTTP/1.1 without a `Host` field.
     #[error("the request has no host")]
     Missing,
-    /// More than one `Host` field, or one that contradicts `:authority`.
+    /// More than one `Host` field, or a `Host` field that contradicts `:authority`.
     #[error("the request has more than one host")]
     Conflicting,
     /// The authority is not a valid host, or contains user information.

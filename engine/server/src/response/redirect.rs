@@ -31,7 +31,7 @@ pub(crate) fn permanent(location: HeaderValue, tag: Option<HeaderValue>) -> Resp
 
 /// Returns the target of a redirect with the query of the request, which follows the target's own query and precedes its fragment (RFC 9110, section 10.2.2).
 ///
-/// A target that is not a web address, such as `mailto:`, stays as it is: its query has another meaning.
+/// A target that is not a web address, such as `mailto:`, stays unchanged, since its query has another meaning.
 pub(crate) fn with_query(target: &HeaderValue, query: Option<&str>) -> HeaderValue {
     let bytes = target.as_bytes();
     let is_web =

@@ -40,10 +40,10 @@ pub enum ProbeError {
     Handshake(#[from] io::Error),
 }
 
-/// Returns the root certificates in a PEM, or those of Mozilla.
+/// Returns the root certificates in a PEM, or Mozilla's root certificates.
 ///
 /// # Errors
-/// When the PEM has no root certificate, or one that cannot be used.
+/// When the PEM has no root certificate, or an unusable root certificate.
 pub(crate) fn root_store(pem: Option<&[u8]>) -> Result<RootCertStore, rustls::Error> {
     let Some(pem) = pem else {
         let roots = webpki_roots::TLS_SERVER_ROOTS.iter().cloned();

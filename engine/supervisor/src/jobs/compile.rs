@@ -138,7 +138,7 @@ impl BuildInputs {
         Box::new(move || other.job(&id, store.as_ref(), waiting, true, compressed))
     }
 
-    /// Returns a job that compresses the pages that were set aside, and fills their mounts and those of `waiting`.
+    /// Returns a job that compresses the pages that were set aside, and fills their mounts and the mounts of `waiting`.
     pub(crate) fn compression_job(
         self,
         id: &TenantId,

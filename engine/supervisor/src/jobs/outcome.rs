@@ -70,7 +70,7 @@ pub(crate) struct FolderReading {
     pub(crate) files: Hashes,
     /// A digest of all files. `None` if reading failed, so that the next result always counts as a change.
     pub(crate) fingerprint: Option<[u8; 32]>,
-    /// The diagnostics of reading the files, without those of their content.
+    /// The diagnostics of reading the files, without the diagnostics of their content.
     pub(crate) reading: Report,
     /// The content, if it could be parsed.
     pub(crate) site: Option<Site>,

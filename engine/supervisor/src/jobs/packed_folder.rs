@@ -173,7 +173,7 @@ impl PackedFolder {
         tenant::read(id, &self.folder()?).0
     }
 
-    /// Parses the content, and limits its pages to those that `outline` shows.
+    /// Parses the content, and limits its pages to the pages that `outline` shows.
     pub(crate) fn shown_as(&self, outline: &Site) -> Option<Site> {
         let mut site = self.site(&outline.id)?;
         site.pages.retain(|path, page| {

@@ -45,7 +45,7 @@ impl PersistedReading {
         Some(KEYS.into_iter().map(Bytes::from).zip(values).collect())
     }
 
-    /// Returns the reading with these rows, or `None` if the rows are not those of a reading.
+    /// Returns the reading with these rows, or `None` if the rows are not a valid reading.
     pub(crate) fn of_rows(id: &TenantId, label: &str, rows: Rows) -> Option<Self> {
         let rows: [(Bytes, Bytes); 4] = rows_in_memory(rows)?.try_into().ok()?;
         let [site, packed, files, report] = rows.map(|(_, value)| value);

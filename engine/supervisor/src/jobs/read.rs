@@ -100,7 +100,7 @@ pub(crate) fn report_unresponsive(
     }
 }
 
-/// Returns the folder for files that are too large for memory: that of the store, or else that of temporary files.
+/// Returns the folder for files that are too large for memory: the folder of the store, otherwise the folder for temporary files.
 fn folder_of_large_files(store: Option<&Arc<Store>>) -> PathBuf {
     let folder = store.map(|store| store.folder().to_owned());
     let folder = folder.filter(|folder| folder.is_dir());

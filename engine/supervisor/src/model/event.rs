@@ -27,7 +27,7 @@ pub(crate) enum Event {
     Changed(Scope),
     /// A part of the content is read without waiting for it to settle.
     Requested(Scope),
-    /// The folder of tenants was listed. `only`: the entries to read besides new ones; `None` reads all.
+    /// The folder of tenants was listed. `only`: the entries to read besides new entries; `None` reads all entries.
     Listed {
         tenants: BTreeSet<TenantId>,
         only: Option<BTreeSet<String>>,

@@ -187,7 +187,7 @@ impl TenantState {
         }
     }
 
-    /// Accepts the result of a reading, unless a newer one was accepted. Returns whether it was accepted.
+    /// Accepts the result of a reading, unless a newer result was accepted. Returns whether the result was accepted.
     pub(crate) fn accept_reading(&mut self, number: u64, source: fn(u64) -> Source) -> bool {
         if number <= self.accepted() {
             return false;
@@ -202,7 +202,7 @@ impl TenantState {
         true
     }
 
-    /// Starts a build from these inputs, unless they were the newest ones before. Returns whether a job is needed.
+    /// Starts a build from these inputs, unless they were already the newest inputs. Returns whether a job is needed.
     pub(crate) fn start_build(&mut self, key: BuildKey) -> bool {
         let is_new = self.built_from() != Some(key);
         if is_new {
@@ -276,7 +276,7 @@ impl TenantState {
         is_needed
     }
 
-    /// Returns whether the current pages are those of the newest inputs.
+    /// Returns whether the current pages were made from the newest inputs.
     pub(crate) fn is_current(&self) -> bool {
         matches!((self.build, self.serving), (Build::Done(built), Serving::Live(served)) if built == served)
     }

@@ -517,7 +517,7 @@ impl World {
         }
     }
 
-    /// Serves pages that were compressed, if they are still those of the newest inputs.
+    /// Serves pages that were compressed, if no newer inputs have arrived since.
     fn finish_encoding(
         &mut self,
         id: TenantId,

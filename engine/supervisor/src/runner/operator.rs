@@ -215,7 +215,7 @@ impl Operator {
     }
 }
 
-/// Waits for the result of a command that was started in time.
+/// Waits for the result of a command that was started before its caller timed out.
 fn begun<T>(result: &Receiver<Result<T, ControlError>>) -> Result<T, ControlError> {
     let unknown = || {
         Err(ControlError::Failed(

@@ -38,7 +38,7 @@ pub(crate) fn key_of(places: &[PlacedPages]) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// Returns a digest of resources by path, whatever their order.
+/// Returns a digest of resources by path, independent of their order.
 fn digest<'a>(resources: impl Iterator<Item = (&'a str, &'a Arc<Resource>)>) -> [u8; 32] {
     let mut responses: Vec<String> = resources
         .map(|(path, resource)| match &**resource {

@@ -26,7 +26,7 @@ pub(crate) struct ReleaseRecord {
     pub(crate) prepared_rollback: Option<PinnedRelease>,
 }
 
-/// The current release of a tenant, as far as it is known without the disk.
+/// The current release of a tenant, if it is known without a read from the disk.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct CurrentRelease {
     /// The number of the pinned release.

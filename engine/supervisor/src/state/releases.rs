@@ -57,7 +57,7 @@ pub(crate) fn record(data: &mut TenantData, id: &TenantId, store: &Store, shared
 
 /// Returns the causes of a new release: changed files, or a change of the theme, the deployment or the addresses.
 ///
-/// Returns `None` if all responses equal those of the release that was recorded last.
+/// Returns `None` if all responses equal the responses of the last recorded release.
 fn cause(data: &mut TenantData, made_from: &BuildInputs, key: [u8; 32]) -> Option<Vec<String>> {
     let inputs = &made_from.inputs;
     let changed = std::mem::take(&mut data.recorded.changed);
@@ -77,7 +77,7 @@ fn cause(data: &mut TenantData, made_from: &BuildInputs, key: [u8; 32]) -> Optio
     })
 }
 
-/// Places a release at those of its addresses that the tenant still has. Returns `None` if the tenant has none of them.
+/// Places a release at all its addresses that the tenant still has. Returns `None` if the tenant has none of these addresses.
 pub(crate) fn place(data: &TenantData, release: Release) -> Option<PinnedRelease> {
     let served = data.served.as_ref()?;
     let mut encoder = Encoder::new(&served.compiled.cache);

@@ -69,7 +69,7 @@ pub(crate) struct ValidThemeFolder<'t> {
     pub(crate) fingerprint: [u8; 32],
 }
 
-/// A cache, and the facts that show whether it has changed since it was written.
+/// A cache, and the facts that show whether the cache has changed since it was written.
 #[derive(Debug, Default)]
 pub(crate) struct PersistedCache {
     pub(crate) cache: Arc<Cache>,

@@ -82,7 +82,7 @@ impl Cache {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Locks the results after loading the persisted ones.
+    /// Loads the persisted results, and then locks all results.
     fn loaded(&self) -> MutexGuard<'_, Generations> {
         let mut generations = self.generations();
         if let Some(load) = generations.persisted.take() {
@@ -116,7 +116,7 @@ impl Cache {
             .all(|made| made.is_cheap)
     }
 
-    /// Ends the compilation: drops the results that it did not use, and returns the costly ones that it did.
+    /// Ends the compilation: drops the unused results, and returns the costly results that were used.
     pub fn used(&self) -> Vec<(Key, Bytes)> {
         let generations = &mut *self.generations();
         generations.persisted = None;

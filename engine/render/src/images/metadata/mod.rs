@@ -28,7 +28,7 @@ pub(crate) fn strip(bytes: &Bytes) -> Bytes {
     bytes.clone()
 }
 
-/// Returns an Exif block with the orientation alone, if the image has to be turned.
+/// Returns an Exif block with only the orientation, if the image must be rotated.
 fn orientation_block(exif: &[u8]) -> Option<Bytes> {
     let orientation = Orientation::from_exif_chunk(exif)?;
     let number = orientation.to_exif();

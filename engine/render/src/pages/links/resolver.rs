@@ -183,7 +183,7 @@ impl Resolver {
         .unwrap_or_else(|| self.on_the_domain("/"))
     }
 
-    /// Whether the tenant is at the domain's root, whatever its manifest says.
+    /// Whether the tenant is at the domain's root, independent of its manifest.
     #[must_use]
     pub fn is_root(&self) -> bool {
         self.deployment.root.as_ref() == Some(&self.tenant)

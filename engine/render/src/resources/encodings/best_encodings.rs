@@ -41,7 +41,7 @@ impl CompressTask {
 }
 
 impl Compiled {
-    /// Returns the tenant with its pages in every content encoding, including the best ones.
+    /// Returns the tenant with its pages in every content encoding, including the best encodings.
     #[must_use]
     pub fn with_all_encodings(&self) -> Self {
         let mut encoder = Encoder::new(&self.cache);

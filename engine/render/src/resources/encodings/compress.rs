@@ -121,7 +121,7 @@ pub(crate) fn with_brotli(bytes: Bytes, brotli: Bytes) -> Variants {
     variants
 }
 
-/// Adds the best content encoding of a body: Brotli at its highest levels, which takes fifty times as long as the others. Looks it up in `cache` first.
+/// Adds the best content encoding of a body: Brotli at its highest levels, which takes fifty times as long as lower levels. Looks it up in `cache` first.
 pub(crate) fn improve(variants: &Variants, cache: &Cache) {
     let Some(identity) = variants.identity() else {
         return;
@@ -149,7 +149,7 @@ fn add_best(variants: &Variants, best: Bytes) {
     variants.improve(is_better.then(|| variant(Coding::Brotli, best)));
 }
 
-/// Compresses the bytes in every encoding of the level, and packs those that are smaller by their tokens.
+/// Compresses the bytes in every encoding of the level, and packs the smaller results by encoding token.
 fn compressed(bytes: &Bytes, level: Level) -> Vec<u8> {
     let mut codings = vec![(Coding::Gzip, gzip(bytes, level))];
     match level {

@@ -17,7 +17,7 @@ use content::report::{Code, Diagnostic, Report, Severity, hint_for};
 use render::Caching;
 use supervisor::{Persisted, Places};
 
-/// Checks all tenants and prints the diagnostics of the named ones. The exit code is 1 if one of these is an error.
+/// Checks all tenants, and prints the diagnostics of the named tenants. The exit code is 1 if a printed diagnostic is an error.
 pub(crate) fn run(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
     if let Some(code) = &arguments.explain {
         return Ok(explain(code));

@@ -145,7 +145,7 @@ fn front_matter(theme: &Theme) -> Json {
     schema
 }
 
-/// Adds a schema to the definitions of another one and adjusts its references.
+/// Adds a schema to the definitions of another schema, and adjusts its references.
 fn embed(schema: &mut Json, name: &str, inner: &Json) {
     let mut inner = inner.clone();
     move_references(&mut inner, &format!("#/$defs/{name}/"));

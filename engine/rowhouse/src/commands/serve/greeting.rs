@@ -24,7 +24,7 @@ const READY: Style = AnsiColor::Green.on_default().bold();
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 
-/// The number of sites that fit a screen. Of further sites, only those with errors are listed.
+/// The number of sites that fit a screen. Beyond this number, only sites with errors are listed.
 const MAX_LISTED_SITES: usize = 20;
 
 /// The values of the greeting.
@@ -110,7 +110,7 @@ fn owner(file: &str, tenants: &Path) -> Option<String> {
     Some(folder.as_os_str().to_string_lossy().into_owned())
 }
 
-/// Returns the URLs of each tenant by its id: the canonical one and, below `localhost`, that of its own host. Browsers resolve every name below `localhost` (RFC 6761, section 6.3).
+/// Returns the URLs of each tenant by its id: the canonical URL and, below `localhost`, the URL of the tenant's own host. Browsers resolve every name below `localhost` (RFC 6761, section 6.3).
 fn addresses(registry: &Registry) -> BTreeMap<String, Vec<String>> {
     let origin = &registry.places().origin;
     let is_local = is_local(origin);
@@ -328,7 +328,7 @@ impl Greeting {
             .spawn(say);
     }
 
-    /// Returns the port of the listener if the URLs of the sites have another one on this machine.
+    /// Returns the port of the listener, if it differs from the port in the sites' URLs on this machine.
     fn other_port(&self) -> Option<u16> {
         let origin = &self.overview.origin;
         let port = self.listen.first()?.port();

@@ -18,7 +18,7 @@ use server::tls::Tls;
 use server::tls::certificate_store::CertificateStore;
 use server::tls::files::{CertificateFile, FileCertificates};
 
-/// Returns the sockets for visitors. Sockets from a service manager (`LISTEN_FDS`) replace those of the flags.
+/// Returns the sockets for visitors. Sockets from a service manager (`LISTEN_FDS`) replace the sockets of the flags.
 pub(crate) fn listeners(arguments: &ServeArguments) -> anyhow::Result<Listeners> {
     let mut listeners = inherited()?;
     let none_inherited = [&listeners.clear, &listeners.tls, &listeners.redirect]

@@ -28,7 +28,7 @@ use server::access_log::spans::{AccessEntry, RequestSpans, Trace};
 /// The timeout of one export, and of the last export at shutdown.
 const EXPORT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The exporter of spans. Dropping it sends the last ones.
+/// The exporter of spans. Dropping the exporter sends the last spans.
 #[derive(Debug)]
 pub(crate) struct Spans(SdkTracerProvider);
 

@@ -35,7 +35,7 @@ impl TenantData {
 
     /// Returns whether the tenant was requested since its last eviction, or a request waits for one of its images.
     ///
-    /// The counters are compared for inequality, because those of a tenant that was removed and added again start at zero.
+    /// The counters are compared for inequality, because the counters of a tenant that was removed and added again start at zero.
     pub(crate) const fn is_requested(&self) -> bool {
         self.demand.is_wanted || self.demand.requests != self.demand.requests_at_eviction
     }

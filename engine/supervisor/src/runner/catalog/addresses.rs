@@ -190,7 +190,7 @@ impl Addresses {
             }
     }
 
-    /// Returns the diagnostics of the file. `known`: the ids of all tenants, since the file may list others.
+    /// Returns the diagnostics of the file. `known`: the ids of all tenants, since the file may list other ids.
     pub(crate) fn report<'a>(
         &'a self,
         known: impl Iterator<Item = &'a str> + Clone,

@@ -170,7 +170,7 @@ pub(super) struct RunningJob<T> {
 /// The limit on further threads for readings that wait for slow file systems.
 const MAX_SLOW_READERS: usize = 128;
 
-/// The limit up to which work is light. Light work starts whatever else is in progress, so that a saved page never waits for a large tenant.
+/// The limit up to which work is light. Light work starts even if heavy work is in progress, so that a saved page never waits for a large tenant.
 const MAX_LIGHT_BYTES: u64 = 8 << 20;
 
 /// The time after which a background job counts as slow. Background threads may have a low priority, so that on a busy machine such a job may take many times longer.
@@ -353,7 +353,7 @@ impl<T> JobQueue<T> {
         bytes <= MAX_LIGHT_BYTES || held == 0 || bytes > self.memory || held + bytes <= self.memory
     }
 
-    /// Returns whether work may continue once its memory use is known. Heavy work with an earlier position goes first, so that no heavy work starves.
+    /// Returns whether work may continue once its memory use is known. Heavy work with an earlier position continues first, so that no heavy work starves.
     pub(super) fn may_continue(&self, position: QueuePosition, bytes: u64) -> bool {
         let mut earlier = self.waiting.range(..position);
         bytes <= MAX_LIGHT_BYTES

@@ -158,7 +158,7 @@ impl Mailbox {
         self.0.lock().has_changes()
     }
 
-    /// Removes [`Notice::Ready`], and returns whether it was there. Changes stay in the mailbox.
+    /// Removes [`Notice::Ready`], and returns whether the notice was present. Changes stay in the mailbox.
     pub(super) fn clear_ready(&self) -> bool {
         std::mem::take(&mut self.0.lock().is_ready)
     }

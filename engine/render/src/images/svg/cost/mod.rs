@@ -39,7 +39,7 @@ const STROKE_EDGES: u64 = 2;
 const LAYER_STEPS: u64 = 32;
 /// Steps per pixel and primitive of a filter.
 const FILTER_STEPS: u64 = 256;
-/// Buffers of a filter beside those of its primitives.
+/// Buffers of a filter, besides the buffers of its primitives.
 const EXTRA_FILTER_BUFFERS: u64 = 4;
 
 /// The reason why an SVG takes too much memory or time.
