@@ -1,6 +1,6 @@
 //! Prebuilt header fields for one class of bodies.
 //!
-//! Building a header map costs a request more than finding its page. Every map is therefore built once and shared by all bodies of a class, for example all fonts, or all indexed pages in the same colours.
+//! Building a header map takes longer than looking up a page. Every map is therefore built once and shared by all bodies of a class, for example all fonts, or all indexed pages in the same colours.
 //! A response copies one map and sets the entity tag. The sender adds the request id ([`X_REQUEST_ID`]).
 //!
 //! **Invariant:** does not depend on a request; the maps never change.
