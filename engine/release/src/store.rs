@@ -13,7 +13,7 @@
 //!
 //! - Bytes shared by several releases, addresses, tables or tenants are written once.
 //! - Every read verifies a hash: it returns the bytes as written, or nothing. A damaged blob is written again when it is next needed.
-//! - A file is complete or absent, whenever the process ends.
+//! - A file is complete or absent, even if the process ends during a write.
 //! - A separate thread writes, so callers never wait for the disk. Of several queued versions of a table, only the last is written.
 //! - One process writes. Other processes that open the folder only read, until they [claim](Store::claim) it after the writer has ended.
 //! - Each deployment has its own folder, so several deployments can share a directory.

@@ -1,6 +1,6 @@
 //! The encoding of a release's pages, with blob references in place of large bodies.
 //!
-//! The encoding has five parts: bodies, header fields, resources, addresses, and the small bodies. An address that shares its files with an earlier one names that address by number. The small bodies are compressed together, because the pages of a tenant have much in common, above all with their copies at other addresses.
+//! The encoding has five parts: bodies, header fields, resources, addresses, and the small bodies. An address that shares its files with an earlier address refers to that address by number. The small bodies are compressed together, because the pages of a tenant have much in common, and even more with their copies at other addresses.
 //!
 //! Every entry of a table occurs once and later parts refer to it by number, so shared values are shared again after reading.
 //! Bodies are stored without a content encoding: encodings take several times the space and are quickly made again.

@@ -1,6 +1,6 @@
 //! The files of releases: `<tenant>/<number>`, and `<tenant>/pinned` if a release is pinned.
 //!
-//! The file of a release is one frame. Its metadata describes the release and refers to its blobs; the rest holds its pages. A listing reads only the metadata.
+//! The file of a release is one frame. Its metadata describes the release and refers to its blobs; the payload holds its pages. A listing reads only the metadata.
 //!
 //! **Invariant:** reads no blobs, and does not know how pages are encoded.
 

@@ -1,6 +1,6 @@
 //! The pages that an attempt to render a tenant is working on, for a watchdog. A template of a trusted theme may still loop for ever.
 //!
-//! **Invariant:** does not stop a rendering by itself. The caller decides after how long to give up; after that, writing to a page or beginning one fails.
+//! **Invariant:** does not stop a rendering by itself. The caller decides when to give up. After that, every attempt to write to a page or to begin a page fails.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;

@@ -1,6 +1,6 @@
 //! Checks the site of an app for the requirements of app stores.
 //!
-//! Only tenants whose manifest has an `app` are checked. All findings are warnings, so the site is served all the same.
+//! Only tenants whose manifest has an `app` are checked. All findings are warnings, so the site is still served.
 //! The rules are from Apple's App Review Guidelines and Google Play's Developer Program Policies; each hint names its rule.
 
 use std::collections::BTreeMap;

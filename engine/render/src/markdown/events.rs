@@ -1,6 +1,6 @@
 //! Parses Markdown into events with source ranges: the events of pulldown-cmark, with links for bare addresses.
 //!
-//! As on GitHub, `https://a.example`, `www.a.example` and `a@b.example` become links (GitHub Flavored Markdown, section 6.9). An invalid address stays text, and so does one with a `\` before its `:` or `@`.
+//! As on GitHub, `https://a.example`, `www.a.example` and `a@b.example` become links (GitHub Flavored Markdown, section 6.9). An invalid address stays text. An address with a `\` before its `:` or `@` stays text, too.
 //!
 //! **Invariant:** the crate parses Markdown only here, so checks, search and rendering see the same structure.
 

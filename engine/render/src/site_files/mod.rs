@@ -3,7 +3,7 @@
 //! | module | files | served by |
 //! |---|---|---|
 //! | [`feed`] | Atom feeds of collections | a tenant, at every address |
-//! | this one | texts listed in the manifest | a tenant, on its own hosts |
+//! | this module | texts listed in the manifest | a tenant, on its own hosts |
 //! | [`association`] | the association of a host with an app | a tenant, on its own hosts |
 //! | [`host`] | `/robots.txt`, `/sitemap.xml`, `/.well-known/security.txt` | a host |
 //! | [`search`] | `/search.json` | a tenant, at every address |

@@ -1,6 +1,6 @@
 //! Finds the characters that a page may show, so that its style names only fonts that contain one of them.
 //!
-//! For browsers, a named font that is not loaded costs as much as a loaded one: they look for a substitute for each text size.
+//! A named font that is not loaded takes browsers as long as a loaded font, since they look for a substitute for each text size.
 
 use std::collections::BTreeSet;
 use std::ops::Bound::Included;

@@ -2,7 +2,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | this one | the file of each path |
+//! | this module | the file of each path |
 //! | [`rules`] | `_headers` and `_redirects`: header fields, redirects and statuses |
 //! | [`by_path`] | the same for each path, for [`nginx`] and [`caddy`] |
 //! | [`Sink`] | the destination of the files |

@@ -8,7 +8,7 @@
 //!
 //! Generated pages are not in the repository, so they cannot be out of date.
 //!
-//! The reference shows each section type in a frame. The frame has a page of a tenant with that theme, so readers see what visitors would get, in light and dark and at any width. The theme of the manual (`manual/theme`) turns a link to such a page into a frame.
+//! The reference shows each section type in a frame. The frame has a page of a tenant with that theme, so readers see the section as visitors do, in light and dark mode and at any width. The theme of the manual (`manual/theme`) turns a link to such a page into a frame.
 //!
 //! **Invariant:** knows Markdown and no HTML; does not serve, and writes no file.
 

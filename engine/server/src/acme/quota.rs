@@ -1,6 +1,6 @@
 //! Limits how many orders may begin, and decides their order.
 //!
-//! The CA allows the account a number of orders in total, and the program runs a number at once. A tenant may use no more of either than it leaves free for other tenants (dynamic thresholds: Choudhury and Hahne, IEEE/ACM Transactions on Networking 6(2), 1998). A single tenant gets half, and two tenants get a third each. A tenant that has used nothing never waits for the share of another.
+//! The CA allows the account a number of orders in total, and the program runs a number at once. A tenant may use at most as many of each as it leaves free for other tenants (dynamic thresholds: Choudhury and Hahne, IEEE/ACM Transactions on Networking 6(2), 1998). A single tenant gets half, and two tenants get a third each. A tenant that has used nothing never waits for another tenant.
 //!
 //! **Invariant:** plain values and arithmetic: no clock, no disk, no network.
 

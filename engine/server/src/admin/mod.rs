@@ -9,7 +9,7 @@
 //! | `/tenants/{id}/releases` | the persisted releases of a tenant, as JSON |
 //! | `/tenants/{id}/diff?from=&to=` | the changes between two releases, as JSON |
 //! | `POST /tenants/{id}/rollback?release=` | makes a release current and pins it |
-//! | `POST /tenants/{id}/resume` | unpins the tenant, which then follows its folder again |
+//! | `POST /tenants/{id}/resume` | unpins the tenant, so that its folder is served again |
 //! | `POST /tenants/{id}/read` | reads the tenant's folder again |
 //! | `/events` | server-sent events that say that the status or the charts changed |
 //! | `/` and other paths | the pages of the [`Console`] |

@@ -1,7 +1,7 @@
 //! Determines the host of a request.
 //!
 //! 1. The authority of the request target (`:authority` in HTTP/2, the absolute form in HTTP/1.1) names the host. HTTP/1.1 then ignores `Host` (RFC 9112, section 3.2.2); in HTTP/2 `Host` must agree (RFC 9113, section 8.3.1).
-//! 2. Otherwise the `Host` field names the host. An HTTP/1.1 request with none, or with more than one, is refused (RFC 9112, section 3.2).
+//! 2. Otherwise the `Host` field names the host. An HTTP/1.1 request without a `Host` field, or with several, is refused (RFC 9112, section 3.2).
 //! 3. The port and one trailing dot are removed, and the name is lower-cased. An internationalised name arrives in its ASCII form and stays in it.
 //!
 //! **Invariant:** knows no tenants; returns the client's host in a normal form.

@@ -1,6 +1,6 @@
 //! Limits the handshakes of each client subnet: the number in flight, and the number that begins per second.
 //!
-//! A handshake costs some hundred times as much as a request. A connection beyond the limit is closed when it is accepted, before a handshake begins.
+//! A handshake takes a few hundred times the processor time of a request. A connection beyond the limit is closed when it is accepted, before a handshake begins.
 //!
 //! **Invariant:** opens and closes no connection; remembers a subnet only until its budget is full again.
 

@@ -1,4 +1,4 @@
-//! Estimates the work of parsing an SVG from its text, before the renderer reads it. A few lines can ask for more than a machine can do.
+//! Estimates the work of parsing an SVG from its text, before the renderer reads it. A few lines can demand more work than a machine can do.
 //!
 //! Elements may refer to other elements: `<use href="#a">`, `fill="url(#b)"`, or a rule of a style sheet. Chained references can double the work at each step.
 //! The weight of an element is one plus an amount for its text and attributes. The weights of its children and of the elements that it refers to are added.

@@ -1,7 +1,7 @@
 //! `rowhouse serve`: binds, reads the folders, serves, reloads on SIGHUP, drains on SIGTERM.
 //!
 //! Addresses are bound before any folder is read, so that a port in use is reported at once.
-//! A service manager that passes listening sockets (`LISTEN_FDS`) keeps them open during a restart: connections wait in the queue of the socket, and none is refused.
+//! A service manager that passes listening sockets (`LISTEN_FDS`) keeps them open during a restart: connections wait in the queue of the socket, and are not refused.
 //!
 //! **Invariant:** the only module that knows every part of a running server.
 

@@ -1,6 +1,6 @@
 //! Assigns each request an id, which is in the access log and in the response (`X-Request-Id`).
 //!
-//! A trusted proxy may send an id, so that the lines of its log can be matched with this one. All other requests get a new id: random bits for the worker, then a counter. Such ids are unique and cheap to make.
+//! A trusted proxy may send an id, so that the lines of both logs can be matched. All other requests get a new id: random bits for the worker, then a counter. Such ids are unique and cheap to make.
 //!
 //! **Invariant:** reads nothing of the request but the id from a trusted proxy.
 

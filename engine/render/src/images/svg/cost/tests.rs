@@ -1,4 +1,4 @@
-//! Tests with SVGs that exceed the limits, and with SVGs that people draw.
+//! Tests with SVGs that exceed the limits, and with realistic SVGs.
 
 use super::*;
 use crate::images::svg::fonts::Fonts;
