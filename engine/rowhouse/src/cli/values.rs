@@ -95,7 +95,7 @@ pub(super) fn full_address(text: &str) -> Result<SocketAddr, String> {
     })
 }
 
-/// Parses the origin of the sites. Without a scheme, the message has the text with the likely one.
+/// Parses the origin of the sites. If the scheme is missing, the error message suggests a complete URL.
 pub(super) fn origin(text: &str) -> Result<Origin, String> {
     if !text.contains("://") && !text.is_empty() {
         let host = text.split([':', '/']).next().unwrap_or_default();
