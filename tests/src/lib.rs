@@ -3,6 +3,7 @@
 #![expect(clippy::expect_used, reason = "a test's helper fails by panicking")]
 
 mod bad_disk;
+mod command;
 pub mod hostile_folders;
 mod measure;
 mod playwright;
@@ -15,6 +16,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 pub use bad_disk::BadDisk;
+pub use command::{run, stderr, stdout};
 pub use measure::{Process, Times};
 pub use playwright::{must_succeed, playwright};
 pub use server::{Answer, TestServer, address_in, binary, reserved_address};

@@ -127,6 +127,15 @@ impl TestSite {
         self
     }
 
+    /// Writes the manifest of a tenant and a landing page.
+    pub fn add_tenant(&mut self, id: &str, manifest: &str) -> &mut Self {
+        self.write(&format!("tenants/{id}/tenant.yaml"), manifest);
+        self.write(
+            &format!("tenants/{id}/pages/index.md"),
+            "---\ntitle: Home\n---\n",
+        )
+    }
+
     /// Replaces a text in a file of the copy. The text must be there.
     pub fn edit(&mut self, path: &str, from: &str, to: &str) -> &mut Self {
         let text = fs::read_to_string(self.path(path)).expect("a file");

@@ -9,15 +9,6 @@ fn owner(site: &TestSite, host: &str, prefix: &str) -> String {
     mount.map_or_else(|| "nobody".to_owned(), |mount| mount.tenant.to_string())
 }
 
-/// Writes a tenant with one page.
-pub(crate) fn add(site: &mut TestSite, id: &str, manifest: &str) {
-    site.write(&format!("tenants/{id}/tenant.yaml"), manifest);
-    site.write(
-        &format!("tenants/{id}/pages/index.md"),
-        "---\ntitle: Home\n---\n",
-    );
-}
-
 #[test]
 fn tenant_is_served_at_host_prefix_and_aliases() {
     let site = TestSite::fixture("sites");
@@ -208,7 +199,7 @@ fn new_folder_takes_no_address_from_its_owner() {
     ];
     let before = site.page("app.example", "", "/");
     // `aaa` comes first by name, and its own name conflicts with no claim.
-    add(&mut site, "aaa", TAKER);
+    site.add_tenant("aaa", TAKER);
     site.reload();
     for (host, prefix, tenant) in wanted {
         assert_eq!(owner(&site, host, prefix), tenant, "{host}{prefix}");
@@ -242,7 +233,7 @@ fn new_folder_takes_no_address_from_its_owner() {
 #[test]
 fn removed_folder_releases_addresses_to_waiting_tenant() {
     let mut site = TestSite::fixture("sites");
-    add(&mut site, "aaa", "name: A\naliases: [/app]\n");
+    site.add_tenant("aaa", "name: A\naliases: [/app]\n");
     site.reload();
     assert_eq!(owner(&site, "studio.example", "/app"), "app");
     site.remove("tenants/app").reload();
@@ -257,11 +248,7 @@ fn removed_folder_releases_addresses_to_waiting_tenant() {
 #[test]
 fn new_folder_takes_no_path_below_prefix_of_other_tenant() {
     let mut site = TestSite::fixture("sites");
-    add(
-        &mut site,
-        "aaa",
-        "name: A\naliases: [/app/terms, /apps/app/x]\n",
-    );
+    site.add_tenant("aaa", "name: A\naliases: [/app/terms, /apps/app/x]\n");
     site.reload();
     for prefix in ["/app/terms", "/apps/app/x"] {
         assert_eq!(owner(&site, "studio.example", prefix), "nobody");
@@ -278,13 +265,12 @@ fn new_folder_takes_no_path_below_prefix_of_other_tenant() {
 fn tenant_that_was_never_valid_keeps_its_name() {
     let mut site = TestSite::fixture("sites");
     site.write("tenants/zzz/tenant.yaml", "nam: Z\n");
-    add(
-        &mut site,
+    site.add_tenant(
         "aaa",
         "name: A\naliases: [/zzz]\nhosts: [zzz.studio.example]\n",
     );
     site.reload();
-    add(&mut site, "zzz", "name: Z\n");
+    site.add_tenant("zzz", "name: Z\n");
     site.reload();
     assert_eq!(owner(&site, "studio.example", "/zzz"), "zzz");
     assert_eq!(owner(&site, "zzz.studio.example", ""), "zzz");
@@ -299,7 +285,7 @@ fn released_address_is_served_only_by_new_owner() {
         "name: App\nhosts: [app.example]",
     );
     site.reload();
-    add(&mut site, "aaa", "name: A\nhosts: [app.example]\n");
+    site.add_tenant("aaa", "name: A\nhosts: [app.example]\n");
     site.reload();
     // The new manifest is valid, but its pages are not: the last pages stay at the old addresses.
     site.edit("tenants/app/tenant.yaml", "hosts: [app.example]\n", "");
@@ -320,11 +306,7 @@ fn domain_www_and_root_label_cannot_be_claimed() {
         "www.studio.example",
         "home.studio.example",
     ];
-    add(
-        &mut site,
-        "aaa",
-        &format!("name: A\nhosts: [{}]\n", hosts.join(", ")),
-    );
+    site.add_tenant("aaa", &format!("name: A\nhosts: [{}]\n", hosts.join(", ")));
     site.reload();
     for host in hosts {
         assert_ne!(owner(&site, host, ""), "aaa", "{host}");
@@ -374,11 +356,7 @@ fn too_many_claims_are_refused() {
     ] {
         for count in [most, most + 1, 10_000] {
             let mut site = TestSite::fixture("sites");
-            add(
-                &mut site,
-                "aaa",
-                &format!("name: A\n{key}:\n{}", list(count, of)),
-            );
+            site.add_tenant("aaa", &format!("name: A\n{key}:\n{}", list(count, of)));
             site.reload();
             assert_eq!(
                 site.mount("studio.example", "/aaa").is_some(),
@@ -391,7 +369,7 @@ fn too_many_claims_are_refused() {
         }
     }
     let mut site = TestSite::fixture("sites");
-    add(&mut site, "aaa", "name: A\n");
+    site.add_tenant("aaa", "name: A\n");
     let text = format!("---\ntitle: A\naliases:\n{}---\n", list(17, path));
     site.write("tenants/aaa/pages/b.md", text).reload();
     let text = site.report_text();

@@ -11,7 +11,7 @@ use release::store::Store;
 use rowhouse_tests::{Answer, TestServer, TestSite, binary, copy, fixture, state, workspace};
 use tempfile::TempDir;
 
-use crate::state::persisted_data::KEEP;
+use crate::state::stateful_deployment::RETENTION_LIMITS;
 
 const FILE: &str = "tenants/deployment.yaml";
 
@@ -364,7 +364,7 @@ fn addresses_keep_owners_over_restart_with_state() {
     );
     // The owner's folder has errors, and it has no valid copy.
     for folder in state::deployments(&deployment.path().join("state")) {
-        Store::open(folder, KEEP).remove_table("good.tenant.app".to_owned());
+        Store::open(folder, RETENTION_LIMITS).remove_table("good.tenant.app".to_owned());
     }
     let good =
         fs::read_to_string(deployment.path().join("tenants/app/tenant.yaml")).expect("a file");

@@ -6,8 +6,6 @@ use content::name::reserved::{is_reserved, takes_reserved};
 use release::snapshot::HostEntry;
 use rowhouse_tests::TestSite;
 
-use crate::addresses::assignment::add;
-
 /// Paths of the engine, at the top of a host and of every tenant.
 const OWN: [&str; 12] = [
     "/assets",
@@ -40,7 +38,7 @@ fn reserved_paths_cannot_be_claimed() {
         ];
         for (file, text) in cases {
             let mut site = TestSite::fixture("sites");
-            add(&mut site, "aaa", "name: A\n");
+            site.add_tenant("aaa", "name: A\n");
             site.write(&format!("tenants/aaa/{file}"), text).reload();
             let text = site.report_text();
             // Files whose names begin with a dot are not read, except in one folder.
@@ -57,7 +55,7 @@ fn reserved_paths_cannot_be_claimed() {
     // Below another tenant's prefix, too.
     for path in ["/app/assets", "/app/site.webmanifest", "/x/robots.txt"] {
         let mut site = TestSite::fixture("sites");
-        add(&mut site, "aaa", &format!("name: A\naliases: [{path}]\n"));
+        site.add_tenant("aaa", &format!("name: A\naliases: [{path}]\n"));
         site.reload();
         assert!(site.mount("studio.example", path).is_none(), "{path}");
     }

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use rowhouse::export::Options;
 use rowhouse_tests::TestSite;
 
-use crate::addresses::assignment::add;
 use crate::pages::broken_links::{addresses, broken_of};
 
 /// The addresses of the tenant in these tests.
@@ -35,11 +34,7 @@ fn encoded(name: &str) -> String {
 
 fn create_site(body: &str) -> TestSite {
     let mut site = TestSite::fixture("sites");
-    add(
-        &mut site,
-        "corner",
-        "name: Corner\naliases: [/apps/corner]\n",
-    );
+    site.add_tenant("corner", "name: Corner\naliases: [/apps/corner]\n");
     site.write(
         "tenants/corner/pages/index.md",
         format!("---\ntitle: Corner\n---\n{body}\n"),

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::program::commands::{run, stderr, stdout};
+use rowhouse_tests::{run, stderr, stdout};
 
 const KINDS: [&str; 4] = ["landing", "app", "blog", "manual"];
 const COLOURS: [&str; 5] = ["green", "blue", "red", "violet", "grey"];

@@ -7,12 +7,11 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use image::{Rgb, RgbImage};
-use rowhouse_tests::{TestServer, binary, copy, workspace};
+use rowhouse_tests::{TestServer, binary, copy, stderr, stdout, workspace};
 use tempfile::TempDir;
 
 use crate::manual::reference::pages;
 use crate::media::downloads_and_videos::film;
-use crate::program::commands::{stderr, stdout};
 
 /// The file that a block belongs to.
 #[derive(Clone, Copy)]

@@ -5,13 +5,14 @@ use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 
-use rowhouse_tests::{Answer, TestServer, Visitor, address_in, binary, fixture, reserved_address};
+use rowhouse_tests::{
+    Answer, TestServer, Visitor, address_in, binary, fixture, reserved_address, run, stderr, stdout,
+};
 use serde_json::Value as Json;
 use tempfile::TempDir;
 
 use crate::manual::guides::blocks_of;
 use crate::manual::reference::pages;
-use crate::program::commands::{run, stderr, stdout};
 
 #[test]
 fn manual_passes_its_own_check() {

@@ -4,11 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use content::report::Code;
-use rowhouse_tests::{TestServer, fixture, workspace};
+use rowhouse_tests::{TestServer, fixture, run, stdout, workspace};
 use serde_json::Value as Json;
 use tempfile::TempDir;
-
-use crate::program::commands::{run, stdout};
 
 /// Returns each page's Markdown by its path within `pages`.
 pub(crate) fn pages() -> BTreeMap<String, String> {

@@ -13,10 +13,8 @@ use std::process::{Command, Output};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rowhouse_tests::{TestServer, binary, copy, expect_text, workspace};
+use rowhouse_tests::{TestServer, binary, copy, expect_text, stderr, stdout, workspace};
 use tempfile::TempDir;
-
-use crate::program::commands::{stderr, stdout};
 
 /// The timeout of a saved file on a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(60);

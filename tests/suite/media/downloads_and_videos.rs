@@ -7,14 +7,13 @@ use http::header::{
 use rowhouse::export::Options;
 use rowhouse_tests::TestSite;
 
-use crate::addresses::assignment::add;
 use crate::pages::broken_links::{addresses, answer, broken_of};
 
 const HOST: &str = "corner.studio.example";
 
 fn create_site(manifest: &str, body: &str) -> TestSite {
     let mut site = TestSite::fixture("sites");
-    add(&mut site, "corner", &format!("name: Corner\n{manifest}"));
+    site.add_tenant("corner", &format!("name: Corner\n{manifest}"));
     let page = format!("---\ntitle: Corner\n---\n{body}\n");
     site.write("tenants/corner/pages/index.md", page);
     site

@@ -7,7 +7,6 @@ use image::{DynamicImage, ImageFormat, RgbImage};
 use rowhouse::export::Options;
 use rowhouse_tests::TestSite;
 
-use crate::addresses::assignment::add;
 use crate::pages::broken_links::{answer, broken_of};
 
 const HOST: &str = "corner.studio.example";
@@ -47,11 +46,7 @@ fn with_exif(jpeg: &[u8], orientation: u8) -> Vec<u8> {
 
 fn create_site(body: &str) -> TestSite {
     let mut site = TestSite::fixture("sites");
-    add(
-        &mut site,
-        "corner",
-        "name: Corner\naliases: [/apps/corner]\n",
-    );
+    site.add_tenant("corner", "name: Corner\naliases: [/apps/corner]\n");
     let page = format!("---\ntitle: Corner\n---\n{body}\n");
     site.write("tenants/corner/pages/index.md", page);
     site

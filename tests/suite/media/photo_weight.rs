@@ -8,7 +8,6 @@ use image::imageops::FilterType;
 use image::{DynamicImage, ImageFormat, Rgb, RgbImage, Rgba, RgbaImage};
 use rowhouse_tests::TestSite;
 
-use crate::addresses::assignment::add;
 use crate::pages::broken_links::answer;
 
 const HOST: &str = "corner.studio.example";
@@ -66,7 +65,7 @@ fn coded(image: impl Into<DynamicImage>, format: ImageFormat) -> Vec<u8> {
 
 fn create_site(body: &str) -> TestSite {
     let mut site = TestSite::fixture("sites");
-    add(&mut site, "corner", "name: Corner\n");
+    site.add_tenant("corner", "name: Corner\n");
     let page = format!("---\ntitle: Corner\n---\n{body}\n");
     site.write("tenants/corner/pages/index.md", page);
     site

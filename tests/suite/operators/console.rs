@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use rowhouse_tests::{Answer, TestServer};
 
-use crate::state::persisted_data::StatefulDeployment;
+use crate::state::stateful_deployment::StatefulDeployment;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";

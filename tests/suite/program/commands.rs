@@ -1,25 +1,8 @@
 //! The program as its users run it: commands, signals, and the six sites over HTTP.
 
-use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 
-use rowhouse_tests::{TestServer, binary, expect_text, fixture, workspace};
-
-pub(crate) fn run(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(binary())
-        .args(arguments)
-        .current_dir(folder)
-        .output()
-        .expect("rowhouse")
-}
-
-pub(crate) fn stdout(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-pub(crate) fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
+use rowhouse_tests::{TestServer, binary, expect_text, fixture, run, stderr, stdout, workspace};
 
 #[test]
 fn help_is_as_expected() {

@@ -1,6 +1,6 @@
 //! The program as its users run it: commands, exports, signals, startup and shutdown.
 
-pub(crate) mod commands;
+mod commands;
 mod customer_names;
 mod export;
 mod shell_integration;

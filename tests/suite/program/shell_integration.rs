@@ -10,10 +10,8 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rowhouse_tests::{binary, fixture, workspace};
+use rowhouse_tests::{binary, fixture, run, stderr, stdout, workspace};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-
-use crate::program::commands::{run, stderr, stdout};
 
 /// The timeout of a step on a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(120);

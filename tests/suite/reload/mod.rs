@@ -1,4 +1,5 @@
 //! Changes of folders while the server runs.
 
 mod incremental_reload;
-pub(crate) mod watched_folders;
+pub(crate) mod watched_deployment;
+mod watched_folders;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rowhouse_tests::{TestServer, TestSite, binary};
 use tempfile::TempDir;
 
-use crate::reload::watched_folders::{WatchedDeployment, write_page, write_tenant};
+use crate::reload::watched_deployment::{WatchedDeployment, write_page, write_tenant};
 
 /// Far more than the program takes, and far less than following the links would take.
 const TIMEOUT: Duration = Duration::from_secs(60);

@@ -1,6 +1,7 @@
 //! `--state DIR`: data and releases that survive a restart.
 
-pub(crate) mod persisted_data;
+mod persisted_data;
 mod replaced_files;
 mod rollback;
+pub(crate) mod stateful_deployment;
 mod unchanged_tenants;

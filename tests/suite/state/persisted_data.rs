@@ -2,61 +2,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::{Duration, Instant};
 
-use release::store::RetentionLimits;
-use rowhouse_tests::{BadDisk, TestServer, fixture, state};
-use tempfile::TempDir;
+use rowhouse_tests::{BadDisk, TestServer, state};
+
+use crate::state::stateful_deployment::StatefulDeployment;
 
 const TIMEOUT: Duration = Duration::from_secs(30);
-
-pub(crate) const KEEP: RetentionLimits = RetentionLimits {
-    releases: 10,
-    bytes: 1 << 30,
-};
-
-/// A deployment with its state beside it.
-pub(crate) struct StatefulDeployment(TempDir);
-
-impl StatefulDeployment {
-    pub(crate) fn new() -> Self {
-        let folder = TempDir::new().expect("a folder");
-        for part in ["tenants", "themes"] {
-            let from = fixture("sites").join(part);
-            let done = Command::new("cp")
-                .arg("-r")
-                .args([&from, &folder.path().join(part)])
-                .status();
-            assert!(done.expect("cp").success());
-        }
-        Self(folder)
-    }
-
-    pub(crate) fn path(&self, path: &str) -> PathBuf {
-        self.0.path().join(path)
-    }
-
-    pub(crate) fn serve(&self) -> TestServer {
-        TestServer::start(self.0.path(), &["--state", "state"])
-    }
-
-    pub(crate) fn write(&self, path: &str, text: &str) {
-        fs::write(self.path(path), text).expect("a file");
-    }
-
-    /// Returns the names of the tables of the state.
-    pub(crate) fn tables(&self) -> Vec<String> {
-        state::tables(&self.path("state"))
-    }
-
-    /// Waits until a table exists and contains some words.
-    fn wait_for_table(&self, table: &str, words: &str) {
-        wait(&format!("{table} with `{words}`"), || {
-            state::has_words(&self.path("state"), table, words)
-        });
-    }
-}
 
 fn wait(what: &str, mut done: impl FnMut() -> bool) {
     let begin = Instant::now();

@@ -12,7 +12,7 @@ use rowhouse_tests::text_of;
 use rowhouse_ui::Bundle;
 use supervisor::{Persisted, Places, Registry};
 
-use crate::state::persisted_data::{KEEP, StatefulDeployment};
+use crate::state::stateful_deployment::{RETENTION_LIMITS, StatefulDeployment};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -64,7 +64,7 @@ fn replaced_file_is_served_for_a_day_over_changes_and_restarts() {
     let bundle = Bundle::embedded().expect("the islands");
     let islands = Arc::new(Islands::new(bundle, true));
     let start = || {
-        let kept = Persisted::open(&deployment.path("state"), &places, KEEP);
+        let kept = Persisted::open(&deployment.path("state"), &places, RETENTION_LIMITS);
         Registry::new(places.clone(), Arc::clone(&islands)).with_persisted(kept)
     };
     let at = |registry: &mut Registry, hours: usize| {

@@ -9,7 +9,7 @@ use release::snapshot::Resource;
 use release::store::{Release, Store};
 use rowhouse_tests::{TestServer, binary};
 
-use crate::state::persisted_data::{KEEP, StatefulDeployment};
+use crate::state::stateful_deployment::{RETENTION_LIMITS, StatefulDeployment};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -280,7 +280,7 @@ fn releases_in_the_queue_are_written_before_the_process_ends() {
     let state = folders
         .flatten()
         .find(|entry| entry.path().join("releases").is_dir());
-    let store = Store::open(state.expect("a deployment").path(), KEEP);
+    let store = Store::open(state.expect("a deployment").path(), RETENTION_LIMITS);
     let missing: Vec<String> = (0..TENANTS)
         .map(name)
         .filter(|name| {

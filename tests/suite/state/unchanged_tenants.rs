@@ -14,7 +14,7 @@ use supervisor::{Persisted, Places, Registry};
 
 use crate::authoring::dev_mode::everything;
 use crate::media::images::photo;
-use crate::state::persisted_data::{KEEP, StatefulDeployment};
+use crate::state::stateful_deployment::{RETENTION_LIMITS, StatefulDeployment};
 
 #[test]
 fn process_with_state_serves_same_bytes() {
@@ -131,7 +131,7 @@ impl Process {
     /// Runs with the state, and compares the result with a process without it. Returns the number of tenants that were not rendered.
     #[track_caller]
     fn run(&self) -> u64 {
-        let kept = Persisted::open(&self.state, &self.places, KEEP);
+        let kept = Persisted::open(&self.state, &self.places, RETENTION_LIMITS);
         let (served, said, recalls) = self.served(Some(kept));
         let (anew, said_anew, _) = self.served(None);
         assert_eq!(said, said_anew);
