@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use content::address::Origin;
+use content::address::deployment::FILE;
 use content::tenant::manifest::Hsts;
 use render::Caching;
 
@@ -24,6 +25,12 @@ pub struct Places {
 }
 
 impl Places {
+    /// Returns the path of `deployment.yaml`.
+    pub(crate) fn deployment_file(&self) -> PathBuf {
+        let within = || self.tenants.join(FILE);
+        self.deployment.clone().unwrap_or_else(within)
+    }
+
     /// Returns the paths of all folders and files to watch and read, without defaults.
     #[must_use]
     pub fn roots(&self) -> Vec<PathBuf> {

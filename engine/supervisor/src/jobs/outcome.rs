@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 use content::name::TenantId;
 use content::report::guard::guard;
 use content::report::{Code, Diagnostic, Report};
-use content::source::{self, Activity, Folder, FolderLimits, Hashes, LargeSourceFile, Tree};
+use content::source::{Activity, Folder, FolderLimits, Hashes, LargeSourceFile, Tree};
 use content::tenant::{Site, ThemedValues, read_or_themed_values};
 use release::large;
 use release::store::{Release, Store, TableMark};
@@ -21,6 +21,7 @@ use crate::jobs::persisted_reading::PersistedReading;
 use crate::runner::catalog::tenant::{BuildInputs, failure};
 use crate::runner::workers::{JobStep, JobWeight};
 use crate::snapshot::replaced::ReplacedFiles;
+use crate::source::TenantSource;
 use crate::state::tables::{PersistedCache, is_persisted, load_reading, load_replaced, load_site};
 
 /// The outcome of a job.
@@ -93,7 +94,7 @@ pub(crate) struct FolderReading {
 #[derive(Debug, Clone)]
 pub(crate) struct ReadRequest {
     pub(crate) id: TenantId,
-    pub(crate) path: PathBuf,
+    pub(crate) source: Arc<dyn TenantSource>,
     /// The name of the folder in reports.
     pub(crate) label: String,
     /// The fingerprint and the diagnostics of the last reading.
@@ -243,7 +244,7 @@ impl ReadRequest {
             upload_pause: self.upload_pause,
             ..FolderLimits::default()
         };
-        let tree = source::walk(&self.path, &self.label, limits, &self.activity);
+        let tree = self.source.tree(&self.id, limits, &self.activity);
         if tree.is_gone {
             return FolderListing::Gone;
         }

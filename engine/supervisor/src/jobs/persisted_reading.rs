@@ -83,6 +83,8 @@ mod tests {
     use super::*;
     use crate::jobs::outcome::{FolderReading, JobOutcome, ReadRequest};
     use crate::jobs::packed_folder::FolderContent;
+    use crate::source::TenantSource as _;
+    use crate::source::folders::FolderSource;
     use crate::state::tables::write_reading;
 
     fn store(folder: &TempDir) -> Arc<Store> {
@@ -95,10 +97,13 @@ mod tests {
 
     fn to_read(path: &Path, store: &Arc<Store>) -> ReadRequest {
         let name = path.file_name().expect("a name").to_string_lossy();
+        let id = TenantId::new(&name).expect("an id");
+        let tenants = path.parent().expect("a folder").to_owned();
+        let source = FolderSource::new(tenants, PathBuf::new());
         ReadRequest {
-            id: TenantId::new(&name).expect("an id"),
-            label: format!("tenants/{name}"),
-            path: path.to_owned(),
+            label: source.label(&id),
+            source: Arc::new(source),
+            id,
             known: None,
             large: std::env::temp_dir(),
             known_large: BTreeMap::new(),

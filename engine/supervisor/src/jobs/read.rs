@@ -40,13 +40,12 @@ pub(crate) fn read(id: TenantId, tenant: &TenantData, options: ReadOptions<'_>) 
         is_new,
         packs,
     } = options;
-    let path = settings.places.tenants.join(id.as_str());
     // A reading in flight may replace the known fingerprint before this one ends.
     let known = tenant.reading.fingerprint.filter(|_| is_only);
     let folder = ReadRequest {
         id: id.clone(),
-        label: path.display().to_string(),
-        path,
+        label: settings.source.label(&id),
+        source: Arc::clone(&settings.source),
         known: known.map(|known| (known, tenant.reading.report.clone())),
         large: folder_of_large_files(store.as_ref()),
         known_large: tenant.reading.large.clone(),

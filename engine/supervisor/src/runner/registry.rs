@@ -169,7 +169,11 @@ impl Registry {
             tenants: persisted.tenants().map(ToOwned::to_owned).collect(),
             secure: self.settings.is_secure(),
         });
-        SurveyRequest::new(&self.settings.places, themes, restore)
+        SurveyRequest {
+            source: Arc::clone(&self.settings.source),
+            themes,
+            restore,
+        }
     }
 
     /// Returns the listed folders, or an error if the list is empty although tenants are known or persisted.

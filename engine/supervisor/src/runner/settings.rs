@@ -13,6 +13,8 @@ use crate::jobs::compile::CompressPages;
 use crate::model::world::Mode;
 use crate::places::Places;
 use crate::snapshot::replaced::{self, Retention};
+use crate::source::TenantSource;
+use crate::source::folders::FolderSource;
 
 /// The time since its last change during which a truncated file counts as still uploading.
 const UPLOAD_PAUSE: Duration = Duration::from_secs(10);
@@ -21,6 +23,7 @@ const UPLOAD_PAUSE: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(crate) struct Settings {
     pub(crate) places: Places,
+    pub(crate) source: Arc<dyn TenantSource>,
     pub(crate) islands: Arc<Islands>,
     pub(crate) mode: Mode,
     /// The limit on the memory of tenants, in bytes.
@@ -39,7 +42,9 @@ pub(crate) struct Settings {
 
 impl Settings {
     pub(crate) fn new(places: Places, islands: Arc<Islands>) -> Self {
+        let source = FolderSource::new(places.tenants.clone(), places.deployment_file());
         Self {
+            source: Arc::new(source),
             places,
             islands,
             mode: Mode::Batch,

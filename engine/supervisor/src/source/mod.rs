@@ -1,5 +1,39 @@
-//! The folders on disk: surveys read them, and a watch notices their changes.
+//! The source of tenants: surveys and jobs read it, and a watch notices changes.
+//!
+//! [`TenantSource`] is the interface, and [`folders`] implements it for folders on disk.
 
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::path::PathBuf;
+
+use content::name::TenantId;
+use content::report::Diagnostic;
+use content::source::{Activity, FolderLimits, SourceError, Tree};
+
+pub(crate) mod folders;
 pub(crate) mod survey;
 pub(crate) mod theme_folders;
 pub mod watch;
+
+/// Reads the tenants of a deployment.
+///
+/// Each call may block for as long as the storage does not respond, so only surveys and jobs make calls.
+pub(crate) trait TenantSource: Debug + Send + Sync {
+    /// Returns the paths of the tenants' folders by name.
+    ///
+    /// # Errors
+    /// Returns an error if the tenants cannot be listed.
+    fn list(&self) -> Result<BTreeMap<String, PathBuf>, SourceError>;
+
+    /// Returns the text of `deployment.yaml`, or `None` if the file does not exist.
+    ///
+    /// # Errors
+    /// Returns a diagnostic if the file cannot be read.
+    fn deployment(&self) -> Result<Option<String>, Diagnostic>;
+
+    /// Returns the name of a tenant's folder in reports.
+    fn label(&self, id: &TenantId) -> String;
+
+    /// Lists the files of a tenant. Through `activity`, other threads see whether the storage responds.
+    fn tree(&self, id: &TenantId, limits: FolderLimits, activity: &Activity) -> Tree;
+}

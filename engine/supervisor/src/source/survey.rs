@@ -3,35 +3,30 @@
 //! **Invariant:** decides nothing and changes nothing, so that a survey can run on any thread.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use content::address::deployment::FILE;
 use content::name::TenantId;
 use content::report::Diagnostic;
 use content::report::guard::guard;
-use content::source::{self, SourceError};
+use content::source::SourceError;
 use content::tenant::Site;
 use release::store::Store;
 
-use crate::places::Places;
 use crate::runner::catalog::themes::Themes;
 use crate::snapshot::replaced::ReplacedFiles;
+use crate::source::TenantSource;
 use crate::source::theme_folders::ThemeFolders;
 use crate::state::tables::{PersistedCache, load_replaced, load_site};
 
-/// The limit on the size of `deployment.yaml`, in bytes.
-const MAX_DEPLOYMENT_BYTES: u64 = 1 << 20;
-
-/// The folders and files to read.
+/// The inputs to read.
 #[derive(Debug, Clone)]
 pub(crate) struct SurveyRequest {
-    tenants: PathBuf,
-    deployment: PathBuf,
+    pub(crate) source: Arc<dyn TenantSource>,
     /// The themes to read again; `None` to read no themes.
-    themes: Option<ThemesRequest>,
+    pub(crate) themes: Option<ThemesRequest>,
     /// The persisted tenants to restore if no folders are listed; `None` once tenants are known.
-    restore: Option<RestoreRequest>,
+    pub(crate) restore: Option<RestoreRequest>,
 }
 
 /// The themes to read again, with their last state.
@@ -72,29 +67,15 @@ pub(crate) struct Survey {
 }
 
 impl SurveyRequest {
-    /// Returns a request for these places.
-    pub(crate) fn new(
-        places: &Places,
-        themes: Option<ThemesRequest>,
-        restore: Option<RestoreRequest>,
-    ) -> Self {
-        Self {
-            tenants: places.tenants.clone(),
-            deployment: deployment_file(places),
-            themes,
-            restore,
-        }
-    }
-
     /// Reads everything. A call to a file system that does not respond does not return.
     pub(crate) fn run(self) -> Survey {
-        let tenants = source::list(&self.tenants);
+        let tenants = self.source.list();
         let is_missing = tenants.as_ref().map_or(true, BTreeMap::is_empty);
         let restore = self.restore.filter(|_| is_missing);
         Survey {
-            restored: restore.map_or_else(BTreeMap::new, |restore| restore.run(&self.tenants)),
+            restored: restore.map_or_else(BTreeMap::new, |restore| restore.run(&*self.source)),
             tenants,
-            deployment: source::text(&self.deployment, MAX_DEPLOYMENT_BYTES),
+            deployment: self.source.deployment(),
             themes: self.themes.map(ThemesRequest::run),
         }
     }
@@ -110,10 +91,10 @@ impl ThemesRequest {
 }
 
 impl RestoreRequest {
-    fn run(&self, folder: &Path) -> BTreeMap<TenantId, RestoredTenant> {
+    fn run(&self, source: &dyn TenantSource) -> BTreeMap<TenantId, RestoredTenant> {
         let restored = self.tenants.iter().filter_map(|name| {
             let id = TenantId::new(name).ok()?;
-            let label = folder.join(name).display().to_string();
+            let label = source.label(&id);
             let find = || load_site(&self.store, &id, &label);
             let site = guard("persisted", name, &label, find).ok().flatten()?;
             let replaced = load_replaced(&self.store, &id, false, self.secure);
@@ -127,10 +108,4 @@ impl RestoreRequest {
         });
         restored.collect()
     }
-}
-
-/// Returns the path of `deployment.yaml`.
-pub(crate) fn deployment_file(places: &Places) -> PathBuf {
-    let within = || places.tenants.join(FILE);
-    places.deployment.clone().unwrap_or_else(within)
 }

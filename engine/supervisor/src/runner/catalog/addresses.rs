@@ -11,7 +11,6 @@ use tracing::warn;
 
 use crate::places::Places;
 use crate::runner::catalog::tenant::{TenantData, one_line};
-use crate::source::survey::deployment_file;
 use crate::state::tables::Persisted;
 use content::address::deployment::DeploymentFile;
 use content::address::{self, AddressRules, Assignment, Origin};
@@ -72,7 +71,7 @@ impl Addresses {
         text: Result<Option<String>, Diagnostic>,
         persisted: Option<&Persisted>,
     ) -> Option<String> {
-        let label = deployment_file(places).display().to_string();
+        let label = places.deployment_file().display().to_string();
         let is_wanted = places.deployment.is_some() || self.deployment.is_some();
         let (read, report) = match text {
             Ok(Some(text)) => DeploymentFile::read(&label, &text),

@@ -1,0 +1,49 @@
+//! Tenants in folders on disk.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use content::name::TenantId;
+use content::report::Diagnostic;
+use content::source::{self, Activity, FolderLimits, SourceError, Tree};
+
+use crate::source::TenantSource;
+
+/// The limit on the size of `deployment.yaml`, in bytes.
+const MAX_DEPLOYMENT_BYTES: u64 = 1 << 20;
+
+/// Reads tenants from the folders in one directory.
+#[derive(Debug, Clone)]
+pub(crate) struct FolderSource {
+    tenants: PathBuf,
+    deployment: PathBuf,
+}
+
+impl FolderSource {
+    /// Returns the source with this directory of tenants and this `deployment.yaml`.
+    pub(crate) const fn new(tenants: PathBuf, deployment: PathBuf) -> Self {
+        Self {
+            tenants,
+            deployment,
+        }
+    }
+}
+
+impl TenantSource for FolderSource {
+    fn list(&self) -> Result<BTreeMap<String, PathBuf>, SourceError> {
+        source::list(&self.tenants)
+    }
+
+    fn deployment(&self) -> Result<Option<String>, Diagnostic> {
+        source::text(&self.deployment, MAX_DEPLOYMENT_BYTES)
+    }
+
+    fn label(&self, id: &TenantId) -> String {
+        self.tenants.join(id.as_str()).display().to_string()
+    }
+
+    fn tree(&self, id: &TenantId, limits: FolderLimits, activity: &Activity) -> Tree {
+        let folder = self.tenants.join(id.as_str());
+        source::walk(&folder, &self.label(id), limits, activity)
+    }
+}
