@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 
 use tracing::{debug, warn};
 
-use crate::runner::workers::{lower_priority, processors};
+use crate::runner::workers::priority::{Priority, current_thread, lower_priority};
+use crate::runner::workers::processors;
 use content::report::guard::guard;
 use render::CompressTask;
 use render::DrawTask;
@@ -219,7 +220,7 @@ impl Dispatcher {
             let done = DoneOnDrop(self.done.clone(), id);
             let thread = thread::Builder::new().spawn(move || {
                 let _done = done;
-                lower_priority();
+                lower_priority(current_thread(), Priority::Background);
                 work();
             });
             match thread {

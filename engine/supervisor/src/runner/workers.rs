@@ -2,12 +2,13 @@
 //!
 //! The event loop hands over every changed tenant as a [`Job`]. The loop waits for the jobs that end soon, and receives the results of longer jobs later.
 //!
-//! - **Threads.** One thread for each processor works on jobs that began within [`EXPECTED_TIME`], or four for each processor while many folders are read. A job that takes longer keeps its thread, and a further thread starts for queued jobs. A slow or endless tenant therefore does not delay other tenants.
+//! - **Threads.** One thread for each processor works on jobs that began within [`EXPECTED_TIME`], or four for each processor while many folders are read. A job that takes longer keeps its thread, whose priority is lowered, and a further thread starts for queued jobs. Slow and endless tenants therefore do not delay other tenants.
 //! - **Watchdog.** A job may have a [`Watchdog`](queue::Watchdog), which abandons the job and supplies a result in its place. The thread is lost if the work never ends, and a late result is dropped.
 //! - **Order.** Jobs of the smallest batch start first: a saved page does not wait for a new theme of a thousand tenants.
 //! - **Memory.** All work in progress shares one memory limit. Work that does not fit is queued without a thread, and light work overtakes it. Work that can never fit is refused.
 //! - **Background.** Background jobs have their own threads, which have a low priority if the queue is long. A request for a tenant moves its background job to the front ([`Workers::prioritise`]).
 
+pub(crate) mod priority;
 mod queue;
 #[cfg(test)]
 mod tests;
@@ -22,6 +23,7 @@ use std::time::{Duration, Instant};
 
 use tracing::error;
 
+use self::priority::{Priority, current_thread, lower_priority};
 use self::queue::{BACKGROUND, JobQueue, LONG_QUEUE, Lane, REQUESTED, RunningJob};
 pub(crate) use self::queue::{
     EXPECTED_TIME, Job, JobCopy, JobKind, JobStep, JobWeight, JobWork, processors,
@@ -30,7 +32,7 @@ use crate::source::watch::{Notice, NoticeSender};
 use content::name::TenantId;
 
 /// The limit on threads beyond the number of processors, for tenants that take long at the same time.
-const MAX_EXTRA_THREADS: usize = 16;
+const MAX_EXTRA_THREADS: usize = 64;
 
 /// The job pool. Its threads end after it is dropped.
 pub(crate) struct Workers<T> {
@@ -226,6 +228,7 @@ impl<T: Send + 'static> Workers<T> {
         }
         let mut queue = self.shared.lock();
         let abandoned = queue.abandon_stalled();
+        queue.lower_overdue();
         self.shared.staff(&mut queue);
         let (id, abandoned) = abandoned?;
         error!(tenant = %id, "job does not end; abandoned with its thread");
@@ -275,7 +278,7 @@ impl<T: Send + 'static> PoolState<T> {
                     .name("tenants".to_owned())
                     .spawn(move || {
                         if is_low_priority {
-                            lower_priority();
+                            lower_priority(current_thread(), Priority::Background);
                         }
                         shared.work(lane);
                     });
@@ -289,7 +292,7 @@ impl<T: Send + 'static> PoolState<T> {
     }
 
     /// Runs jobs of a lane until the pool is dropped or the thread is no longer needed.
-    fn work(&self, lane: Lane) {
+    fn work(self: &Arc<Self>, lane: Lane) {
         let mut queue = self.lock();
         loop {
             let is_spare =
@@ -312,6 +315,8 @@ impl<T: Send + 'static> PoolState<T> {
                 lane,
                 is_background: job.is_background,
                 begin: Instant::now(),
+                thread: current_thread(),
+                has_low_priority: false,
                 watchdog: job.watchdog,
                 copy: job.copy,
                 is_abandoned: false,
@@ -353,6 +358,9 @@ impl<T: Send + 'static> PoolState<T> {
                 continue;
             };
             let running = queue.running.remove(&number);
+            let was_slow = running
+                .as_ref()
+                .is_some_and(|running| running.has_low_priority);
             if running.is_some_and(|running| !running.is_abandoned) {
                 self.unreceived.fetch_add(1, Relaxed);
                 // The receiver is gone during shutdown.
@@ -367,13 +375,12 @@ impl<T: Send + 'static> PoolState<T> {
             if let Some(owner) = queue.owner.as_ref().filter(|_| is_awaited) {
                 let _ = owner.send(Notice::Ready);
             }
+            if was_slow {
+                // A process without privileges cannot raise a priority again, so another thread takes over.
+                queue.threads[lane as usize] -= 1;
+                self.staff(&mut queue);
+                return;
+            }
         }
     }
-}
-
-/// Lowers the priority of this thread, if the system supports that (`setpriority(2)`: on Linux each thread has its own priority).
-pub(crate) fn lower_priority() {
-    #[cfg(target_os = "linux")]
-    // An error is ignored, because the priority does not affect the result.
-    let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), 10);
 }

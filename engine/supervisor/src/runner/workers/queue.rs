@@ -9,11 +9,19 @@ use std::sync::mpsc::Sender;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::runner::workers::priority::{Priority, ThreadId, lower_priority};
 use crate::source::watch::NoticeSender;
 use content::name::TenantId;
 
 /// The time within which a job is expected to end. Once visitors are served, the event loop does not wait for jobs that take longer.
 pub(crate) const EXPECTED_TIME: Duration = Duration::from_millis(300);
+
+/// The time after which a job loses its priority. A large tenant that a request waits for ends before that.
+const NORMAL_PRIORITY_TIME: Duration = Duration::from_secs(1);
+
+/// The limit on the size of an urgent batch: saved pages, and tenants that requests wait for. Urgent jobs do not wait for the threads of larger batches.
+const MAX_URGENT_BATCH: usize = 4;
+
 /// The limit on jobs in flight for one tenant. The second job lets a corrected tenant be built while its earlier job never ends.
 const MAX_JOBS_PER_TENANT: usize = 2;
 
@@ -159,6 +167,9 @@ pub(super) struct RunningJob<T> {
     pub(super) lane: Lane,
     pub(super) is_background: bool,
     pub(super) begin: Instant,
+    pub(super) thread: ThreadId,
+    /// Whether the priority of its thread was lowered, because the job takes long.
+    pub(super) has_low_priority: bool,
     pub(super) watchdog: Option<Watchdog<T>>,
     pub(super) copy: Option<JobCopy<T>>,
     /// Whether the job was abandoned.
@@ -204,10 +215,15 @@ impl<T> JobQueue<T> {
     /// Returns the number of threads of a lane that may work at the same time.
     pub(super) fn thread_limit(&self, lane: Lane) -> usize {
         let next = self.waiting.first_key_value();
-        let is_reading = next.is_some_and(|(_, job)| job.kind == JobKind::Read);
-        match lane == Lane::Front && is_reading && self.waiting.len() > LONG_QUEUE {
-            true => processors() * READERS_PER_PROCESSOR,
-            false => processors(),
+        let Some(((batch, _), job)) = next.filter(|_| lane == Lane::Front) else {
+            return processors();
+        };
+        match (job.kind, *batch) {
+            (JobKind::Read, _) if self.waiting.len() > LONG_QUEUE => {
+                processors() * READERS_PER_PROCESSOR
+            }
+            (_, ..=MAX_URGENT_BATCH) => processors() * 2,
+            _ => processors(),
         }
     }
 
@@ -223,6 +239,18 @@ impl<T> JobQueue<T> {
         running
             .filter(|running| running.begin.elapsed() > EXPECTED_TIME)
             .count()
+    }
+
+    /// Lowers the priority of each job outside the background that takes longer than [`NORMAL_PRIORITY_TIME`], so that other jobs get the processor.
+    pub(super) fn lower_overdue(&mut self) {
+        for running in self.running.values_mut() {
+            let is_overdue =
+                running.lane == Lane::Front && running.begin.elapsed() > NORMAL_PRIORITY_TIME;
+            if is_overdue && !running.has_low_priority {
+                running.has_low_priority = true;
+                lower_priority(running.thread, Priority::Slow);
+            }
+        }
     }
 
     /// Adds a job behind the queued jobs with the same batch size.

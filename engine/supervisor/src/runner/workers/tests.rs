@@ -74,6 +74,61 @@ fn endless_jobs_delay_neither_other_jobs_nor_their_own_correction() {
 }
 
 #[test]
+fn urgent_job_has_a_thread_while_fifty_jobs_never_end() {
+    let workers = Workers::new();
+    let (end, over) = channel::<()>();
+    let over = Arc::new(Mutex::new(over));
+    let endless = (0..50).map(|number| {
+        let over = Arc::clone(&over);
+        job(&format!("slow-{number}"), move || {
+            let _ = over.lock().expect("a lock").recv();
+            0
+        })
+    });
+    workers.hand_over(endless.collect());
+    while workers.shared.lock().running.len() < processors() {
+        thread::yield_now();
+    }
+    for urgent in 1..=5 {
+        workers.hand_over(vec![job("urgent", move || urgent)]);
+        assert!(workers.shared.lock().threads[Lane::Front as usize] > processors());
+        while workers.poll().is_none_or(|(_, done)| done != urgent) {
+            thread::yield_now();
+        }
+    }
+    drop(end);
+    assert_eq!(all(&workers, Wait::All), vec![0; 50]);
+}
+
+#[test]
+fn thread_of_a_slow_job_loses_its_priority_and_ends_with_the_job() {
+    let workers = Workers::new();
+    let (end, over) = channel::<()>();
+    workers.hand_over(vec![job("slow", move || {
+        let _ = over.recv();
+        1
+    })]);
+    let is_lowered = || {
+        let queue = workers.shared.lock();
+        queue
+            .running
+            .values()
+            .any(|running| running.has_low_priority)
+    };
+    while !is_lowered() {
+        assert!(workers.poll().is_none());
+        thread::sleep(Duration::from_millis(5));
+    }
+    drop(end);
+    assert_eq!(all(&workers, Wait::All), [1]);
+    while workers.shared.lock().threads[Lane::Front as usize] > 0 {
+        thread::yield_now();
+    }
+    workers.hand_over(vec![job("next", || 2)]);
+    assert_eq!(all(&workers, Wait::All), [2]);
+}
+
+#[test]
 fn watchdog_abandons_a_job_and_its_late_result_is_dropped() {
     let workers = Workers::new();
     let (end, over) = channel::<()>();
