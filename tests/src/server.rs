@@ -77,6 +77,15 @@ impl TestServer {
         Self::start_with(folder, more, &[], log, stderr)
     }
 
+    /// Serves a folder. Freed memory goes back to the system at once and not after a second, so that a peak is memory in use.
+    #[must_use]
+    pub fn start_without_retained_memory(folder: &Path, more: &[&str]) -> Self {
+        let log = NamedTempFile::new().expect("a file");
+        let stderr = log.reopen().expect("a file").into();
+        let environment = [("MIMALLOC_PURGE_DELAY", Path::new("0"))];
+        Self::start_with(folder, more, &environment, log, stderr)
+    }
+
     /// Serves a folder, and returns as soon as the server is ready. Tenants may be pending.
     #[must_use]
     pub fn start_at_once(folder: &Path, more: &[&str]) -> Self {
@@ -165,8 +174,6 @@ impl TestServer {
             .env_remove("RUST_LOG")
             // As in `deploy/`: the tests of memory do not measure pools of each thread.
             .env("MALLOC_ARENA_MAX", "1")
-            // Freed memory goes back to the system at once and not after a second, so that a peak is memory in use.
-            .env("MIMALLOC_PURGE_DELAY", "0")
             .envs(environment.iter().copied())
             .stdin(OwnedFd::from(socket))
             .stdout(Stdio::null())

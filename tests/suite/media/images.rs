@@ -299,7 +299,7 @@ fn huge_image_is_error_with_line() {
     for says in [
         "error[too-large]: `assets/huge.png` has 60000 x 60000 pixels",
         "tenants/corner/pages/index.md:6:19",
-        "hint: give it a smaller one",
+        "hint: use an image of at most",
     ] {
         assert!(text.contains(says), "{says} in {text}");
     }

@@ -50,7 +50,7 @@ fn nested_layers_are_refused_before_allocation() {
         "</g>".repeat(180)
     );
     site.write("tenants/app/assets/icon.svg", icon);
-    let server = TestServer::start(site.folder(), &[]);
+    let server = TestServer::start_without_retained_memory(site.folder(), &[]);
     wait("the icon of the other tenant", || {
         server.get("localhost", "/favicon.ico").status == 200
     });
@@ -85,7 +85,7 @@ fn repeatedly_replaced_tenant_at_its_limits_fits_into_memory() {
         }
     };
     write(0);
-    let server = TestServer::start(site.folder(), &["--state", "state"]);
+    let server = TestServer::start_without_retained_memory(site.folder(), &["--state", "state"]);
     let two = || named(&server, "/app/assets/two");
     for round in 1..=5 {
         let before = two();
@@ -113,7 +113,7 @@ fn replaced_texts_use_at_most_twice_their_size() {
         }
     };
     write(&mut site, 0);
-    let server = TestServer::start(site.folder(), &["--state", "state"]);
+    let server = TestServer::start_without_retained_memory(site.folder(), &["--state", "state"]);
     let first = || named(&server, "/app/assets/text-0.");
     wait("the first file", || first().is_some());
     let before = first();
@@ -130,7 +130,7 @@ fn large_video_uses_no_memory_and_is_served_in_ranges() {
     let mut site = TestSite::fixture("sites");
     let page = "---\ntitle: Data\n---\n[Film](../assets/film.mp4)\n";
     site.write("tenants/app/pages/data.md", page);
-    let server = TestServer::start(site.folder(), &["--state", "state"]);
+    let server = TestServer::start_without_retained_memory(site.folder(), &["--state", "state"]);
     let own = || Process(server.id()).own_memory();
     let before = own();
     let write = |byte: u8| {
