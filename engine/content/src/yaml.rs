@@ -17,7 +17,7 @@ use serde_saphyr::{DuplicateKeyPolicy, Error, Location, Spanned};
 
 pub use self::block::place_in_block;
 pub use self::cause::{invisible_space, quoted};
-use crate::report::{Code, LineIndex, Place};
+use crate::report::{Code, Diagnostic, LineIndex, Place};
 
 /// A value and its position.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,6 +65,18 @@ pub struct YamlError {
     pub hint: Option<String>,
     /// The position, if the parser reports one.
     pub place: Option<Place>,
+}
+
+impl YamlError {
+    /// Returns the error as a diagnostic of a file with this text.
+    pub(crate) fn diagnostic(self, file: impl Into<String>, text: &str) -> Diagnostic {
+        let mut diagnostic = Diagnostic::error(self.code, file, self.message);
+        diagnostic.hint = self.hint;
+        match self.place {
+            Some(place) => diagnostic.at(place, text),
+            None => diagnostic,
+        }
+    }
 }
 
 /// The largest nesting depth of values. Parsing recurses to this depth. Pages of the six sites need at most eight.

@@ -83,10 +83,7 @@ impl DeploymentFile {
         let node = match yaml::parse(text, 1) {
             Ok(node) => node,
             Err(error) => {
-                report.push(Diagnostic {
-                    hint: error.hint,
-                    ..located(error.code, error.message, error.place)
-                });
+                report.push(error.diagnostic(label, text));
                 return (None, report);
             }
         };

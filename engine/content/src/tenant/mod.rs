@@ -524,12 +524,7 @@ impl SiteReader<'_> {
         let node = match yaml::parse(yaml, first_line) {
             Ok(node) => node,
             Err(error) => {
-                let mut diagnostic = Diagnostic::error(error.code, name, error.message);
-                diagnostic.hint = error.hint;
-                self.report.push(match error.place {
-                    Some(place) => diagnostic.at(place, text),
-                    None => diagnostic,
-                });
+                self.report.push(error.diagnostic(name, text));
                 return None;
             }
         };

@@ -17,11 +17,7 @@ pub(super) fn read_yaml(file: &str, bytes: &[u8], report: &mut Report) -> Option
     match yaml::parse(text, 1) {
         Ok(node) => Some((text.to_owned(), node)),
         Err(error) => {
-            let diagnostic = Diagnostic::error(error.code, file, error.message);
-            report.push(match error.place {
-                Some(place) => diagnostic.at(place, text),
-                None => diagnostic,
-            });
+            report.push(error.diagnostic(file, text));
             None
         }
     }
@@ -41,5 +37,18 @@ pub(super) fn report_violations(
             hint: problem.hint.clone(),
             ..diagnostic
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn yaml_error_of_theme_has_hint() {
+        let mut report = Report::default();
+        assert!(read_yaml("theme.yaml", b"name: Plain: a theme\n", &mut report).is_none());
+        let first = report.iter().next().expect("an error");
+        assert!(first.hint.is_some(), "{first:?}");
     }
 }
