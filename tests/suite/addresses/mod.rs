@@ -2,5 +2,6 @@
 
 mod assignment;
 mod deployment_file;
+mod loopback_names;
 mod redirects;
 mod reserved_paths;

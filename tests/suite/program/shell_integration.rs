@@ -103,7 +103,7 @@ fn greeting_lists_sites_and_ctrl_c_ends_server() {
         "http://localhost:8080/app",
         "http://app.localhost:8080",
         "Listening  127.0.0.1:",
-        "Console    http://127.0.0.1:",
+        "Console    http://localhost:",
     ] {
         assert!(text.contains(words), "`{words}` is not in\n{text}");
     }

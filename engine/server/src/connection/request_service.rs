@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use arc_swap::Guard;
 use futures_util::future::Either;
-use http::{Request, Response, StatusCode, Version};
+use http::{HeaderValue, Request, Response, StatusCode, Version};
 use http_body::Body as _;
 use hyper::body::Incoming;
 use hyper::service::Service;
@@ -32,7 +32,8 @@ use crate::request::layers::exchange::{Exchange, LayerFuture, LayerService};
 use crate::request::layers::request_id::RequestId;
 use crate::request::layers::traffic::TrafficCounters;
 use crate::request::layers::uri_length::UriLength;
-use crate::response::answer::{RequestHead, refused};
+use crate::response::answer::{Answer, Owner, RequestHead, refused};
+use crate::response::redirect;
 use crate::response::respond::{PendingContent, finish, pending_content, respond};
 use crate::response::to_https::to_https;
 use crate::snapshot_store::SnapshotStore;
@@ -62,6 +63,7 @@ pub(crate) enum Channel {
 /// Builds the layers, outermost first. All are references, so building them for each request costs nothing.
 fn layered<'a>(context: &'a WorkerContext, channel: &'a Channel) -> impl LayerService<'a> {
     let tls = context.settings.tls.as_deref();
+    let loopback_origin = context.settings.loopback_origin.as_ref();
     ServiceBuilder::new()
         .layer(layer_fn(|inner| AccessLogger { context, inner }))
         .layer(layer_fn(|inner| RequestId {
@@ -76,19 +78,44 @@ fn layered<'a>(context: &'a WorkerContext, channel: &'a Channel) -> impl LayerSe
             limit: context.settings.limits.uri_bytes,
             inner,
         }))
-        .service_fn(move |exchange| look_up(channel, tls, exchange))
+        .service_fn(move |exchange| look_up(channel, tls, loopback_origin, exchange))
 }
 
 /// Looks the response up: the innermost service.
-fn look_up<'a>(channel: &Channel, tls: Option<&Tls>, exchange: Exchange<'a>) -> LayerFuture<'a> {
+fn look_up<'a>(
+    channel: &Channel,
+    tls: Option<&Tls>,
+    loopback_origin: Option<&HeaderValue>,
+    exchange: Exchange<'a>,
+) -> LayerFuture<'a> {
     let (snapshot, head) = (exchange.snapshot, &exchange.head);
     ready(Ok(match (channel, tls) {
         (Channel::Secure(name), _) if !is_host_allowed(name, head) => {
             finish(refused(StatusCode::MISDIRECTED_REQUEST), head)
         }
         (Channel::Redirect, Some(tls)) => finish(to_https(snapshot, head, tls), head),
-        _ => respond(snapshot, head),
+        _ => {
+            let answer = respond(snapshot, head);
+            // An empty snapshot does not have the origin either, which would redirect to itself.
+            let origin = loopback_origin.filter(|_| !snapshot.hosts.is_empty());
+            let moved = origin.and_then(|origin| loopback(&answer, origin, head));
+            moved.map_or(answer, |moved| finish(moved, head))
+        }
     }))
+}
+
+/// Returns the redirect of a request that named this machine by a name that no tenant has, if `answer` refused it for its host.
+fn loopback<'s>(
+    answer: &Answer<'_>,
+    origin: &HeaderValue,
+    head: &RequestHead<'_>,
+) -> Option<Answer<'s>> {
+    let is_unknown_host = matches!(answer.owner, Owner::Unknown)
+        && answer.response.status() == StatusCode::MISDIRECTED_REQUEST;
+    let host = is_unknown_host
+        .then(|| requested_host(head.uri, head.headers, head.version).ok())
+        .flatten()?;
+    redirect::is_loopback(&host).then(|| redirect::from_loopback(origin, head))
 }
 
 /// Returns whether a request may arrive on a connection whose handshake named `name`. The look-up refuses a request without a clear host.

@@ -5,7 +5,7 @@
 //! **Invariant:** builds no body, opens no file except for large bodies, and takes no lock.
 
 pub(crate) mod answer;
-pub(crate) mod redirect;
+pub mod redirect;
 pub mod respond;
 pub(crate) mod response_body;
 pub(crate) mod to_https;

@@ -1,8 +1,10 @@
-//! Builds redirects: to another host, to the path without trailing slashes, to another path.
+//! Builds redirects: to another host, to the path without trailing slashes, to another path, and from other names of this machine.
 //!
 //! Caches may store a redirect, so it has a cache tag to be purged by, as pages have.
 //!
 //! **Invariant:** pure, as [`respond`](crate::response::respond) is.
+
+use std::net::IpAddr;
 
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, HeaderValue, LOCATION, STRICT_TRANSPORT_SECURITY};
@@ -58,20 +60,53 @@ pub(crate) fn tag(tenant: &str, path: &str) -> Option<HeaderValue> {
     HeaderValue::from_maybe_shared(Bytes::from(cache_tag(tenant, path))).ok()
 }
 
+/// Returns whether a host is a name of this machine that every machine has: `localhost`, or an address such as `127.0.0.1` or `[::1]`.
+#[must_use]
+pub fn is_loopback(host: &str) -> bool {
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost"
+        || address
+            .parse::<IpAddr>()
+            .is_ok_and(|address| address.is_loopback())
+}
+
+/// Redirects a request for another name of this machine to the origin of the sites. Browsers do not cache the redirect, because the next program on this port may be another one.
+pub(crate) fn from_loopback<'s>(origin: &HeaderValue, request: &RequestHead<'_>) -> Answer<'s> {
+    let mut response = to_origin(origin, None, request);
+    if response.status() == StatusCode::PERMANENT_REDIRECT {
+        *response.status_mut() = StatusCode::TEMPORARY_REDIRECT;
+        let no_store = HeaderValue::from_static("no-store");
+        response.headers_mut().insert(CACHE_CONTROL, no_store);
+    }
+    of_host(response)
+}
+
 /// Redirects to the same path on another origin.
 pub(crate) fn host<'s>(moved: &HostRedirect, request: &RequestHead<'_>) -> Answer<'s> {
+    let mut response = to_origin(&moved.origin, moved.cache_tag.clone(), request);
+    if let Some(hsts) = &moved.hsts {
+        let fields = response.headers_mut();
+        fields.insert(STRICT_TRANSPORT_SECURITY, hsts.clone());
+    }
+    of_host(response)
+}
+
+/// Returns a 308 to the requested path and query on another origin.
+fn to_origin(
+    origin: &HeaderValue,
+    tag: Option<HeaderValue>,
+    request: &RequestHead<'_>,
+) -> Response<ResponseBody> {
     let target = request
         .uri
         .path_and_query()
         .map_or("/", |target| target.as_str());
     // `*` (in OPTIONS) is not a path.
     let target = if target.starts_with('/') { target } else { "/" };
-    let location = [moved.origin.as_bytes(), target.as_bytes()].concat();
-    let mut response = from_bytes(location, moved.cache_tag.clone());
-    if let Some(hsts) = &moved.hsts {
-        let fields = response.headers_mut();
-        fields.insert(STRICT_TRANSPORT_SECURITY, hsts.clone());
-    }
+    from_bytes([origin.as_bytes(), target.as_bytes()].concat(), tag)
+}
+
+fn of_host<'s>(response: Response<ResponseBody>) -> Answer<'s> {
     Answer {
         response,
         owner: Owner::Host,
@@ -119,6 +154,25 @@ pub(crate) fn from_bytes(location: Vec<u8>, tag: Option<HeaderValue>) -> Respons
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn loopback_hosts_are_localhost_and_loopback_addresses() {
+        for (host, expected) in [
+            ("localhost", true),
+            ("127.0.0.1", true),
+            ("127.8.9.1", true),
+            ("[::1]", true),
+            ("corner.localhost", false),
+            ("localhost.example", false),
+            ("192.168.1.5", false),
+            ("0.0.0.0", false),
+            ("[::]", false),
+            ("[::ffff:10.0.0.1]", false),
+            ("", false),
+        ] {
+            assert_eq!(is_loopback(host), expected, "{host}");
+        }
+    }
 
     #[test]
     fn query_of_request_is_appended_to_that_of_target() {

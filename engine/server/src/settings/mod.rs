@@ -12,6 +12,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::HeaderValue;
 use ipnet::IpNet;
 
 use super::tls::Tls;
@@ -32,6 +33,8 @@ pub struct ServeSettings {
     pub proxy_protocol: bool,
     /// The certificates and settings of HTTPS. Default: none; connections without TLS then cost nothing extra.
     pub tls: Option<Arc<Tls>>,
+    /// The origin to which requests for other names of this machine are redirected (see [`is_loopback`](crate::response::redirect::is_loopback)). Default: none. Only for servers that other machines cannot reach.
+    pub loopback_origin: Option<HeaderValue>,
     /// The access log. Default: none, since the counters hold most figures and proxies have a log of their own.
     pub access_log: Option<AccessLog>,
     /// Events that are streamed to authors' browsers (`--dev`). Default: none; connections then cost nothing extra.
@@ -50,6 +53,7 @@ impl Default for ServeSettings {
             trusted_proxies: Vec::new(),
             proxy_protocol: false,
             tls: None,
+            loopback_origin: None,
             access_log: None,
             events: None,
             spans: None,

@@ -3,7 +3,7 @@
 //! **Invariant:** knows no route and no command; its callers interpret the response.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::time::Duration;
 
 /// The largest response that is read, in bytes. A comparison of two releases takes a few million.
@@ -20,7 +20,7 @@ pub(crate) struct AdminResponse {
 
 /// Sends a request without a body and returns the response.
 ///
-/// `fields` are header lines, each with its line end. `timeout` applies to each step: connecting, writing and reading. A server that listens on every address is reached at `0.0.0.0`, too.
+/// `fields` are header lines, each with its line end. `timeout` applies to each step: connecting, writing and reading. A server that listens on every address is reached at `0.0.0.0`, too. `127.0.0.1` and `[::1]` are the same: where one refuses the connection, the other is tried.
 ///
 /// # Errors
 /// Fails if no server responds in time, or the response is not complete HTTP.
@@ -31,7 +31,7 @@ pub(crate) fn ask(
     fields: &str,
     timeout: Duration,
 ) -> io::Result<AdminResponse> {
-    let mut stream = TcpStream::connect_timeout(&admin, timeout)?;
+    let mut stream = connect(admin, timeout)?;
     stream.set_read_timeout(Some(timeout))?;
     stream.set_write_timeout(Some(timeout))?;
     let request = format!(
@@ -47,6 +47,21 @@ pub(crate) fn ask(
         Err(error) => Err(error),
         Ok(_) => parsed(&response),
     }
+}
+
+/// Connects to an address, or else to the other loopback address with its port. The error is that of the named address.
+fn connect(admin: SocketAddr, timeout: Duration) -> io::Result<TcpStream> {
+    let refused = match TcpStream::connect_timeout(&admin, timeout) {
+        Err(error) if error.kind() == ErrorKind::ConnectionRefused => error,
+        connected => return connected,
+    };
+    let other: IpAddr = match admin.ip() {
+        IpAddr::V4(Ipv4Addr::LOCALHOST) => Ipv6Addr::LOCALHOST.into(),
+        IpAddr::V6(Ipv6Addr::LOCALHOST) => Ipv4Addr::LOCALHOST.into(),
+        _ => return Err(refused),
+    };
+    let other = SocketAddr::from((other, admin.port()));
+    TcpStream::connect_timeout(&other, timeout).map_err(|_| refused)
 }
 
 /// Parses a response whose body ends with the connection.
@@ -74,7 +89,30 @@ fn parsed(response: &[u8]) -> io::Result<AdminResponse> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::TcpListener;
+
     use super::*;
+
+    #[test]
+    fn loopback_addresses_are_the_same() {
+        let (four, six) = (
+            IpAddr::V4(Ipv4Addr::LOCALHOST),
+            IpAddr::V6(Ipv6Addr::LOCALHOST),
+        );
+        for (server, named) in [(four, six), (six, four)] {
+            let Ok(listener) = TcpListener::bind((server, 0)) else {
+                eprintln!("skipped: this machine has no {server}");
+                continue;
+            };
+            let port = listener.local_addr().unwrap().port();
+            let named = SocketAddr::from((named, port));
+            let stream = connect(named, Duration::from_secs(10)).unwrap();
+            assert_eq!(stream.peer_addr().unwrap().ip(), server);
+            drop(listener);
+            let error = connect(named, Duration::from_secs(10)).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
+        }
+    }
 
     #[test]
     fn response_is_complete_or_an_error() {

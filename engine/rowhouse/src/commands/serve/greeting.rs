@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
@@ -337,15 +337,14 @@ impl Greeting {
     }
 }
 
-/// Returns an address that a browser on this machine can open: the loopback address in place of `0.0.0.0` and `[::]`.
-fn reachable(mut address: SocketAddr) -> SocketAddr {
-    if address.ip().is_unspecified() {
-        address.set_ip(match address.ip() {
-            IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
-            IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
-        });
+/// Returns the host and port that a browser on this machine can open: `localhost`, as in the URLs of the sites, for the addresses that `localhost` reaches.
+fn reachable(address: SocketAddr) -> String {
+    let ip = address.ip();
+    let has_name = ip.is_unspecified() || ip == Ipv4Addr::LOCALHOST || ip == Ipv6Addr::LOCALHOST;
+    match has_name {
+        true => format!("localhost:{}", address.port()),
+        false => address.to_string(),
     }
-    address
 }
 
 fn duration(time: Duration) -> String {

@@ -7,11 +7,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail, ensure};
+use content::address::Origin;
+use http::HeaderValue;
 
 use crate::cli::ServeArguments;
 use crate::cli::https::HttpsFlags;
 use server::acme::{self, AcmeSettings, ExternalAccount};
 use server::listen::{Listeners, bind, inherited};
+use server::response::redirect::is_loopback;
 use server::settings::operator_file;
 use server::snapshot_store::SnapshotStore;
 use server::tls::Tls;
@@ -143,6 +146,44 @@ fn external_account(flags: &HttpsFlags) -> anyhow::Result<Option<ExternalAccount
 }
 
 /// Returns the addresses of sockets, for the log and the greeting.
-pub(crate) fn addresses(sockets: &[TcpListener]) -> std::io::Result<Vec<std::net::SocketAddr>> {
+pub(crate) fn addresses(sockets: &[TcpListener]) -> std::io::Result<Vec<SocketAddr>> {
     sockets.iter().map(TcpListener::local_addr).collect()
+}
+
+/// Returns the origin to which requests for other names of this machine, such as `127.0.0.1`, are redirected.
+///
+/// `None` unless the origin is a name of this machine, and only this machine can reach all of `sockets`: visitors from outside never named the loopback address, and learn nothing about the server.
+pub(crate) fn loopback_origin(origin: &Origin, sockets: &[SocketAddr]) -> Option<HeaderValue> {
+    let domain = origin.domain();
+    let is_local = is_loopback(domain) || domain.ends_with(".localhost");
+    let is_private = sockets.iter().all(|socket| socket.ip().is_loopback());
+    let origin = HeaderValue::from_str(&origin.to_string()).ok()?;
+    (is_local && is_private).then_some(origin)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loopback_origin_needs_local_origin_and_loopback_sockets() {
+        let found = |origin: &str, sockets: &[&str]| {
+            let sockets = sockets.iter().map(|socket| socket.parse().unwrap());
+            let sockets: Vec<SocketAddr> = sockets.collect();
+            loopback_origin(&origin.parse().unwrap(), &sockets)
+        };
+        let local = ["127.0.0.1:8080", "[::1]:8080"];
+        for origin in [
+            "http://localhost:8080",
+            "http://studio.localhost:8080",
+            "http://127.0.0.1:8080",
+            "http://[::1]:8080",
+        ] {
+            assert_eq!(found(origin, &local).unwrap(), origin);
+            assert_eq!(found(origin, &["0.0.0.0:8080"]), None, "{origin}");
+            assert_eq!(found(origin, &[local[0], "[::]:8080"]), None, "{origin}");
+        }
+        assert_eq!(found("https://studio.example", &local), None);
+        assert_eq!(found("http://192.168.1.5:8080", &local), None);
+    }
 }

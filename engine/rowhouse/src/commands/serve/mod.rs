@@ -190,8 +190,10 @@ impl ServerProcess {
         let mut limits = Limits::from(&arguments.limits);
         limits.connections = connections_that_fit(limits.connections, workers);
         self.announce(arguments)?;
+        let listen = https::addresses(&self.visitors.clear)?;
         let settings = ServeSettings {
             workers,
+            loopback_origin: https::loopback_origin(&arguments.content.origin, &listen),
             grace: Duration::from_secs(arguments.grace),
             trusted_proxies: arguments.trusted_proxy.clone(),
             proxy_protocol: arguments.https.proxy_protocol,
