@@ -101,6 +101,10 @@ fn releases_are_listed_with_causes_and_compared_by_page() {
             "{changed}"
         );
     }
+    assert!(
+        !changed.contains('<'),
+        "readers see no tags, styles and scripts\n{changed}"
+    );
     assert!(run_successfully(&server, &["diff", "app", "3", "3"]).contains("nothing changed"));
     for (command, code) in [
         (&["diff", "app", "7"][..], 1),
@@ -110,6 +114,32 @@ fn releases_are_listed_with_causes_and_compared_by_page() {
         let (exit, said) = run(&server, command);
         assert_eq!(exit, Some(code), "{command:?}: {said}");
     }
+}
+
+#[test]
+fn diff_shows_what_readers_see_and_metadata_in_one_line() {
+    let deployment = StatefulDeployment::new();
+    let server = deployment.serve();
+    wait("the release of the start", || numbers(&server) == [1]);
+    deployment.write(
+        "tenants/app/pages/terms.md",
+        "---\ntitle: Terms\ndescription: The new words of the terms, for machines.\n---\nRead [the help](/).\n",
+    );
+    wait("its release", || numbers(&server) == [2, 1]);
+    let shown = run_successfully(&server, &["diff", "app"]);
+    assert!(shown.contains("\n    +Read the help [link: "), "{shown}");
+    assert!(!shown.contains("for machines"), "{shown}");
+    let lines: Vec<&str> = shown.lines().collect();
+    let is_metadata = |line: &&&str| line.starts_with("metadata of ");
+    assert_eq!(lines.iter().filter(is_metadata).count(), 1, "{shown}");
+    assert!(is_metadata(&lines.last().expect("a line")), "{shown}");
+    let all = run_successfully(&server, &["diff", "app", "--all"]);
+    assert!(all.contains("\n  metadata\n"), "{all}");
+    assert!(
+        all.contains("The new words of the terms, for machines."),
+        "{all}"
+    );
+    assert!(all.contains("\n    +Read the help [link: "), "{all}");
 }
 
 #[test]

@@ -512,6 +512,9 @@ pub struct DiffArguments {
     pub from: Option<u64>,
     /// Number of the later release [default: the newest]
     pub to: Option<u64>,
+    /// Also show the differences that readers do not see: tags, styles, scripts
+    #[arg(long)]
+    pub all: bool,
     /// The running server.
     #[command(flatten)]
     pub server: RunningServer,

@@ -110,6 +110,9 @@ struct ChangedPage {
     change: &'static str,
     lines: Vec<DiffLine>,
     more: usize,
+    /// The lines that readers do not see.
+    metadata: Vec<DiffLine>,
+    more_metadata: usize,
 }
 
 #[derive(Debug, Serialize)]
@@ -321,7 +324,23 @@ pub(super) fn comparison(
 }
 
 fn changed(change: PageChange) -> ChangedPage {
-    let all = change.text.lines().count();
+    let more = |text: &str| text.lines().count().saturating_sub(MAX_LINES);
+    ChangedPage {
+        path: change.path,
+        change: match change.change {
+            Change::Added => "added",
+            Change::Removed => "removed",
+            Change::Changed => "changed",
+        },
+        lines: diff_lines(&change.text),
+        more: more(&change.text),
+        metadata: diff_lines(&change.metadata),
+        more_metadata: more(&change.metadata),
+    }
+}
+
+/// Returns the first lines of a difference.
+fn diff_lines(text: &str) -> Vec<DiffLine> {
     let line = |text: &str| DiffLine {
         kind: match text.as_bytes().first() {
             Some(b'+') => "added",
@@ -330,14 +349,5 @@ fn changed(change: PageChange) -> ChangedPage {
         },
         text: text.to_owned(),
     };
-    ChangedPage {
-        path: change.path,
-        change: match change.change {
-            Change::Added => "added",
-            Change::Removed => "removed",
-            Change::Changed => "changed",
-        },
-        lines: change.text.lines().take(MAX_LINES).map(line).collect(),
-        more: all.saturating_sub(MAX_LINES),
-    }
+    text.lines().take(MAX_LINES).map(line).collect()
 }

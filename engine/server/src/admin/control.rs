@@ -72,8 +72,18 @@ pub struct PageChange {
     pub path: String,
     /// The kind of change.
     pub change: Change,
-    /// The difference in readable form: lines that begin with `-`, `+` or a space. Empty for an added or removed page.
+    /// The difference that readers see, such as text, links and images: lines that begin with `-`, `+` or a space. Empty for an added or removed page.
     pub text: String,
+    /// The difference that readers do not see, in the same form: tags, scripts, styles, files for machines.
+    pub metadata: String,
+}
+
+impl PageChange {
+    /// Returns whether readers see no difference.
+    #[must_use]
+    pub fn is_metadata(&self) -> bool {
+        self.change == Change::Changed && self.text.is_empty()
+    }
 }
 
 /// The kind of a change.

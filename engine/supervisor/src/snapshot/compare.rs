@@ -1,10 +1,11 @@
 //! Compares two releases of a tenant, and describes the changes for operators.
 //!
 //! Pages are compared at one address, since a tenant has the same pages at all its addresses.
-//! HTML is split into a line for each block (`<p>`, `<li>`, `<meta>`) and each sentence, so that a difference shows little more than the edit. For bodies that are not text, the sizes are shown.
+//! Of HTML, the content that readers see is compared first: a line for each sentence, with links and images. Tags, scripts and styles are metadata, and so are files for machines such as `sitemap.xml`. For bodies that are not text, the sizes are shown.
 //!
 //! **Invariant:** without I/O and without knowledge of tenants. The same releases give the same changes.
 
+mod content;
 mod lines;
 #[cfg(test)]
 mod tests;
@@ -16,6 +17,7 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use imara_diff::{Algorithm, Diff, InternedInput};
 
+use self::content::HtmlContent;
 use self::lines::{html_lines, text_lines};
 use release::payload::Payload;
 use release::snapshot::{Body, Coding, Resource};
@@ -33,7 +35,7 @@ const MAX_COMPARED_BYTES: usize = 512 * 1024;
 /// The number of unchanged lines before and after a change.
 const CONTEXT_LINES: usize = 1;
 
-/// Returns the changes from one release to another, sorted by path. Error pages are compared only if both releases have them.
+/// Returns the changes from one release to another, sorted by path, those that readers see first. Error pages are compared only if both releases have them.
 #[must_use]
 pub fn compare(from: &Release, to: &Release) -> Vec<PageChange> {
     let (from, to) = common_place(&from.places, &to.places);
@@ -49,8 +51,8 @@ pub fn compare(from: &Release, to: &Release) -> Vec<PageChange> {
         };
         match (resource(from), resource(to)) {
             (None, None) => {}
-            (None, Some(_)) => changes.add(path.to_owned(), Change::Added, String::new()),
-            (Some(_), None) => changes.add(path.to_owned(), Change::Removed, String::new()),
+            (None, Some(_)) => changes.add(path.to_owned(), Change::Added, Difference::default()),
+            (Some(_), None) => changes.add(path.to_owned(), Change::Removed, Difference::default()),
             (Some(old), Some(new)) => changes.compare(path.to_owned(), &old, &new),
         }
     }
@@ -68,7 +70,8 @@ pub fn compare(from: &Release, to: &Release) -> Vec<PageChange> {
         let (old, new) = (&from.pages.method_not_allowed, &to.pages.method_not_allowed);
         changes.compare("405 page".to_owned(), old, new);
     }
-    changes.list.sort_by(|one, other| one.path.cmp(&other.path));
+    let order = |change: &PageChange| (change.is_metadata(), change.path.clone());
+    changes.list.sort_by_cached_key(order);
     changes.list
 }
 
@@ -95,9 +98,15 @@ struct PageChanges {
 }
 
 impl PageChanges {
-    fn add(&mut self, path: String, change: Change, text: String) {
-        self.text += text.len();
-        self.list.push(PageChange { path, change, text });
+    fn add(&mut self, path: String, change: Change, difference: Difference) {
+        let Difference { text, metadata } = difference;
+        self.text += text.len() + metadata.len();
+        self.list.push(PageChange {
+            path,
+            change,
+            text,
+            metadata,
+        });
     }
 
     fn compare(&mut self, path: String, old: &Resource, new: &Resource) {
@@ -105,12 +114,12 @@ impl PageChanges {
         if old.is_same(&new) {
             return;
         }
-        let text = if self.text < MAX_DIFF_BYTES {
-            difference(&old, &new)
+        let difference = if self.text < MAX_DIFF_BYTES {
+            Difference::between(&old, &new)
         } else {
-            "(not shown: too many changes)\n".to_owned()
+            Difference::shown("(not shown: too many changes)\n".to_owned())
         };
-        self.add(path, Change::Changed, text);
+        self.add(path, Change::Changed, difference);
     }
 }
 
@@ -173,8 +182,8 @@ impl<'r> ComparedResource<'r> {
         }
     }
 
-    /// Returns the lines of a text, or `None` if the body is not text or exceeds [`MAX_COMPARED_BYTES`].
-    fn lines(&self) -> Option<Vec<&'r str>> {
+    /// Returns a text, or `None` if the body is not text or exceeds [`MAX_COMPARED_BYTES`].
+    fn text(&self) -> Option<&'r str> {
         let Self::Body {
             media_type, bytes, ..
         } = self
@@ -185,11 +194,11 @@ impl<'r> ComparedResource<'r> {
         if bytes.len() > MAX_COMPARED_BYTES || !is_text(media_type) {
             return None;
         }
-        let text = std::str::from_utf8(bytes).ok()?;
-        Some(match *media_type {
-            "text/html" => html_lines(text),
-            _ => text_lines(text),
-        })
+        std::str::from_utf8(bytes).ok()
+    }
+
+    fn is_html(&self) -> bool {
+        matches!(self, Self::Body { media_type, .. } if *media_type == "text/html")
     }
 }
 
@@ -219,16 +228,53 @@ fn is_text(media_type: &str) -> bool {
         || media_type.ends_with("javascript")
 }
 
-/// Returns the changed lines of two texts with their context, or else a short description of both resources.
-fn difference(old: &ComparedResource<'_>, new: &ComparedResource<'_>) -> String {
-    if let (Some(old), Some(new)) = (old.lines(), new.lines()) {
-        // Without a changed line, only white space differs.
-        let lines = changed_lines(&old, &new);
-        if !lines.is_empty() {
-            return lines;
-        }
+/// The differences of two resources in readable form.
+#[derive(Debug, Default)]
+struct Difference {
+    /// The part that readers see.
+    text: String,
+    metadata: String,
+}
+
+impl Difference {
+    const fn shown(text: String) -> Self {
+        let metadata = String::new();
+        Self { text, metadata }
     }
-    format!("-{}\n+{}\n", old.summary(), new.summary())
+
+    const fn metadata(metadata: String) -> Self {
+        let text = String::new();
+        Self { text, metadata }
+    }
+
+    /// Returns the changed lines of two texts with their context, or else a short description of both resources.
+    fn between(old: &ComparedResource<'_>, new: &ComparedResource<'_>) -> Self {
+        let summaries = || format!("-{}\n+{}\n", old.summary(), new.summary());
+        let (Some(before), Some(after)) = (old.text(), new.text()) else {
+            return Self::shown(summaries());
+        };
+        if !(old.is_html() && new.is_html()) {
+            let lines = changed_lines(&text_lines(before), &text_lines(after));
+            // Without a changed line, only white space differs.
+            return Self::metadata(if lines.is_empty() { summaries() } else { lines });
+        }
+        let (one, other) = (HtmlContent::of(before), HtmlContent::of(after));
+        let lines = |one: &[String], other: &[String]| changed_lines(&slices(one), &slices(other));
+        let difference = Self {
+            text: lines(&one.shown, &other.shown),
+            metadata: lines(&one.metadata, &other.metadata),
+        };
+        if !difference.text.is_empty() || !difference.metadata.is_empty() {
+            return difference;
+        }
+        // Only tags without attributes, or white space.
+        let lines = changed_lines(&html_lines(before), &html_lines(after));
+        Self::metadata(if lines.is_empty() { summaries() } else { lines })
+    }
+}
+
+fn slices(lines: &[String]) -> Vec<&str> {
+    lines.iter().map(String::as_str).collect()
 }
 
 fn changed_lines(old: &[&str], new: &[&str]) -> String {

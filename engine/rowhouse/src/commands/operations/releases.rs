@@ -24,7 +24,7 @@ use server::admin::control::{Change, PageChange, Refusal, ReleaseLine, RolledBac
 /// The timeout of each step. The server itself times out a little earlier.
 const STEP_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The number of files that are named as the cause of a release. Further files are counted.
+/// The number of files or paths that are named in a line. Further names are counted.
 const MAX_CAUSES: usize = 3;
 
 const HEADING: Style = Style::new().bold();
@@ -68,12 +68,36 @@ pub(crate) fn diff(arguments: &DiffArguments) -> anyhow::Result<ExitCode> {
             if changes.is_empty() {
                 say("nothing changed");
             }
-            for change in &changes {
-                print(described(change).trim_end());
-            }
+            print_changes(&changes, arguments.all);
             ExitCode::SUCCESS
         }
     })
+}
+
+/// Prints changes. Unless `shows_metadata`, those of metadata are one line at the end.
+fn print_changes(changes: &[PageChange], shows_metadata: bool) {
+    let is_described = |change: &&PageChange| shows_metadata || !change.is_metadata();
+    for change in changes.iter().filter(is_described) {
+        print(described(change, shows_metadata).trim_end());
+    }
+    if !shows_metadata && let Some(line) = metadata_line(changes) {
+        print(&line);
+    }
+}
+
+/// Returns the line about metadata that is not shown; `None` if no metadata differ.
+fn metadata_line(changes: &[PageChange]) -> Option<String> {
+    let with_metadata = changes.iter().filter(|change| !change.metadata.is_empty());
+    let paths: Vec<String> = with_metadata.map(|change| change.path.clone()).collect();
+    let number = match paths.len() {
+        0 => return None,
+        1 => "1 path".to_owned(),
+        number => format!("{number} paths"),
+    };
+    Some(format!(
+        "{HEADING}metadata of {number}{HEADING:#} ({}): shown by `--all`",
+        cause(&paths)
+    ))
 }
 
 /// Rolls a tenant back to an earlier release.
@@ -214,7 +238,7 @@ fn moment(seconds: u64, zone: &TimeZone) -> String {
     }
 }
 
-/// Returns the names of the changed files that caused a release, up to [`MAX_CAUSES`] of them.
+/// Returns the names of files or paths, up to [`MAX_CAUSES`] of them.
 fn cause(files: &[String]) -> String {
     let (named, others) = files.split_at(files.len().min(MAX_CAUSES));
     let named = without_controls(&named.join(", "));
@@ -225,7 +249,7 @@ fn cause(files: &[String]) -> String {
 }
 
 /// Returns a changed path with its indented diff.
-fn described(change: &PageChange) -> String {
+fn described(change: &PageChange, shows_metadata: bool) -> String {
     let word = match change.change {
         Change::Added => "added",
         Change::Removed => "removed",
@@ -235,7 +259,17 @@ fn described(change: &PageChange) -> String {
         "{HEADING}{word} {}{HEADING:#}\n",
         without_controls(&change.path)
     );
-    for line in change.text.lines() {
+    push_diff(&mut text, &change.text);
+    if shows_metadata && !change.metadata.is_empty() {
+        text.push_str(&format!("  {HEADING}metadata{HEADING:#}\n"));
+        push_diff(&mut text, &change.metadata);
+    }
+    text
+}
+
+/// Adds the lines of a diff, indented and coloured.
+fn push_diff(text: &mut String, diff: &str) {
+    for line in diff.lines() {
         let line = without_controls(line);
         let style = match line.chars().next() {
             Some('+') => ADDED,
@@ -244,7 +278,6 @@ fn described(change: &PageChange) -> String {
         };
         text.push_str(&format!("    {style}{line}{style:#}\n"));
     }
-    text
 }
 
 /// Replaces control characters, which a terminal would interpret.
@@ -301,14 +334,39 @@ release  since                pages                  cause
         let change = PageChange {
             path: "/terms".to_owned(),
             change: Change::Changed,
-            text: " <p>\n-a\n+b\u{7}\n".to_owned(),
+            text: " One.\n-a\n+b\u{7}\n".to_owned(),
+            metadata: "-<p class=a>\n".to_owned(),
         };
-        let text = described(&change);
-        assert_eq!(
-            plain(&text),
-            "changed /terms\n     <p>\n    -a\n    +b\u{fffd}\n"
-        );
+        let text = described(&change, false);
+        let shown = "changed /terms\n     One.\n    -a\n    +b\u{fffd}\n";
+        assert_eq!(plain(&text), shown);
         assert!(text.contains("\u{1b}[32m+b"), "{text:?}");
+        assert_eq!(
+            plain(&described(&change, true)),
+            format!("{shown}  metadata\n    -<p class=a>\n")
+        );
+    }
+
+    #[test]
+    fn metadata_of_all_paths_is_one_line() {
+        let change = |path: &str, text: &str, metadata: &str| PageChange {
+            path: path.to_owned(),
+            change: Change::Changed,
+            text: text.to_owned(),
+            metadata: metadata.to_owned(),
+        };
+        let shown = change("/", "+a\n", "");
+        assert_eq!(metadata_line(std::slice::from_ref(&shown)), None);
+        let both = change("/b", "+a\n", "+<p>\n");
+        let line = metadata_line(&[shown.clone(), both.clone()]).unwrap();
+        assert_eq!(plain(&line), "metadata of 1 path (/b): shown by `--all`");
+        let names = ["/c", "/d", "/e\u{7}"];
+        let unseen = names.map(|path| change(path, "", "-<p>\n"));
+        let all = [&[shown, both][..], &unseen].concat();
+        assert_eq!(
+            plain(&metadata_line(&all).unwrap()),
+            "metadata of 4 paths (/b, /c, /d and 1 more): shown by `--all`"
+        );
     }
 
     /// Responds to one request. The thread returns the request.

@@ -54,6 +54,7 @@ impl Control for OneTenant {
             path: "/terms".to_owned(),
             change: Change::Changed,
             text: format!("-{from:?}\n+{to:?}\n"),
+            metadata: String::new(),
         }])
     }
 
@@ -85,7 +86,7 @@ fn answer(admin: &AdminListener, method: &str, path: &str) -> (u16, serde_json::
 fn releases_are_listed_compared_and_rolled_back() {
     let snapshots = &Server::start().snapshots;
     let admin = AdminListener::with_control(snapshots, Some(Arc::new(OneTenant)));
-    let difference = |from: &str, to: &str| serde_json::json!([{ "path": "/terms", "change": "changed", "text": format!("-{from}\n+{to}\n") }]);
+    let difference = |from: &str, to: &str| serde_json::json!([{ "path": "/terms", "change": "changed", "text": format!("-{from}\n+{to}\n"), "metadata": "" }]);
     for (method, path, expected) in [
         (
             "GET",

@@ -36,7 +36,7 @@ pub(super) fn html_lines(html: &str) -> Vec<&str> {
             continue;
         };
         at = tag.end;
-        if INLINE_ELEMENTS.iter().any(|name| is_named(tag.name, name)) {
+        if is_inline(tag.name) {
             continue;
         }
         if tag.is_end {
@@ -64,12 +64,17 @@ pub(super) fn html_lines(html: &str) -> Vec<&str> {
     lines
 }
 
-fn is_named(name: &str, other: &str) -> bool {
+/// Returns whether an element of this name occurs within a sentence.
+pub(super) fn is_inline(name: &str) -> bool {
+    INLINE_ELEMENTS.iter().any(|inline| is_named(name, inline))
+}
+
+pub(super) fn is_named(name: &str, other: &str) -> bool {
     name.eq_ignore_ascii_case(other)
 }
 
 /// Returns the length of the text before the end tag of an element that contains no other tags.
-fn end_of_raw(text: &str, name: &str) -> usize {
+pub(super) fn end_of_raw(text: &str, name: &str) -> usize {
     let mut ends = text.match_indices("</").map(|(at, _)| at);
     let is_end = |at: &usize| {
         text.get(at + 2..at + 2 + name.len())
@@ -80,17 +85,17 @@ fn end_of_raw(text: &str, name: &str) -> usize {
 
 /// A tag in HTML.
 #[derive(Debug)]
-struct HtmlTag<'h> {
+pub(super) struct HtmlTag<'h> {
     /// The name as written; empty for comments and declarations.
-    name: &'h str,
-    is_end: bool,
+    pub(super) name: &'h str,
+    pub(super) is_end: bool,
     /// The offset behind the tag.
-    end: usize,
+    pub(super) end: usize,
 }
 
 impl<'h> HtmlTag<'h> {
     /// Returns the tag that begins with the `<` at `open`, if there is a tag. Quoted values may contain `>`. An unclosed tag ends with the text, as in browsers.
-    fn at(html: &'h str, open: usize) -> Option<Self> {
+    pub(super) fn at(html: &'h str, open: usize) -> Option<Self> {
         let rest = &html[open + 1..];
         if let Some(comment) = rest.strip_prefix("!--") {
             let behind = html.len() - comment.len();
@@ -130,7 +135,7 @@ impl<'h> HtmlTag<'h> {
 }
 
 /// Adds a piece of HTML, split behind each sentence.
-fn push_sentences<'h>(lines: &mut Vec<&'h str>, piece: &'h str) {
+pub(super) fn push_sentences<'h>(lines: &mut Vec<&'h str>, piece: &'h str) {
     // An abbreviation splits a sentence, which does no harm.
     push_pieces(lines, piece, |character, next| match character {
         '.' | '!' | '?' => next.is_some_and(char::is_whitespace),
@@ -139,7 +144,7 @@ fn push_sentences<'h>(lines: &mut Vec<&'h str>, piece: &'h str) {
 }
 
 /// Adds a piece of a style, a script or JSON, split behind each statement.
-fn push_statements<'h>(lines: &mut Vec<&'h str>, piece: &'h str) {
+pub(super) fn push_statements<'h>(lines: &mut Vec<&'h str>, piece: &'h str) {
     push_pieces(lines, piece, |character, _| {
         matches!(character, '{' | '}' | ';' | ',' | '\n')
     });

@@ -69,22 +69,31 @@ fn release(places: Vec<PlacedPages>) -> Release {
 }
 
 /// Returns the changes between two releases that have one address each.
-fn changes(
-    from: &[(&str, Arc<Resource>)],
-    to: &[(&str, Arc<Resource>)],
-) -> Vec<(String, Change, String)> {
+fn changes(from: &[(&str, Arc<Resource>)], to: &[(&str, Arc<Resource>)]) -> Vec<PageChange> {
     let of = |resources| release(vec![place("corner.example", resources)]);
-    let all = compare(&of(from), &of(to)).into_iter();
-    all.map(|page| (page.path, page.change, page.text))
-        .collect()
+    compare(&of(from), &of(to))
 }
 
-fn changed(from: Arc<Resource>, to: Arc<Resource>) -> String {
+/// Returns the difference that readers see, and that of metadata.
+fn changed(from: Arc<Resource>, to: Arc<Resource>) -> (String, String) {
     let mut all = changes(&[("/x", from)], &[("/x", to)]);
     assert_eq!(all.len(), 1, "{all:?}");
-    let (path, change, text) = all.remove(0);
-    assert_eq!((&*path, change), ("/x", Change::Changed));
+    let change = all.remove(0);
+    assert_eq!((&*change.path, change.change), ("/x", Change::Changed));
+    assert_eq!(change.is_metadata(), change.text.is_empty());
+    (change.text, change.metadata)
+}
+
+fn shown(from: Arc<Resource>, to: Arc<Resource>) -> String {
+    let (text, metadata) = changed(from, to);
+    assert_eq!(metadata, "");
     text
+}
+
+fn unseen(from: Arc<Resource>, to: Arc<Resource>) -> String {
+    let (text, metadata) = changed(from, to);
+    assert_eq!(text, "");
+    metadata
 }
 
 #[test]
@@ -95,13 +104,19 @@ fn added_and_removed_paths_are_listed() {
         ("/", html("<p>a")),
         ("/new", html("<p>b")),
     ];
-    let none = String::new();
-    let expected = vec![
-        ("/new".to_owned(), Change::Added, none.clone()),
-        ("/old".to_owned(), Change::Removed, none.clone()),
-        ("/zoo".to_owned(), Change::Added, none),
+    let expected = [
+        ("/new", Change::Added),
+        ("/old", Change::Removed),
+        ("/zoo", Change::Added),
     ];
-    assert_eq!(changes(&old, &new), expected);
+    let found = changes(&old, &new);
+    let paths: Vec<_> = found
+        .iter()
+        .map(|page| (&*page.path, page.change))
+        .collect();
+    assert_eq!(paths, expected);
+    let is_bare = |page: &PageChange| page.text.is_empty() && page.metadata.is_empty();
+    assert!(found.iter().all(is_bare) && !found.iter().any(PageChange::is_metadata));
     assert_eq!(changes(&new, &new), []);
 }
 
@@ -113,45 +128,86 @@ fn changed_sentence_has_one_line_of_context() {
         ))
     };
     assert_eq!(
-        changed(
+        shown(
             page("Terms", "It is <em>free</em>!"),
             page("Terms", "It costs <em>much</em>!")
         ),
-        " <p>You may <a href=\"/x\">read</a> this.\n-It is <em>free</em>!\n+It costs <em>much</em>!\n The end.</p>\n"
+        " You may read [link: /x] this.\n-It is free!\n+It costs much!\n The end.\n"
     );
     assert_eq!(
-        changed(page("Terms", "Same."), page("Rules", "Same.")),
-        " <head>\n-<title>Terms</title>\n+<title>Rules</title>\n <meta name=description content='a > b'></head>\n"
+        shown(page("Terms", "Same."), page("Rules", "Same.")),
+        "-title: Terms\n+title: Rules\n # Terms\n"
     );
 }
 
 #[test]
-fn changed_rule_of_inline_style_is_shown() {
+fn links_and_images_are_shown_with_their_text() {
+    let page = |href: &str, file: &str| {
+        html(&format!(
+            "<p>Read <a class=x href=\"{href}\">this</a>.</p><img src={file} alt=House>"
+        ))
+    };
+    assert_eq!(
+        shown(page("/a", "/1.png"), page("/b", "/1.png")),
+        "-Read this [link: /a].\n+Read this [link: /b].\n [image: /1.png \"House\"]\n"
+    );
+    assert_eq!(
+        shown(page("/a", "/1.png"), page("/a", "/2.png")),
+        " Read this [link: /a].\n-[image: /1.png \"House\"]\n+[image: /2.png \"House\"]\n"
+    );
+}
+
+#[test]
+fn attributes_styles_and_markup_are_metadata() {
     let page = |colour: &str| {
         html(&format!(
             "<style>a{{margin:0}}p{{color:{colour};font:x}}</style><p>Text</p>"
         ))
     };
-    let text = changed(page("red"), page("blue"));
+    let text = unseen(page("red"), page("blue"));
     assert_eq!(text, " p{\n-color:red;\n+color:blue;\n font:x}\n");
+    let text = unseen(html("<p class=a>Text"), html("<p class=b>Text"));
+    assert_eq!(text, "-<p class=a>\n+<p class=b>\n");
+    // Tags without attributes are in neither part.
+    let text = unseen(html("<p>Text</p>"), html("<div>Text</div>"));
+    assert_eq!(text, "-<p>Text</p>\n+<div>Text</div>\n");
+    let text = unseen(html("<p>Text"), html("<p>Text\n"));
+    assert_eq!(text, "-text/html, 7 bytes\n+text/html, 8 bytes\n");
+    let (text, metadata) = changed(html("<p class=a>One"), html("<p class=b>Two"));
+    assert_eq!(text, "-One\n+Two\n");
+    assert_eq!(metadata, "-<p class=a>\n+<p class=b>\n");
+}
+
+#[test]
+fn changes_that_readers_see_come_first() {
+    let map = |text: &str| body(200, "application/xml", text.as_bytes());
+    let old = [
+        ("/a.xml", map("<a>")),
+        ("/b", html("<p>One")),
+        ("/c", html("<p>")),
+    ];
+    let new = [("/a.xml", map("<b>")), ("/b", html("<p>Two"))];
+    let found = changes(&old, &new);
+    let paths: Vec<_> = found.iter().map(|page| &*page.path).collect();
+    assert_eq!(paths, ["/b", "/c", "/a.xml"]);
 }
 
 #[test]
 fn text_files_are_compared_by_line_and_other_files_by_size() {
     let text = |content: &str| body(200, "text/plain; charset=utf-8", content.as_bytes());
     assert_eq!(
-        changed(text("a\nb\nc\nd"), text("a\nb\nc\ne")),
+        unseen(text("a\nb\nc\nd"), text("a\nb\nc\ne")),
         " c\n-d\n+e\n"
     );
     let picture = |bytes| body(200, "image/png", bytes);
     assert_eq!(
-        changed(picture(b"\x89PNG"), picture(b"\x89PNG1")),
+        shown(picture(b"\x89PNG"), picture(b"\x89PNG1")),
         "-image/png, 4 bytes\n+image/png, 5 bytes\n"
     );
     // The bytes are not text, although the type is.
     let broken = body(200, "text/plain", b"\xff");
     assert_eq!(
-        changed(text("a"), broken),
+        shown(text("a"), broken),
         "-text/plain, 1 byte\n+text/plain, 1 byte\n"
     );
 }
@@ -159,11 +215,11 @@ fn text_files_are_compared_by_line_and_other_files_by_size() {
 #[test]
 fn redirects_are_compared_by_target() {
     assert_eq!(
-        changed(redirect("/a"), redirect("/b")),
+        shown(redirect("/a"), redirect("/b")),
         "-redirect to /a\n+redirect to /b\n"
     );
     assert_eq!(
-        changed(redirect("/a"), html("<p>Here.")),
+        shown(redirect("/a"), html("<p>Here.")),
         "-redirect to /a\n+text/html, 8 bytes\n"
     );
     assert_eq!(
@@ -214,12 +270,12 @@ fn long_differences_and_long_lines_are_cut() {
         let lines: Vec<String> = (0..150).map(|number| format!("{word} {number}")).collect();
         body(200, "text/plain", lines.join("\n").as_bytes())
     };
-    let text = changed(many("old"), many("new"));
+    let text = unseen(many("old"), many("new"));
     assert_eq!(text.lines().count(), MAX_LINES + 1);
     assert!(text.ends_with("\nand 100 more lines\n"), "{text}");
 
     let long = |last: &str| html(&format!("<p>{}{last}</p>", "é".repeat(MAX_LINE_CHARACTERS)));
-    let text = changed(long("a"), long("b"));
+    let text = shown(long("a"), long("b"));
     let line = text.lines().next().unwrap();
-    assert!(line.ends_with("é... (8 more characters)"), "{line}");
+    assert!(line.ends_with("é... (1 more characters)"), "{line}");
 }
