@@ -8,3 +8,4 @@ mod misbehaving_authority;
 mod operator_files;
 mod persisted_certificates;
 mod renewal;
+mod replacement;

@@ -157,26 +157,41 @@ fn manual_has_every_section_type_with_keys() {
     }
 }
 
-/// Returns the commands of the program, and the flags of each.
-fn commands() -> BTreeMap<String, BTreeSet<String>> {
-    let help = stdout(&run(&workspace(), &["--help"]));
-    let listed = help.split("Commands:\n").nth(1).expect("commands");
+/// Returns the help text of a command with its full name: `certificates renew`.
+fn help_of(name: &str) -> String {
+    let words: Vec<&str> = ["help"].into_iter().chain(name.split(' ')).collect();
+    stdout(&run(&workspace(), &words))
+}
+
+/// Returns the names of the commands that a help text lists.
+fn listed_commands(help: &str) -> Vec<&str> {
+    let listed = help.split("Commands:\n").nth(1).unwrap_or_default();
     let names = listed.lines().take_while(|line| !line.is_empty());
     let names = names.filter_map(|line| line.split_whitespace().next());
-    let names = names.filter(|name| *name != "help");
+    names.filter(|name| *name != "help").collect()
+}
+
+/// Returns the commands of the program with their full names, and the flags of each.
+fn commands() -> BTreeMap<String, BTreeSet<String>> {
+    let help = stdout(&run(&workspace(), &["--help"]));
+    let names = listed_commands(&help).into_iter().flat_map(|name| {
+        let help = help_of(name);
+        let below = listed_commands(&help).into_iter();
+        let below = below.map(|below| format!("{name} {below}"));
+        let all: Vec<String> = std::iter::once(name.to_owned()).chain(below).collect();
+        all
+    });
     names
         .map(|name| {
-            let help = stdout(&run(&workspace(), &["help", name]));
+            let help = help_of(&name);
             let words = help.lines().filter_map(|line| {
                 let line = line.trim_start();
                 let flag = line.strip_prefix("-h, ").unwrap_or(line);
                 let flag = flag.split([' ', '=']).next()?;
                 flag.starts_with("--").then(|| flag.to_owned())
             });
-            (
-                name.to_owned(),
-                words.filter(|flag| flag != "--help").collect(),
-            )
+            let flags = words.filter(|flag| flag != "--help").collect();
+            (name, flags)
         })
         .collect()
 }
@@ -201,10 +216,9 @@ fn manual_has_exactly_the_flags_and_variables_of_program() {
         let manual = manual.map(|term| term.split(' ').next().unwrap_or("").to_owned());
         let manual: BTreeSet<String> = manual.collect();
         assert_eq!(&manual, flags, "flags of {name}");
-        let help = stdout(&run(&workspace(), &["help", name]));
         assert_eq!(
             variables(parts[name]),
-            variables(&help),
+            variables(&help_of(name)),
             "variables of {name}"
         );
     }

@@ -14,7 +14,7 @@ pub(crate) const EXIT_CODES: [(u8, &[&str], &str); 7] = [
     (
         ERRORS,
         &["certificates"],
-        "a host has no valid certificate, or HTTPS is off",
+        "no valid certificate, no new certificate, or HTTPS is off",
     ),
     (
         ERRORS,

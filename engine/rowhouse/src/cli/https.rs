@@ -5,10 +5,11 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::Args;
 use clap::builder::BoolishValueParser;
+use clap::{Args, Subcommand};
+use server::admin::host_name;
 
-use super::running::{ListFormat, RunningServer};
+use super::running::{AdminTokenFlag, ListFormat, RunningServer};
 use super::values;
 
 /// HTTPS and the sources of certificates.
@@ -98,13 +99,38 @@ pub struct HttpsFlags {
 
 /// The arguments of `certificates`.
 #[derive(Debug, Clone, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct CertificatesArguments {
+    /// The command for one host; without it, all hosts are listed.
+    #[command(subcommand)]
+    pub command: Option<CertificatesCommand>,
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: ListFormat,
     /// The running server.
     #[command(flatten)]
     pub server: RunningServer,
+}
+
+/// The commands for the certificate of one host.
+#[derive(Debug, Clone, Subcommand)]
+pub enum CertificatesCommand {
+    /// Order a new certificate for a host now, and wait for it
+    Renew(RenewArguments),
+}
+
+/// The arguments of `certificates renew`.
+#[derive(Debug, Clone, Args)]
+pub struct RenewArguments {
+    /// Host that needs a new certificate
+    #[arg(value_name = "HOST", value_parser = host_name)]
+    pub host: String,
+    /// The running server.
+    #[command(flatten)]
+    pub server: RunningServer,
+    /// The token of commands.
+    #[command(flatten)]
+    pub token: AdminTokenFlag,
 }
 
 /// The arguments of `probe`.

@@ -38,7 +38,7 @@ use server::settings::network;
 
 use flags::{CachingFlags, LimitFlags};
 use https::HttpsFlags;
-pub use https::{CertificatesArguments, ProbeArguments};
+pub use https::{CertificatesArguments, CertificatesCommand, ProbeArguments, RenewArguments};
 pub use running::{AdminTokenFlag, ListFormat, RunningServer};
 pub use starter::{Colour, NewArguments, StarterKind, StarterLanguage, plain_name};
 pub use version::VERSION;
@@ -106,7 +106,7 @@ pub enum Command {
     Rollback(RollbackArguments),
     /// Serve a tenant's folder again after `rollback`
     Resume(ResumeArguments),
-    /// List the certificates of all hosts of a running server
+    /// List the certificates of a running server, or renew one
     Certificates(CertificatesArguments),
     /// Write all sites as files for a static host or CDN
     Export(ExportArguments),

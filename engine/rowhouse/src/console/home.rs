@@ -235,7 +235,6 @@ fn alarms(parts: &ConsoleParts, status: &Status, now: SystemTime) -> Vec<String>
             .map(|end| SystemTime::UNIX_EPOCH + Duration::from_secs(end));
         let is_ending = end.is_some_and(|end| end < now + MIN_CERTIFICATE_LIFETIME);
         let message = match certificate.state {
-            CertificateState::Missing if certificate.ordering => continue,
             CertificateState::Missing => "has no certificate".to_owned(),
             CertificateState::Expired => "has an expired certificate".to_owned(),
             CertificateState::Valid if is_ending => {
@@ -244,9 +243,8 @@ fn alarms(parts: &ConsoleParts, status: &Status, now: SystemTime) -> Vec<String>
             }
             CertificateState::Valid => continue,
         };
-        let reason = certificate
-            .error
-            .map_or_else(String::new, |error| format!(": {}", error.detail));
+        let reason = certificate.problem(now);
+        let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
         alarms.push(format!("{} {message}{reason}", certificate.host));
         if alarms.len() > MAX_BROKEN {
             alarms.push("and more: `rowhouse certificates` lists all".to_owned());

@@ -12,7 +12,7 @@ use serde::Serialize;
 use server::admin::control::{Change, Control as _, PageChange, ReleaseLine};
 use server::admin::status::TenantStatus;
 use server::metrics::tenant_history::MAX_TENANTS;
-use server::tls::overview::{CertificateLine, CertificateState, overview};
+use server::tls::overview::{CertificateLine, overview};
 
 use super::charts::{Chart, charts};
 use super::list::cause;
@@ -89,8 +89,10 @@ struct CertificateView {
     host: String,
     state: &'static str,
     end: Option<MomentView>,
-    is_ordering: bool,
-    error: Option<String>,
+    /// The order in flight or the failure of the last order, and the time of the next order.
+    problem: Option<String>,
+    /// Whether the last order failed.
+    is_failing: bool,
 }
 
 /// The differences between two releases.
@@ -279,15 +281,11 @@ fn certificates(
     let lines = overview(&parts.snapshots, tls).into_iter();
     let own = lines.filter(|line| hosts.contains(&&*line.host));
     let certificate = |line: CertificateLine| CertificateView {
+        problem: line.problem(now),
+        is_failing: line.error.is_some(),
         host: line.host,
-        state: match line.state {
-            CertificateState::Valid => "valid",
-            CertificateState::Expired => "expired",
-            CertificateState::Missing => "missing",
-        },
+        state: line.state.name(),
         end: line.not_after.map(|end| MomentView::of_seconds(end, now)),
-        is_ordering: line.ordering,
-        error: line.error.map(|error| error.detail),
     };
     own.map(certificate).collect()
 }

@@ -20,8 +20,15 @@ pub(super) fn page() -> ReferencePage {
     );
     body += &exit_codes();
     for command in program.get_subcommands() {
-        if command.get_name() != "help" {
-            body += &command_section(command);
+        if command.get_name() == "help" {
+            continue;
+        }
+        body += &command_section(command.get_name(), command);
+        for below in command.get_subcommands() {
+            if below.get_name() != "help" {
+                let name = format!("{} {}", command.get_name(), below.get_name());
+                body += &command_section(&name, below);
+            }
         }
     }
     ReferencePage {
@@ -47,11 +54,11 @@ fn exit_codes() -> String {
     text
 }
 
-/// Returns the section of a command.
-fn command_section(command: &Command) -> String {
-    let name = command.get_name();
+/// Returns the section of a command with its full name: `certificates renew`.
+fn command_section(name: &str, command: &Command) -> String {
     let about = command.get_about().map(ToString::to_string);
-    let mut text = format!("## `rowhouse {name}` {{#{name}}}\n\n");
+    let id = name.replace(' ', "-");
+    let mut text = format!("## `rowhouse {name}` {{#{id}}}\n\n");
     let _ = write!(text, "{}.\n\n", prose(&about.unwrap_or_default()));
     let usage = command.clone().render_usage().to_string();
     text += &block("text", usage.trim_start_matches("Usage: "));
@@ -63,8 +70,8 @@ fn command_section(command: &Command) -> String {
         let own = argument.get_help_heading();
         if own.is_some() && own != heading {
             let own = own.unwrap_or_default();
-            let id = own.to_lowercase();
-            let _ = write!(text, "### {own} {{#{name}-{id}}}\n\n");
+            let own_id = own.to_lowercase();
+            let _ = write!(text, "### {own} {{#{id}-{own_id}}}\n\n");
         }
         heading = own;
         text += &definition(&term(argument), &meaning(argument));

@@ -34,6 +34,8 @@ pub(super) struct AccountOwner {
 #[derive(Default)]
 struct AccountState {
     account: Option<Account>,
+    /// Whether the account is on disk. Operators replace the account by removing its file.
+    is_persisted: bool,
     /// Why the last attempt failed, and when.
     failure: Option<(Instant, Failure)>,
 }
@@ -56,6 +58,10 @@ impl AccountOwner {
         let begin = Instant::now();
         // Orders that begin together share one attempt and its result.
         let mut state = self.state.lock().await;
+        if state.is_persisted && !self.folder.has_account() {
+            info!("the file of the ACME account was removed; creating a new account");
+            *state = AccountState::default();
+        }
         if let Some(account) = &state.account {
             return Ok(account.clone());
         }
@@ -67,6 +73,7 @@ impl AccountOwner {
         match self.load_or_create().await {
             Ok(account) => {
                 state.account = Some(account.clone());
+                state.is_persisted = self.folder.has_account();
                 Ok(account)
             }
             Err(error) => {
@@ -87,7 +94,7 @@ impl AccountOwner {
     /// Forgets an account that the CA does not know.
     pub(super) async fn forget(&self) {
         warn!("CA does not know the account; the next order creates a new account");
-        self.state.lock().await.account = None;
+        *self.state.lock().await = AccountState::default();
         let _ = self.folder.persist_account(b"");
     }
 

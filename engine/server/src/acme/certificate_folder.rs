@@ -6,13 +6,23 @@
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use tracing::warn;
 
 use crate::settings::operator_file::{self, OperatorFileError};
 use crate::tls::certificate::Certificate;
+
+/// The identity of a file's content: its inode, size and time of change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct FileStamp {
+    inode: u64,
+    bytes: u64,
+    pub(super) modified: SystemTime,
+}
 
 /// The folder of one CA.
 #[derive(Debug, Clone)]
@@ -61,6 +71,29 @@ impl AcmeFolder {
                 None
             }
         }
+    }
+
+    /// Returns the stamp of a host's certificate file; `None` if the file is missing.
+    ///
+    /// # Errors
+    /// When the operating system cannot say whether the file exists, or the folder is missing.
+    pub(super) fn stamp(&self, host: &str) -> io::Result<Option<FileStamp>> {
+        match fs::metadata(self.path.join(format!("{host}.pem"))) {
+            Ok(found) => Ok(Some(FileStamp {
+                inode: found.ino(),
+                bytes: found.len(),
+                modified: found.modified()?,
+            })),
+            // Without the folder, a volume is not mounted: all files would count as lost.
+            Err(error) if error.kind() == ErrorKind::NotFound && self.path.is_dir() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns whether the file of the account exists. Counts as existing if the operating system cannot say.
+    pub(super) fn has_account(&self) -> bool {
+        let found = fs::metadata(self.path.join("account.json"));
+        !matches!(found, Err(error) if error.kind() == ErrorKind::NotFound)
     }
 
     /// Persists the certificate of a host.
@@ -152,6 +185,17 @@ mod tests {
         assert_eq!(mode(&own.join("studio.example.pem")), 0o600);
         assert_eq!(mode(&own), 0o700);
         assert_eq!(fs::read_dir(&own).unwrap().count(), 1);
+
+        let stamp = folder.stamp("studio.example").unwrap();
+        assert!(stamp.is_some() && folder.stamp("studio.example").unwrap() == stamp);
+        folder
+            .persist_certificate("studio.example", "", "")
+            .unwrap();
+        assert_ne!(folder.stamp("studio.example").unwrap(), stamp);
+        fs::remove_file(own.join("studio.example.pem")).unwrap();
+        assert_eq!(folder.stamp("studio.example").unwrap(), None);
+        fs::remove_dir_all(&own).unwrap();
+        assert!(folder.stamp("studio.example").is_err());
 
         let other = AcmeFolder::new(below.path(), "https://authority.example/staging");
         assert!(other.certificate("studio.example").is_none());

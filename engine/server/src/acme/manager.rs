@@ -9,12 +9,12 @@ use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use instant_acme::{Account, CertificateIdentifier, Error};
 use release::snapshot::{HostEntry, Snapshot};
 use thiserror::Error as ThisError;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinError;
 use tracing::{debug, info, warn};
 
@@ -24,9 +24,11 @@ use super::client::AuthorityClient;
 use super::order::{IssuedCertificate, is_unknown_account, order};
 use super::plan::{AuthorityPlan, ChallengeMethod, Failure, Lifetime, NamePlan};
 use super::quota::{DueOrder, OrderQuota, Purpose, QuotaRefusal};
+use super::renewal::{RenewalAnswer, RenewalRefusal, RenewalRequest, RenewalRequests};
 use super::tasks::JobSet;
-use crate::acme::certificate_folder::AcmeFolder;
+use crate::acme::certificate_folder::{AcmeFolder, FileStamp};
 use crate::snapshot_store::SnapshotStore;
+use crate::tls::Tls;
 use crate::tls::attempts::{AttemptBoard, FailureKind, OrderWait};
 use crate::tls::certificate::Certificate;
 use crate::tls::certificate_store::CertificateStore;
@@ -34,8 +36,12 @@ use crate::tls::provider::provider;
 
 /// Renewal queries in flight at once.
 const MAX_RENEWAL_QUERIES: usize = 4;
-/// Maximum pause between two checks. A clock may be set, and a machine may be suspended.
-const MAX_PAUSE: Duration = Duration::from_secs(30);
+/// Maximum pause between two checks. A clock may be set, a machine may be suspended, and files may change.
+const MAX_PAUSE: Duration = Duration::from_secs(10);
+/// Minimum interval between two checks of the certificate files.
+const FILE_CHECK_INTERVAL: Duration = Duration::from_secs(5);
+/// Time since the last change after which a file counts as completely written.
+const SETTLE_TIME: Duration = Duration::from_secs(2);
 /// Minimum pause, so that due orders that cannot begin do not keep a CPU busy.
 const MIN_PAUSE: Duration = Duration::from_millis(100);
 /// Pause before another attempt for a host that waits for its tenant's share.
@@ -61,8 +67,8 @@ pub enum AcmeError {
 pub fn start(
     settings: AcmeSettings,
     snapshots: Arc<SnapshotStore>,
-    certificates: Arc<CertificateStore>,
-    board: Arc<AttemptBoard>,
+    tls: &Tls,
+    renewals: &RenewalRequests,
 ) -> Result<(), AcmeError> {
     let client = AuthorityClient::new(settings.roots.as_deref()).map_err(AcmeError::Roots)?;
     let folder = AcmeFolder::new(&settings.folder, &settings.directory);
@@ -93,10 +99,12 @@ pub fn start(
         quota: OrderQuota::new(now),
         tenants_waiting: BTreeSet::new(),
         jobs: JobSet::new(),
+        files_checked: Instant::now(),
+        requests: renewals.receiver(),
         changes: snapshots.changes(),
         snapshots,
-        certificates,
-        board,
+        certificates: Arc::clone(&tls.certificates),
+        board: Arc::clone(&tls.attempts),
     };
     manager.update_hosts(now);
     thread::Builder::new()
@@ -113,6 +121,8 @@ struct NameState {
     certificate: Option<Arc<Certificate>>,
     /// A certificate that is in use but not on disk yet.
     unsaved: Option<IssuedCertificate>,
+    /// The file of the certificate when it was last read or written.
+    stamp: Option<FileStamp>,
 }
 
 impl NameState {
@@ -123,6 +133,7 @@ impl NameState {
             plan: self.plan.clone().without_order(),
             certificate: unsaved.as_ref().and_then(|_| self.certificate.clone()),
             unsaved,
+            stamp: None,
         }
     }
 }
@@ -186,6 +197,8 @@ struct Manager {
     /// Tenants whose wait for their share was logged.
     tenants_waiting: BTreeSet<Box<str>>,
     jobs: JobSet<CertificateJob, JobResult>,
+    files_checked: Instant,
+    requests: mpsc::Receiver<RenewalRequest>,
     changes: watch::Receiver<()>,
     snapshots: Arc<SnapshotStore>,
     certificates: Arc<CertificateStore>,
@@ -194,18 +207,114 @@ struct Manager {
 
 impl Manager {
     async fn run(mut self) {
+        let mut accepted: Option<RenewalAnswer> = None;
         loop {
             let now = SystemTime::now();
             self.save();
+            self.check_files(now);
             self.begin_orders(now);
             self.begin_renewal_queries(now);
             self.report(now);
+            if let Some(answer) = accepted.take() {
+                // The request may have timed out; the order begins nevertheless.
+                let _ = answer.send(Ok(()));
+            }
             let pause = self.pause(now);
             tokio::select! {
                 Some((job, done)) = self.jobs.next() => self.handle_result(job, done, SystemTime::now()).await,
+                Some(request) = self.requests.recv() => accepted = self.accept(request, SystemTime::now()),
                 // The store lives as long as the process.
                 _ = self.changes.changed() => self.update_hosts(SystemTime::now()),
                 () = tokio::time::sleep(pause) => self.update_hosts(SystemTime::now()),
+            }
+        }
+    }
+
+    /// Makes the order of a request due. Returns the channel for the answer, which follows once the order has begun or waits for the CA; refuses the request otherwise.
+    fn accept(&mut self, request: RenewalRequest, now: SystemTime) -> Option<RenewalAnswer> {
+        self.update_hosts(now);
+        let RenewalRequest { host, answer } = request;
+        let result = match self.names.get_mut(&host) {
+            Some(name) if name.plan.attempts().is_in_flight => Ok(()),
+            Some(name) => name
+                .plan
+                .request(now)
+                .map_err(|until| RenewalRefusal::Limited {
+                    host: host.clone(),
+                    until,
+                }),
+            None => Err(self.why_not_ordered(&host)),
+        };
+        match result {
+            Ok(()) => {
+                info!(host = &*host, "operator requested a new certificate");
+                Some(answer)
+            }
+            Err(refusal) => {
+                // The request may have timed out.
+                let _ = answer.send(Err(refusal));
+                None
+            }
+        }
+    }
+
+    /// Returns the reason why this program orders no certificate for a host.
+    fn why_not_ordered(&self, host: &str) -> RenewalRefusal {
+        if !self.snapshots.current().hosts.contains_key(host) {
+            RenewalRefusal::UnknownHost(host.into())
+        } else if self.certificates.find_file(host).is_some() {
+            RenewalRefusal::FromFile(host.into())
+        } else {
+            RenewalRefusal::NotOrderable(host.into())
+        }
+    }
+
+    /// Reads the certificate files that have changed. A valid file is used. A lost or damaged file makes an order due, and its certificate stays in use until the order succeeds.
+    fn check_files(&mut self, now: SystemTime) {
+        if self.files_checked.elapsed() < FILE_CHECK_INTERVAL {
+            return;
+        }
+        self.files_checked = Instant::now();
+        for (host, name) in &mut self.names {
+            if name.unsaved.is_some() || name.plan.attempts().is_in_flight {
+                continue;
+            }
+            // An unreadable folder is a problem of the disk, and not of each file.
+            let Ok(stamp) = self.folder.stamp(host) else {
+                continue;
+            };
+            let is_settled = |stamp: FileStamp| {
+                let age = now.duration_since(stamp.modified);
+                age.is_ok_and(|age| age >= SETTLE_TIME)
+            };
+            if stamp == name.stamp || !stamp.is_none_or(is_settled) {
+                continue;
+            }
+            name.stamp = stamp;
+            let read = stamp.and_then(|_| self.folder.certificate(host));
+            match read.filter(|read| (read.not_before..=read.not_after).contains(&now)) {
+                Some(read) => {
+                    let plan = &mut name.plan;
+                    plan.use_file(lifetime(&read), now, random_fraction());
+                    let before = name.certificate.as_ref();
+                    if before.is_none_or(|before| before.key.cert != read.key.cert) {
+                        info!(
+                            host = &**host,
+                            "certificate file changed; serving the new certificate"
+                        );
+                        let certificate = Arc::new(read);
+                        self.certificates.set_issued(host, &certificate);
+                        name.certificate = Some(certificate);
+                    }
+                }
+                None if name.certificate.is_some() => {
+                    warn!(
+                        host = &**host,
+                        "certificate file is missing or damaged; ordering a new certificate, and serving the old one until then"
+                    );
+                    name.plan.lose_file(now);
+                }
+                None => {}
             }
         }
     }
@@ -254,6 +363,7 @@ impl Manager {
                     NameState {
                         plan: plan
                             .unwrap_or_else(|| NamePlan::new(lifetime, now, random_fraction())),
+                        stamp: self.folder.stamp(&host).ok().flatten(),
                         certificate,
                         unsaved: None,
                     }
@@ -500,7 +610,10 @@ impl Manager {
             .folder
             .persist_certificate(host, &issued.chain, &issued.key)
         {
-            Ok(()) => name.plan.mark_stored(),
+            Ok(()) => {
+                name.plan.mark_stored();
+                name.stamp = self.folder.stamp(host).ok().flatten();
+            }
             Err(error) => {
                 let failure = Failure::new(FailureKind::Storage, error.to_string());
                 let is_known = name.plan.attempts().failure.is_some();

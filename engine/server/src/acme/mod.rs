@@ -7,10 +7,12 @@
 //!                    quota (how many, which first)
 //!                    tasks (jobs in flight)
 //!                    certificate_folder (persisted files)
+//!                    renewal (operators' requests)
 //! ```
 //! The [`manager`] checks the hosts of each new snapshot:
 //! * A host without a valid certificate gets an order at once; several orders are in flight at a time.
 //! * A certificate is renewed when the CA suggests it (ARI, RFC 9773), or else after two thirds of its lifetime.
+//! * An operator may request a new certificate. A host whose file is lost or damaged gets one, too; the old certificate stays in use until then.
 //! * If an order fails, only its host waits: from minutes to a day, longer each time.
 //! * If the CA itself fails, all orders wait: from seconds to a quarter of an hour.
 //!
@@ -25,6 +27,7 @@ mod manager;
 mod order;
 mod plan;
 mod quota;
+mod renewal;
 mod tasks;
 
 use std::path::PathBuf;
@@ -33,6 +36,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 
 pub use self::manager::start;
+pub use self::renewal::{RenewalRefusal, RenewalRequests};
 
 /// Settings of the CA and the account.
 #[derive(Debug, Clone)]

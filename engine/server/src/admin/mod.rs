@@ -3,7 +3,7 @@
 //! | path | response |
 //! |---|---|
 //! | `/livez` | 200 while the process runs |
-//! | `/readyz` | 200 once every folder has been read, or has taken ten seconds, and addresses are assigned; 503 before that and while draining. Lists alarms and the tenants that are not live |
+//! | `/readyz` | 200 once every folder has been read, or has taken ten seconds, and addresses are assigned; 503 before that and while draining. Lists alarms, the hosts without a valid certificate, and the tenants that are not live |
 //! | `/metrics` | counters in the OpenMetrics text format |
 //! | `/tenants` | the status of every tenant, as JSON |
 //! | `/tenants/{id}/releases` | the persisted releases of a tenant, as JSON |
@@ -14,6 +14,7 @@
 //! | `/events` | server-sent events that say that the status or the charts changed |
 //! | `/` and other paths | the pages of the [`Console`] |
 //! | `/certificates` | the certificate state of every host, as JSON; 404 without `--https` |
+//! | `POST /certificates/{host}/renew` | orders a new certificate for a host |
 //! | `/tls/ask?domain=` | 200 for a host that a tenant claims, else 404: the endpoint that Caddy asks before it orders a certificate |
 //!
 //! Requests must name an IP address, `localhost` or one of [`Admin::hosts`]; other requests get 421. The check stops DNS rebinding, where the host name of a foreign web page resolves to this listener. Requests from web pages of another origin are refused by the fields that browsers send. Commands need a header field that no web page can send ([`COMMAND`]) or, if configured, the [`AdminToken`].
@@ -24,6 +25,7 @@
 //!
 //! **Invariant:** changes nothing itself; shows the snapshot store and the status board, and passes commands to the [`Control`].
 
+mod certificates;
 pub mod console;
 pub mod control;
 mod guard;
@@ -36,11 +38,11 @@ use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::net::TcpListener;
 use std::sync::Arc;
-use std::time::{Duration, Instant, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use axum::extract::{Query, State as Shared};
+use axum::extract::State as Shared;
 use axum::middleware::{from_fn, from_fn_with_state};
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use axum::routing::get;
 use axum::{Json, Router};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
@@ -48,7 +50,7 @@ use http::{HeaderName, HeaderValue, StatusCode};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use tokio::task::AbortHandle;
 use tokio::time::MissedTickBehavior;
 use tower::ServiceBuilder;
@@ -56,6 +58,7 @@ use tower_http::limit::RequestBodyLimitLayer;
 use tower_http::set_header::SetResponseHeaderLayer;
 use tower_http::timeout::TimeoutLayer;
 
+use self::certificates::CertificateRoutes;
 use self::pages::EventSources;
 pub use self::pages::version;
 use self::releases::Access;
@@ -65,8 +68,9 @@ use super::listen;
 use super::metrics::{Counters, MEDIA_TYPE, render};
 use super::snapshot_store::SnapshotStore;
 use super::tls::Tls;
-use super::tls::overview::{CertificateLine, line, overview};
+use super::tls::overview::{CertificateLine, CertificateState, line, overview};
 use crate::access_log::AccessLog;
+use crate::acme::RenewalRequests;
 use crate::admin::console::Console;
 use crate::admin::control::Control;
 use crate::admin::status::{State, StatusBoard, TenantStatus};
@@ -75,6 +79,9 @@ use crate::metrics::history::SAMPLE_INTERVAL;
 
 /// Time without a heartbeat of the reload loop after which `/readyz` shows an alarm.
 const MAX_SILENCE: Duration = Duration::from_secs(30);
+
+/// The hosts without a valid certificate that `/readyz` names. Further hosts are counted.
+const MAX_CERTIFICATE_LINES: usize = 20;
 
 /// The state and settings of the admin listener.
 #[derive(Debug, Clone)]
@@ -95,6 +102,8 @@ pub struct Admin {
     pub console: Option<Arc<dyn Console>>,
     /// The TLS configuration; `None` if a proxy terminates TLS.
     pub tls: Option<Arc<Tls>>,
+    /// The way of operators' requests to the ACME client.
+    pub renewals: Arc<RenewalRequests>,
 }
 
 /// Open connections. Probes, scrapes and a proxy's questions need a few.
@@ -183,6 +192,12 @@ fn router(admin: Admin) -> Router {
         console: admin.console.clone(),
     };
     let commands = releases::router(admin.control.clone(), access);
+    let certificate_routes = CertificateRoutes {
+        snapshots: Arc::clone(&admin.snapshots),
+        tls: admin.tls.clone(),
+        renewals: Arc::clone(&admin.renewals),
+        token: admin.token.clone(),
+    };
     let sources = EventSources {
         board: Arc::clone(&admin.board),
         snapshots: Arc::clone(&admin.snapshots),
@@ -196,8 +211,7 @@ fn router(admin: Admin) -> Router {
         .route("/readyz", get(readyz))
         .route("/metrics", get(metrics))
         .route("/tenants", get(tenants))
-        .route("/certificates", get(certificates))
-        .route("/tls/ask", get(tls_ask))
+        .merge(certificates::router(certificate_routes))
         .layer(within(HANDLER_TIMEOUT))
         .route("/events", get(pages::events).with_state(sources))
         .layer(RequestBodyLimitLayer::new(0))
@@ -254,6 +268,9 @@ async fn readyz(Shared(admin): Shared<Admin>) -> (StatusCode, String) {
             "watch: polling, since the system sends no notifications"
         );
     }
+    if let Some(tls) = &admin.tls {
+        write_certificates(&mut text, &overview(&admin.snapshots, tls));
+    }
     let pending = |tenant: &&TenantStatus| tenant.state == State::Pending;
     let count = status.tenants().filter(pending).count();
     if count > 0 {
@@ -271,6 +288,22 @@ async fn readyz(Shared(admin): Shared<Admin>) -> (StatusCode, String) {
         let _ = writeln!(text, "{}: {}{doing}", tenant.id, tenant.state.name());
     }
     (code, text)
+}
+
+/// Writes a line for each host without a valid certificate, up to [`MAX_CERTIFICATE_LINES`] of them.
+fn write_certificates(text: &mut String, lines: &[CertificateLine]) {
+    let now = SystemTime::now();
+    let is_invalid = |line: &&CertificateLine| line.state != CertificateState::Valid;
+    let invalid: Vec<&CertificateLine> = lines.iter().filter(is_invalid).collect();
+    for line in invalid.iter().take(MAX_CERTIFICATE_LINES) {
+        let state = line.state.name();
+        let problem = line.problem(now);
+        let problem = problem.map_or_else(String::new, |problem| format!(": {problem}"));
+        let _ = writeln!(text, "certificate: {}: {state}{problem}", line.host);
+    }
+    if let Some(more @ 1..) = invalid.len().checked_sub(MAX_CERTIFICATE_LINES) {
+        let _ = writeln!(text, "certificate: {more} more hosts");
+    }
 }
 
 async fn metrics(Shared(admin): Shared<Admin>) -> impl IntoResponse {
@@ -340,25 +373,4 @@ async fn tenants(Shared(admin): Shared<Admin>) -> Json<Vec<TenantLine>> {
         pinned: tenant.pinned,
     });
     Json(lines.collect())
-}
-
-async fn certificates(Shared(admin): Shared<Admin>) -> Response {
-    match &admin.tls {
-        Some(tls) => Json(overview(&admin.snapshots, tls)).into_response(),
-        None => StatusCode::NOT_FOUND.into_response(),
-    }
-}
-
-#[derive(Debug, Deserialize)]
-struct TlsQuestion {
-    domain: String,
-}
-
-async fn tls_ask(Shared(admin): Shared<Admin>, Query(question): Query<TlsQuestion>) -> StatusCode {
-    let domain = question.domain.trim_end_matches('.').to_ascii_lowercase();
-    if admin.snapshots.current().hosts.contains_key(&*domain) {
-        StatusCode::OK
-    } else {
-        StatusCode::NOT_FOUND
-    }
 }

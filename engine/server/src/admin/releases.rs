@@ -137,7 +137,7 @@ struct TokenForm {
 }
 
 /// Returns the request if it is a permitted command, or else the response that refuses it.
-async fn check_permission(
+pub(super) async fn check_permission(
     token: Option<&AdminToken>,
     request: Request,
 ) -> Result<Request, Response> {
@@ -293,6 +293,6 @@ impl IntoResponse for ControlError {
     }
 }
 
-fn refusal(status: StatusCode, error: String) -> Response {
+pub(super) fn refusal(status: StatusCode, error: String) -> Response {
     (status, Json(Refusal { error })).into_response()
 }

@@ -22,7 +22,7 @@ use prometheus_client::registry::{Registry, Unit};
 
 use super::snapshot_store::{SHARED_HOSTS, SnapshotStore, UNKNOWN_HOSTS};
 use super::tls::handshake_counters::HandshakeCounters;
-use super::tls::overview::CertificateLine;
+use super::tls::overview::{CertificateLine, CertificateState};
 use crate::access_log::AccessLog;
 use crate::admin::status::{State, StatusBoard};
 use crate::metrics::connection_counters::ConnectionCounters;
@@ -235,6 +235,11 @@ fn certificates(
     encoder: &mut DescriptorEncoder<'_>,
     lines: &[CertificateLine],
 ) -> Result<(), Error> {
+    let is_invalid = |line: &&CertificateLine| line.state != CertificateState::Valid;
+    let invalid = lines.iter().filter(is_invalid).count();
+    let invalid = u64::try_from(invalid).unwrap_or(u64::MAX);
+    let help = "Hosts without a valid certificate";
+    gauge(encoder, "certificates_missing", help, None, invalid)?;
     let unit = Some(&Unit::Seconds);
     let help = "Expiry time of a host's certificate, since 1970";
     let name = "certificate_not_after";

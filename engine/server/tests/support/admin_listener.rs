@@ -47,6 +47,7 @@ impl AdminListener {
             token,
             console: Some(Arc::new(OnePage)),
             tls: None,
+            renewals: Arc::default(),
         };
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread()

@@ -1,32 +1,91 @@
-//! `rowhouse certificates`: the state of the certificates of all hosts of a running server.
+//! `rowhouse certificates`: lists the certificates of all hosts of a running server, or renews one.
 //!
 //! **Invariant:** everything that it prints comes from the admin listener, without control characters.
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context as _, anyhow};
-use jiff::Timestamp;
 
-use crate::cli::{CertificatesArguments, ListFormat};
+use crate::cli::{CertificatesArguments, CertificatesCommand, ListFormat, RenewArguments};
 use crate::commands::operations::admin_client::ask;
+use crate::commands::operations::releases::{command, refused};
 use crate::commands::output::{ERRORS, print, say};
-use server::tls::attempts::OrderWait;
 use server::tls::overview::{CertificateLine, CertificateSource, CertificateState};
 
 /// The timeout of each step of the request.
 const STEP_TIMEOUT: Duration = Duration::from_secs(10);
+/// The interval at which the result of an order is polled.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
+/// The time to wait for an order. CAs take seconds.
+const ORDER_TIMEOUT: Duration = Duration::from_secs(180);
+
+/// Lists the certificates, or runs the command for one host.
+pub(crate) fn run(arguments: &CertificatesArguments) -> anyhow::Result<ExitCode> {
+    match &arguments.command {
+        Some(CertificatesCommand::Renew(arguments)) => renew(arguments),
+        None => list(arguments),
+    }
+}
+
+/// Orders a new certificate for a host, waits for the result and prints it. The exit code is 1 if no certificate was issued.
+fn renew(arguments: &RenewArguments) -> anyhow::Result<ExitCode> {
+    let (host, admin) = (&arguments.host, arguments.server.admin);
+    let target = format!("/certificates/{host}/renew");
+    let begun: Result<CertificateLine, _> = command(arguments.server, &arguments.token, &target)?;
+    let mut line = match begun {
+        Ok(line) => line,
+        Err(refusal) => return Ok(refused(&refusal)),
+    };
+    say(&format!("ordering a certificate for `{host}`"));
+    // An order that waits for the CA begins by itself; the command does not wait for it.
+    let has_begun = line.ordering;
+    let begin = Instant::now();
+    while line.ordering && begin.elapsed() < ORDER_TIMEOUT {
+        thread::sleep(POLL_INTERVAL);
+        let lines = fetch(admin)?.unwrap_or_default();
+        let found = lines.into_iter().find(|found| found.host == *host);
+        line = found.with_context(|| format!("`{host}` is not served any more"))?;
+    }
+    let result = outcome(&line, has_begun, SystemTime::now());
+    Ok(match result {
+        Ok(said) => {
+            say(&said);
+            ExitCode::SUCCESS
+        }
+        Err(said) => {
+            say(&format!("error: {said}"));
+            ExitCode::from(ERRORS)
+        }
+    })
+}
+
+/// Returns the result of an order in words.
+fn outcome(line: &CertificateLine, has_begun: bool, now: SystemTime) -> Result<String, String> {
+    let host = &line.host;
+    match line.problem(now) {
+        None if has_begun => {
+            let expiry = line.expiry(now).unwrap_or_default();
+            Ok(format!("`{host}` has a new certificate, which {expiry}"))
+        }
+        problem => {
+            let problem = problem.unwrap_or_else(|| "the order waits for the CA".to_owned());
+            Err(format!("no new certificate for `{host}` yet: {problem}"))
+        }
+    }
+}
 
 /// Prints a line for each host. The exit code is 1 if a host has no valid certificate.
-pub(crate) fn run(arguments: &CertificatesArguments) -> anyhow::Result<ExitCode> {
+fn list(arguments: &CertificatesArguments) -> anyhow::Result<ExitCode> {
     let Some(lines) = fetch(arguments.server.admin)? else {
         say("error: HTTPS is off: the server was started without `--https`");
         return Ok(ExitCode::from(ERRORS));
     };
     match arguments.format {
         ListFormat::Json => print(&serde_json::to_string_pretty(&lines)?),
-        ListFormat::Text => print(table(&lines, Timestamp::now().as_second()).trim_end()),
+        ListFormat::Text => print(table(&lines, SystemTime::now()).trim_end()),
     }
     let is_valid = |line: &CertificateLine| line.state == CertificateState::Valid;
     Ok(match lines.iter().all(is_valid) {
@@ -52,85 +111,40 @@ pub(crate) fn fetch(admin: SocketAddr) -> anyhow::Result<Option<Vec<CertificateL
 }
 
 /// Returns the lines as columns.
-fn table(lines: &[CertificateLine], now: i64) -> String {
+fn table(lines: &[CertificateLine], now: SystemTime) -> String {
     let width = lines.iter().map(|line| line.host.len()).max().unwrap_or(0);
     let row = |line: &CertificateLine| {
-        let (host, state, details) = (&line.host, state(line), details(line, now));
+        let (host, state, details) = (&line.host, line.state.name(), details(line, now));
         format!("{host:width$}  {state:7}  {details}\n")
     };
     lines.iter().map(row).collect()
 }
 
-const fn state(line: &CertificateLine) -> &'static str {
-    match line.state {
-        CertificateState::Valid => "valid",
-        CertificateState::Expired => "expired",
-        CertificateState::Missing => "missing",
-    }
-}
-
-fn details(line: &CertificateLine, now: i64) -> String {
-    let mut parts = Vec::new();
-    match line.source {
-        Some(CertificateSource::File) => parts.push("from a file".to_owned()),
-        Some(CertificateSource::Authority) => parts.push("from the CA".to_owned()),
-        None => {}
-    }
-    let until = |at: u64| i64::try_from(at).unwrap_or(i64::MAX).saturating_sub(now);
-    if let Some(end) = line.not_after {
-        let end = until(end);
-        let verb = if end < 0 { "expired" } else { "expires" };
-        parts.push(format!("{verb} {}", span(end)));
-    }
-    if line.ordering {
-        parts.push("being ordered".to_owned());
-    }
-    match line.waiting {
-        Some(OrderWait::Share) => {
-            parts.push("waiting: the site has used its share of orders".to_owned())
-        }
-        Some(OrderWait::Total) => parts.push("waiting: all orders of the CA are used".to_owned()),
-        None => {}
-    }
-    if let Some(error) = &line.error {
-        let detail = error.detail.chars();
-        let detail: String = detail.filter(|one| !one.is_control()).collect();
-        parts.push(format!("{}: {detail}", error.kind.name()));
-        if let Some(next) = line.next_try.filter(|_| !line.ordering) {
-            parts.push(match until(next) {
-                next @ 1.. => format!("next try {}", span(next)),
-                // The server tries again as soon as an order is free.
-                _ => "next try is due".to_owned(),
-            });
-        }
-    }
+fn details(line: &CertificateLine, now: SystemTime) -> String {
+    let source = line.source.map(|source| match source {
+        CertificateSource::File => "from a file".to_owned(),
+        CertificateSource::Authority => "from the CA".to_owned(),
+    });
+    let parts = [source, line.expiry(now), line.problem(now)];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
     parts.join(", ")
-}
-
-/// Returns a time relative to now, such as `in 10 min` or `2 h ago`.
-fn span(seconds: i64) -> String {
-    let (length, unit) = match seconds.abs() {
-        length @ 0..120 => (length, "s"),
-        length @ 120..7_200 => (length / 60, "min"),
-        length @ 7_200..172_800 => (length / 3_600, "h"),
-        length => (length / 86_400, "days"),
-    };
-    match seconds {
-        0.. => format!("in {length} {unit}"),
-        _ => format!("{length} {unit} ago"),
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::UNIX_EPOCH;
+
     use server::tls::attempts::FailureKind;
     use server::tls::overview::CertificateProblem;
 
     use super::*;
 
-    #[test]
-    fn line_has_state_source_and_expiry() {
-        let line = CertificateLine {
+    fn now() -> SystemTime {
+        UNIX_EPOCH + Duration::from_secs(1_000_000)
+    }
+
+    fn valid() -> CertificateLine {
+        CertificateLine {
             host: "studio.example".to_owned(),
             state: CertificateState::Valid,
             source: Some(CertificateSource::Authority),
@@ -140,8 +154,11 @@ mod tests {
             last_try: None,
             next_try: None,
             error: None,
-        };
-        let missing = CertificateLine {
+        }
+    }
+
+    fn missing() -> CertificateLine {
+        CertificateLine {
             host: "own.example".to_owned(),
             state: CertificateState::Missing,
             source: None,
@@ -151,43 +168,32 @@ mod tests {
                 kind: FailureKind::Dns,
                 detail: "no\u{1b} address".to_owned(),
             }),
-            ..line.clone()
-        };
-        assert_eq!(
-            table(&[line, missing], 1_000_000),
-            "studio.example  valid    from the CA, expires in 90 days\n\
-             own.example     missing  dns: no address, next try in 10 min\n"
-        );
-        assert_eq!(span(-7_200), "2 h ago");
+            ..valid()
+        }
     }
 
     #[test]
-    fn past_retry_is_due_and_not_in_the_future() {
-        let line = CertificateLine {
-            host: "own.example".to_owned(),
-            state: CertificateState::Expired,
-            source: Some(CertificateSource::Authority),
-            not_after: Some(1_000_000 - 7_200),
-            ordering: false,
-            waiting: None,
-            last_try: Some(1_000_000 - 600),
-            next_try: Some(1_000_000 - 12),
-            error: Some(CertificateProblem {
-                kind: FailureKind::Dns,
-                detail: "no address".to_owned(),
-            }),
-        };
-        let text = details(&line, 1_000_000);
+    fn line_has_state_source_and_expiry() {
         assert_eq!(
-            text,
-            "from the CA, expired 2 h ago, dns: no address, next try is due"
+            table(&[valid(), missing()], now()),
+            "studio.example  valid    from the CA, expires in 90 days\n\
+             own.example     missing  dns: no address, next try in 10 min\n"
         );
-        for now in 999_980..1_000_020 {
-            let text = details(&line, now);
-            assert!(
-                !text.contains("next try") || !text.ends_with("ago"),
-                "{text}"
-            );
-        }
+    }
+
+    #[test]
+    fn outcome_is_new_certificate_or_its_obstacle() {
+        assert_eq!(
+            outcome(&valid(), true, now()).unwrap(),
+            "`studio.example` has a new certificate, which expires in 90 days"
+        );
+        assert_eq!(
+            outcome(&missing(), true, now()).unwrap_err(),
+            "no new certificate for `own.example` yet: dns: no address, next try in 10 min"
+        );
+        assert_eq!(
+            outcome(&valid(), false, now()).unwrap_err(),
+            "no new certificate for `studio.example` yet: the order waits for the CA"
+        );
     }
 }

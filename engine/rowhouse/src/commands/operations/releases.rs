@@ -134,7 +134,7 @@ pub(crate) fn resume(arguments: &ResumeArguments) -> anyhow::Result<ExitCode> {
 }
 
 /// Sends a request that changes something, with the token if there is one.
-fn command<T: DeserializeOwned>(
+pub(super) fn command<T: DeserializeOwned>(
     server: RunningServer,
     token: &AdminTokenFlag,
     target: &str,
@@ -181,7 +181,7 @@ fn request<T: DeserializeOwned>(
     }
 }
 
-fn refused(refusal: &Refusal) -> ExitCode {
+pub(super) fn refused(refusal: &Refusal) -> ExitCode {
     say(&format!("error: {}", without_controls(&refusal.error)));
     ExitCode::from(ERRORS)
 }

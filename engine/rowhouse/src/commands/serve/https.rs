@@ -12,7 +12,7 @@ use http::HeaderValue;
 
 use crate::cli::ServeArguments;
 use crate::cli::https::HttpsFlags;
-use server::acme::{self, AcmeSettings, ExternalAccount};
+use server::acme::{self, AcmeSettings, ExternalAccount, RenewalRequests};
 use server::listen::{Listeners, bind, inherited};
 use server::response::redirect::is_loopback;
 use server::settings::operator_file;
@@ -88,6 +88,7 @@ pub(crate) fn start_acme(
     arguments: &ServeArguments,
     listeners: &Listeners,
     tls: &Tls,
+    renewals: &RenewalRequests,
     snapshots: &Arc<SnapshotStore>,
 ) -> anyhow::Result<()> {
     let flags = &arguments.https;
@@ -112,9 +113,7 @@ pub(crate) fn start_acme(
         folder,
         http: !listeners.redirect.is_empty(),
     };
-    let certificates = Arc::clone(&tls.certificates);
-    let attempts = Arc::clone(&tls.attempts);
-    acme::start(settings, Arc::clone(snapshots), certificates, attempts)?;
+    acme::start(settings, Arc::clone(snapshots), tls, renewals)?;
     Ok(())
 }
 

@@ -37,6 +37,7 @@ use otlp::Spans;
 use release::snapshot::Snapshot;
 use release::store::RetentionLimits;
 use server::access_log::spans::RequestSpans;
+use server::acme::RenewalRequests;
 use server::admin::status::StatusBoard;
 use server::admin::{self, Admin};
 use server::connection::events::Events;
@@ -97,8 +98,9 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     }
     let snapshots = Arc::new(SnapshotStore::new(snapshot));
     registry.set_served();
+    let renewals = Arc::<RenewalRequests>::default();
     if let Some(tls) = &tls {
-        https::start_acme(arguments, &visitors, tls, &snapshots)?;
+        https::start_acme(arguments, &visitors, tls, &renewals, &snapshots)?;
     }
     let overview = is_terminal.then(|| Overview::of(&registry));
     match overview {
@@ -148,6 +150,7 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
             token,
             console: Some(Arc::new(console.context("cannot render the console")?)),
             tls,
+            renewals,
         },
         owner,
         operator,

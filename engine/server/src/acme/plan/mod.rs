@@ -98,6 +98,10 @@ pub(super) struct NamePlan {
     is_in_flight: bool,
     /// Why an order that is due has not begun.
     order_wait: Option<OrderWait>,
+    /// When to replace the certificate, whatever the CA suggests: an operator requested a new one, or its file is lost.
+    replacement: Option<SystemTime>,
+    /// How often the file of a certificate was lost.
+    losses: u32,
 }
 
 impl NamePlan {
@@ -113,6 +117,8 @@ impl NamePlan {
             failure: None,
             is_in_flight: false,
             order_wait: None,
+            replacement: None,
+            losses: 0,
         };
         if let Some(certificate) = certificate {
             plan.set(certificate, now, chance);
@@ -123,6 +129,7 @@ impl NamePlan {
     fn set(&mut self, certificate: Lifetime, now: SystemTime, chance: f64) {
         self.certificate = Some(certificate);
         self.renewal = Some(certificate.renewal(chance));
+        self.replacement = None;
         // The first query comes within the hour, so that a revoked certificate is replaced soon. The queries are spread, so that a startup does not send thousands at once.
         let soon = (certificate.length() / 100).min(HOUR);
         self.next_query = Some(Wait::new(now, soon.mul_f64(chance)));
@@ -137,7 +144,9 @@ impl NamePlan {
 
     /// Returns when the current certificate must be renewed. `None` without a certificate: at once.
     fn wanted_at(&self) -> Option<SystemTime> {
-        self.certificate.and(self.renewal)
+        self.certificate?;
+        let times = [self.renewal, self.replacement];
+        times.into_iter().flatten().min()
     }
 
     /// Returns when an order should begin, or `None` for at once.
@@ -217,6 +226,38 @@ impl NamePlan {
         self.failure = Some(failure);
     }
 
+    /// Makes an order due now. A pause after a failure ends, unless the CA demanded the pause.
+    ///
+    /// # Errors
+    /// The end of the pause, if the CA limits orders for the host or has just issued a certificate.
+    pub(super) fn request(&mut self, now: SystemTime) -> Result<(), SystemTime> {
+        let failure = self.failure.as_ref();
+        let may_end = failure.is_some_and(|failure| {
+            failure.kind != FailureKind::RateLimited && failure.retry_after.is_none()
+        });
+        if let Some(wait) = self.wait.filter(|wait| !may_end && !wait.is_over(now)) {
+            return Err(wait.until);
+        }
+        self.wait = None;
+        self.replacement = Some(now);
+        Ok(())
+    }
+
+    /// Records that the file of the certificate is lost or damaged: an order is due. It waits longer after each further loss, since CAs limit how often they issue the same certificate.
+    pub(super) fn lose_file(&mut self, now: SystemTime) {
+        let pause = match self.losses {
+            0 => Duration::ZERO,
+            before => (HOUR * 2_u32.saturating_pow(before.min(5) - 1)).min(DAY),
+        };
+        self.losses = self.losses.saturating_add(1);
+        self.replacement = Some(now + pause);
+    }
+
+    /// Records that a file has a valid certificate, which is in use from now on.
+    pub(super) fn use_file(&mut self, certificate: Lifetime, now: SystemTime, chance: f64) {
+        self.set(certificate, now, chance);
+    }
+
     /// Applies the CA's suggested renewal window. `again` is the time until the next query.
     pub(super) fn suggest(
         &mut self,
@@ -277,6 +318,7 @@ impl NamePlan {
             certificate: None,
             renewal: None,
             next_query: None,
+            replacement: None,
             ..self
         }
     }
@@ -289,7 +331,10 @@ impl NamePlan {
 
     /// Returns whether there is nothing to report.
     pub(super) fn is_quiet(&self) -> bool {
-        self.last.is_none() && self.failure.is_none() && self.order_wait.is_none()
+        self.last.is_none()
+            && self.failure.is_none()
+            && self.order_wait.is_none()
+            && self.replacement.is_none()
     }
 
     /// Records that the certificate is on disk, which ends a storage failure.

@@ -218,3 +218,64 @@ fn removed_host_is_forgotten_a_day_after_its_wait() {
     assert!(plan.is_outdated(day(1) + 3 * MINUTE));
     assert!(NamePlan::new(None, day(0), 0.5).is_outdated(day(0)));
 }
+
+#[test]
+fn requested_certificate_is_ordered_at_once_and_only_once() {
+    let mut plan = NamePlan::new(Some(days(0, 90)), day(1), 0.5);
+    assert!(!plan.is_due(day(1)));
+    plan.request(day(1)).unwrap();
+    assert!(plan.is_due(day(1)));
+    // The CA's suggestion does not cancel the request.
+    plan.suggest((day(50), day(60)), HOUR, day(1), 0.5);
+    assert!(plan.is_due(day(1)));
+    plan.begin(day(1));
+    plan.succeed(days(1, 91), day(1), 0.5);
+    assert!(!plan.is_due(day(2)));
+    // The host got a certificate a moment ago.
+    assert_eq!(plan.request(day(1)), Err(day(1) + MINUTE));
+    plan.request(day(2)).unwrap();
+    assert!(plan.is_due(day(2)));
+}
+
+#[test]
+fn request_ends_pause_after_failure_but_not_pause_of_ca() {
+    let mut plan = NamePlan::new(None, day(0), 0.5);
+    plan.fail(failure(FailureKind::Dns), day(0), 0.5, 2);
+    assert!(!plan.is_due(day(0)));
+    plan.request(day(0)).unwrap();
+    assert!(plan.is_due(day(0)));
+    let limited = Failure {
+        retry_after: Some(30 * HOUR),
+        ..failure(FailureKind::RateLimited)
+    };
+    plan.fail(limited, day(0), 0.5, 2);
+    assert_eq!(plan.request(day(0)), Err(day(0) + 30 * HOUR));
+    assert!(!plan.is_due(day(1)));
+}
+
+#[test]
+fn lost_file_is_replaced_at_once_and_later_each_time() {
+    let mut plan = NamePlan::new(Some(days(0, 90)), day(1), 0.5);
+    let mut now = day(1);
+    for pause in [
+        Duration::ZERO,
+        HOUR,
+        2 * HOUR,
+        4 * HOUR,
+        8 * HOUR,
+        16 * HOUR,
+        16 * HOUR,
+    ] {
+        plan.lose_file(now);
+        assert!(pause.is_zero() || !plan.is_due(now + pause - SECOND));
+        now += pause;
+        assert!(plan.is_due(now), "{pause:?}");
+        plan.begin(now);
+        plan.succeed(days(1, 91), now, 0.5);
+        now += HOUR;
+    }
+    // An operator has put the file back.
+    plan.lose_file(now);
+    plan.use_file(days(1, 91), now, 0.5);
+    assert!(!plan.is_due(now + DAY));
+}

@@ -277,3 +277,20 @@ fn removed_tenants_have_no_series() {
     let text = admin.counters();
     assert!(text.lines().any(|known| known == line), "{line} in {text}");
 }
+#[test]
+fn certificate_is_renewed_only_by_permitted_commands() {
+    let admin = AdminListener::open(&Server::start().snapshots);
+    let renew = |fields: &str| {
+        let path = "/certificates/own.example/renew";
+        let request =
+            format!("POST {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{fields}\r\n");
+        let reply = admin.send(&request);
+        (reply.status, reply.text())
+    };
+    let (status, text) = renew("x-rowhouse-command: 1\r\n");
+    assert_eq!(status, 409);
+    assert!(text.contains("HTTPS is off"), "{text}");
+    assert_eq!(renew("").0, 403);
+    let foreign = "x-rowhouse-command: 1\r\norigin: http://evil.example\r\n";
+    assert_eq!(renew(foreign).0, 403);
+}

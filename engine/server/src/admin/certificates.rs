@@ -1,0 +1,97 @@
+//! The routes for certificates: list, renew, and the question of a proxy before it orders a certificate.
+//!
+//! **Invariant:** orders nothing; the ACME client does.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, Query, Request, State as Shared};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use http::StatusCode;
+use serde::Deserialize;
+
+use super::releases::{check_permission, refusal};
+use super::token::AdminToken;
+use crate::acme::{RenewalRefusal, RenewalRequests};
+use crate::snapshot_store::SnapshotStore;
+use crate::tls::Tls;
+use crate::tls::overview::{line, overview};
+
+/// The sources of the responses, and the token of commands.
+#[derive(Debug, Clone)]
+pub(super) struct CertificateRoutes {
+    pub(super) snapshots: Arc<SnapshotStore>,
+    pub(super) tls: Option<Arc<Tls>>,
+    pub(super) renewals: Arc<RenewalRequests>,
+    pub(super) token: Option<AdminToken>,
+}
+
+/// Builds the routes. The router has its state, so it can be merged with any other.
+pub(super) fn router<S: Clone + Send + Sync + 'static>(routes: CertificateRoutes) -> Router<S> {
+    Router::new()
+        .route("/certificates", get(list))
+        .route("/certificates/{host}/renew", post(renew))
+        .route("/tls/ask", get(ask))
+        .with_state(routes)
+}
+
+/// Lists the certificate state of every host.
+async fn list(Shared(routes): Shared<CertificateRoutes>) -> Response {
+    match &routes.tls {
+        Some(tls) => Json(overview(&routes.snapshots, tls)).into_response(),
+        None => StatusCode::NOT_FOUND.into_response(),
+    }
+}
+
+/// Orders a new certificate for a host, and returns the state of the host once the order has begun or waits for the CA.
+async fn renew(
+    Shared(routes): Shared<CertificateRoutes>,
+    Path(host): Path<String>,
+    request: Request,
+) -> Response {
+    if let Err(refused) = check_permission(routes.token.as_ref(), request).await {
+        return refused;
+    }
+    let host = normal_form(&host);
+    let Some(tls) = &routes.tls else {
+        let text = "HTTPS is off: the server was started without `--https`";
+        return refusal(StatusCode::CONFLICT, text.to_owned());
+    };
+    match routes.renewals.send(&host).await {
+        Ok(()) => Json(line(&host, tls)).into_response(),
+        Err(error) => {
+            let status = match error {
+                RenewalRefusal::UnknownHost(_) => StatusCode::NOT_FOUND,
+                RenewalRefusal::Limited { .. } => StatusCode::TOO_MANY_REQUESTS,
+                RenewalRefusal::NoClient
+                | RenewalRefusal::FromFile(_)
+                | RenewalRefusal::NotOrderable(_) => StatusCode::CONFLICT,
+            };
+            refusal(status, error.to_string())
+        }
+    }
+}
+
+#[derive(Debug, Deserialize)]
+struct TlsQuestion {
+    domain: String,
+}
+
+/// Answers whether a tenant claims a host.
+async fn ask(
+    Shared(routes): Shared<CertificateRoutes>,
+    Query(question): Query<TlsQuestion>,
+) -> StatusCode {
+    let domain = normal_form(&question.domain);
+    if routes.snapshots.current().hosts.contains_key(&*domain) {
+        StatusCode::OK
+    } else {
+        StatusCode::NOT_FOUND
+    }
+}
+
+/// Returns a host as the snapshot names it.
+fn normal_form(host: &str) -> String {
+    host.trim_end_matches('.').to_ascii_lowercase()
+}
