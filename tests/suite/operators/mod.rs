@@ -1,4 +1,5 @@
-//! Tools of operators: the console, the log and the settings.
+//! Tools of operators: the console, the log, the settings and memory.
 
 mod console;
 mod log_and_settings;
+mod memory_use;

@@ -5,6 +5,8 @@
 use std::fs;
 use std::path::Path;
 
+use server::metrics::process_memory::ProcessMemory;
+
 /// The memory to assume if the system does not say how much there is, in bytes.
 const ASSUMED_BYTES: usize = 1 << 30;
 
@@ -33,12 +35,39 @@ pub(super) fn half() -> usize {
     total_memory() / 2
 }
 
+/// Returns the sources of the memory figures of this process.
+pub(super) fn of_process() -> ProcessMemory {
+    ProcessMemory {
+        limit: known_memory().and_then(|bytes| u64::try_from(bytes).ok()),
+        allocated: Some(allocated),
+    }
+}
+
+/// Returns the bytes that the program has allocated.
+#[cfg(feature = "jemalloc")]
+fn allocated() -> Option<u64> {
+    // The figures are those of the last epoch.
+    tikv_jemalloc_ctl::epoch::advance().ok()?;
+    let bytes = tikv_jemalloc_ctl::stats::allocated::read().ok()?;
+    u64::try_from(bytes).ok()
+}
+
+/// Returns `None`: mimalloc does not count allocated bytes in release builds.
+#[cfg(not(feature = "jemalloc"))]
+const fn allocated() -> Option<u64> {
+    None
+}
+
 fn total_memory() -> usize {
+    known_memory().unwrap_or(ASSUMED_BYTES)
+}
+
+/// Returns the memory of the machine, or the limit of the cgroup if that is less; `None` if the system does not say it.
+fn known_memory() -> Option<usize> {
     let group = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let allowed = limits(&group, Path::new("/sys/fs/cgroup"));
     let machine = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let all = allowed.into_iter().chain(total(&machine)).min();
-    all.unwrap_or(ASSUMED_BYTES)
+    allowed.into_iter().chain(total(&machine)).min()
 }
 
 /// Returns the memory limits of a cgroup and of those above it, in bytes. `group` is the text of `/proc/self/cgroup`: `0::/system.slice/rowhouse.service`.

@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 use content::report::Severity;
 use serde::Serialize;
 use server::admin::status::{State, Status, TenantStatus};
+use server::metrics::process_memory::MemoryUse;
 use server::tls::overview::{CertificateState, overview};
 
 use super::charts::{Chart, charts, points};
@@ -36,6 +37,8 @@ pub(super) struct HomePage {
     alarms: Vec<String>,
     charts: [Chart; 3],
     facts: Vec<Fact>,
+    /// The parts that use memory, in a sentence; `None` where the system does not say how much the process uses.
+    memory: Option<String>,
     broken: Vec<BrokenSite>,
     more_broken: usize,
     elsewhere: Vec<ProblemView>,
@@ -123,6 +126,7 @@ pub(super) fn view(parts: &ConsoleParts, fields: &QueryFields) -> HomePage {
         alarms: alarms(parts, &status, now),
         charts: charts(&points(&parts.snapshots.history.samples())),
         facts: facts(parts, &status, now),
+        memory: parts.memory.read().map(|used| memory_sentence(parts, used)),
         broken: cards.collect(),
         more_broken: of_first.len().saturating_sub(MAX_BROKEN),
         elsewhere: elsewhere.take(MAX_BROKEN).map(ProblemView::new).collect(),
@@ -203,6 +207,12 @@ fn summary(
 fn alarms(parts: &ConsoleParts, status: &Status, now: SystemTime) -> Vec<String> {
     let board = &parts.operator.board;
     let mut alarms: Vec<String> = status.alarm.iter().cloned().collect();
+    if let Some(used) = parts.memory.read().filter(MemoryUse::is_near_limit) {
+        alarms.push(format!(
+            "the process uses {} % of its memory limit; the system ends it at the limit",
+            used.percent().unwrap_or_default()
+        ));
+    }
     let silence = board.silence();
     if silence > MAX_SILENCE {
         alarms.push(format!(
@@ -279,21 +289,19 @@ fn facts(parts: &ConsoleParts, status: &Status, now: SystemTime) -> Vec<Fact> {
         connections.open.load(Relaxed),
         connections.limit.load(Relaxed),
     );
+    let used = parts.memory.read();
+    let of_limit = match used.and_then(|used| used.limit) {
+        Some(limit) => format!("of {}", bytes(limit)),
+        None => "no known limit".to_owned(),
+    };
     let memory = Fact {
-        share: store
-            .memory_limit
-            .and_then(|limit| of(store.memory_bytes, limit)),
+        share: used
+            .and_then(|used| used.percent())
+            .map(|share| share.min(100)),
         ..fact(
             "Memory",
-            bytes(store.memory_bytes),
-            match store.memory_limit {
-                Some(limit) => format!(
-                    "of {}, with {}",
-                    bytes(limit),
-                    count(usize::try_from(store.tenants).unwrap_or(0), "site")
-                ),
-                None => "no limit".to_owned(),
-            },
+            used.map_or_else(|| "–".to_owned(), |used| bytes(used.resident)),
+            of_limit,
         )
     };
     let disk = match &parts.operator.store {
@@ -350,6 +358,49 @@ fn facts(parts: &ConsoleParts, status: &Status, now: SystemTime) -> Vec<Fact> {
             format!("last change {} ago", span(parts.snapshots.age())),
         ),
     ]
+}
+
+/// The memory of an open connection without a request, in bytes. The sizing page of the manual has the measurement.
+const CONNECTION_BYTES: u64 = 10 << 10;
+
+/// Returns the parts that use memory, and what is left for the program itself.
+fn memory_sentence(parts: &ConsoleParts, used: MemoryUse) -> String {
+    let board = &parts.operator.board;
+    let memory = board.memory();
+    let connections = parts.snapshots.connections.open.load(Relaxed) * CONNECTION_BYTES;
+    let known = [
+        (memory.pages, "of pages"),
+        (memory.images, "of images"),
+        (memory.tenant_data, "for the data of all sites"),
+        (memory.work, "for reading and rendering"),
+        (connections, "for connections"),
+    ];
+    let sum = known.iter().map(|(bytes, _)| bytes).sum();
+    let mut list: Vec<String> = known
+        .iter()
+        .filter(|(bytes, _)| *bytes > 0)
+        .map(|(number, name)| format!("{} {name}", bytes(*number)))
+        .collect();
+    let rest = |total: u64| bytes(total.saturating_sub(sum));
+    // Without counts of the allocator, the rest includes memory that was freed and not returned yet.
+    match used.allocated {
+        Some(allocated) => {
+            list.push(format!("{} for the program itself", rest(allocated)));
+            let freed = used.resident.saturating_sub(allocated);
+            list.push(format!("{} freed or code", bytes(freed)));
+        }
+        None => list.push(format!("{} for the program itself", rest(used.resident))),
+    }
+    let mut sentence = format!("{} in use: {}.", bytes(used.resident), list.join(", "));
+    if let Some(limit) = board.store().memory_limit {
+        let limit = bytes(limit);
+        sentence.push_str(&format!(" Pages, images and the data may use {limit}."));
+    }
+    if let Some((tenant, number)) = memory.largest.first() {
+        let number = bytes(*number);
+        sentence.push_str(&format!(" The largest site is {tenant} with {number}."));
+    }
+    sentence
 }
 
 /// Returns a site with its first errors, at most `most`.

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use content::address::Origin;
+use server::metrics::process_memory::ProcessMemory;
 use server::snapshot_store::SnapshotStore;
 use server::tls::Tls;
 
@@ -24,6 +25,8 @@ pub struct ConsoleParts {
     pub origin: Origin,
     /// Whether commands are possible: the server has a token.
     pub has_token: bool,
+    /// The sources of the memory figures of the process.
+    pub memory: ProcessMemory,
 }
 
 impl ConsoleParts {

@@ -76,6 +76,7 @@ use crate::admin::control::Control;
 use crate::admin::status::{State, StatusBoard, TenantStatus};
 use crate::listen::error::ServeError;
 use crate::metrics::history::SAMPLE_INTERVAL;
+use crate::metrics::process_memory::{MemoryUse, ProcessMemory};
 
 /// Time without a heartbeat of the reload loop after which `/readyz` shows an alarm.
 const MAX_SILENCE: Duration = Duration::from_secs(30);
@@ -102,6 +103,8 @@ pub struct Admin {
     pub console: Option<Arc<dyn Console>>,
     /// The TLS configuration; `None` if a proxy terminates TLS.
     pub tls: Option<Arc<Tls>>,
+    /// The sources of the memory figures of the process.
+    pub memory: ProcessMemory,
     /// The way of operators' requests to the ACME client.
     pub renewals: Arc<RenewalRequests>,
 }
@@ -254,6 +257,13 @@ async fn readyz(Shared(admin): Shared<Admin>) -> (StatusCode, String) {
     if admin.board.store().is_failing {
         text.push_str("alarm: part of the state is not written because of an internal error; see the log for the cause\n");
     }
+    if let Some(used) = admin.memory.read().filter(MemoryUse::is_near_limit) {
+        let percent = used.percent().unwrap_or_default();
+        let _ = writeln!(
+            text,
+            "alarm: the process uses {percent} % of its memory limit"
+        );
+    }
     let silence = admin.board.silence();
     if silence > MAX_SILENCE {
         let seconds = silence.as_secs();
@@ -314,6 +324,7 @@ async fn metrics(Shared(admin): Shared<Admin>) -> impl IntoResponse {
         board: admin.board,
         access_log: admin.access_log,
         certificates: certificates.unwrap_or_default(),
+        memory: admin.memory.read(),
     };
     match render(counters) {
         Ok(text) => (StatusCode::OK, [(CONTENT_TYPE, MEDIA_TYPE)], text),

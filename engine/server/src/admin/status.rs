@@ -121,6 +121,25 @@ pub struct StoreStatus {
     pub is_failing: bool,
 }
 
+/// The memory of the parts of the program that grow with the sites, in bytes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MemoryStatus {
+    /// Pages and files in memory.
+    pub pages: u64,
+    /// Images in memory.
+    pub images: u64,
+    /// The data of all tenants beside their pages: addresses, manifests, titles, diagnostics. An estimate.
+    pub tenant_data: u64,
+    /// The memory that reading and rendering have reserved.
+    pub work: u64,
+    /// The limit of `work`.
+    pub work_limit: u64,
+    /// The number of jobs that wait for a thread or for memory.
+    pub queued_jobs: u64,
+    /// The tenants that use the most memory with their bytes, the largest first.
+    pub largest: Vec<(Arc<str>, u64)>,
+}
+
 /// The histogram of render durations. Copies share the histogram.
 #[derive(Debug, Clone)]
 pub struct RenderTimes(pub(crate) Histogram);
@@ -151,6 +170,7 @@ pub struct StatusBoard {
     /// Durations of rendering tenants.
     pub renders: RenderTimes,
     store: ArcSwap<StoreStatus>,
+    memory: ArcSwap<MemoryStatus>,
     /// The number of reports.
     changes: watch::Sender<u64>,
     attempts: watch::Sender<u64>,
@@ -172,6 +192,7 @@ impl Default for StatusBoard {
             reloads: Histogram::new(RELOAD_BOUNDS),
             renders: RenderTimes::default(),
             store: ArcSwap::default(),
+            memory: ArcSwap::default(),
             changes: watch::Sender::default(),
             attempts: watch::Sender::default(),
             beat: ArcSwap::from_pointee(Instant::now()),
@@ -240,6 +261,17 @@ impl StatusBoard {
     #[must_use]
     pub fn store(&self) -> StoreStatus {
         **self.store.load()
+    }
+
+    /// Reports the memory of the parts of the program.
+    pub fn set_memory(&self, memory: MemoryStatus) {
+        self.memory.store(Arc::new(memory));
+    }
+
+    /// Returns the last reported memory of the parts of the program.
+    #[must_use]
+    pub fn memory(&self) -> Arc<MemoryStatus> {
+        self.memory.load_full()
     }
 
     /// Records a heartbeat of the reload loop.

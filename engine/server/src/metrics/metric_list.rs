@@ -6,7 +6,10 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use http::StatusCode;
 
-use crate::admin::status::{State, Status, StatusBoard, StoreStatus, TenantStatus, by_id};
+use crate::admin::status::{
+    MemoryStatus, State, Status, StatusBoard, StoreStatus, TenantStatus, by_id,
+};
+use crate::metrics::process_memory::MemoryUse;
 use crate::metrics::{Counters, render};
 use crate::snapshot_store::SnapshotStore;
 use crate::tls::attempts::FailureKind;
@@ -25,6 +28,10 @@ pub fn text() -> Result<String, Error> {
     board.set_store(StoreStatus {
         memory_limit: Some(0),
         ..StoreStatus::default()
+    });
+    board.set_memory(MemoryStatus {
+        largest: vec![("sample".into(), 0)],
+        ..MemoryStatus::default()
     });
     let tenant = TenantStatus {
         id: "sample".into(),
@@ -60,5 +67,10 @@ pub fn text() -> Result<String, Error> {
         board,
         access_log: None,
         certificates: vec![certificate],
+        memory: Some(MemoryUse {
+            resident: 0,
+            allocated: Some(0),
+            limit: Some(0),
+        }),
     })
 }

@@ -9,6 +9,7 @@ pub(crate) mod connection_counters;
 pub mod history;
 pub mod metric_list;
 pub mod not_found;
+pub mod process_memory;
 pub mod tenant_history;
 use std::fmt::Error;
 use std::sync::Arc;
@@ -26,6 +27,7 @@ use super::tls::overview::{CertificateLine, CertificateState};
 use crate::access_log::AccessLog;
 use crate::admin::status::{State, StatusBoard};
 use crate::metrics::connection_counters::ConnectionCounters;
+use crate::metrics::process_memory::MemoryUse;
 use release::snapshot::traffic::{LATENCY_BOUNDS, Traffic};
 
 /// The media type of the text that [`render`] returns.
@@ -69,6 +71,8 @@ pub(super) struct Counters {
     pub(super) access_log: Option<AccessLog>,
     /// The certificate state of the hosts in the snapshot; empty without HTTPS.
     pub(super) certificates: Vec<CertificateLine>,
+    /// The memory of the process; `None` where the system does not say it.
+    pub(super) memory: Option<MemoryUse>,
 }
 
 impl Collector for Counters {
@@ -89,6 +93,7 @@ impl Collector for Counters {
         certificates(&mut encoder, &self.certificates)?;
         self.tenants(&mut encoder)?;
         self.store(&mut encoder)?;
+        self.memory(&mut encoder)?;
         self.state(&mut encoder)
     }
 }
@@ -351,6 +356,51 @@ impl Counters {
         encoder
             .encode_descriptor("store_writer_panics", help, None, MetricType::Counter)?
             .encode_counter::<NoLabelSet, _, u64>(&store.panics, None)
+    }
+
+    /// Encodes the memory of the process and of its parts.
+    fn memory(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), Error> {
+        let bytes = Some(&Unit::Bytes);
+        if let Some(used) = &self.memory {
+            let help = "Memory that the process has from the system";
+            gauge(encoder, "memory_resident", help, bytes, used.resident)?;
+            if let Some(limit) = used.limit {
+                let help = "Memory limit of the cgroup, or else the memory of the machine";
+                gauge(encoder, "memory_limit", help, bytes, limit)?;
+            }
+            if let Some(allocated) = used.allocated {
+                let help = "Memory that the program has allocated, in builds with jemalloc";
+                gauge(encoder, "memory_allocated", help, bytes, allocated)?;
+            }
+        }
+        let memory = self.board.memory();
+        let help =
+            "Memory of the parts that grow: pages, images, data of tenants, reading and rendering";
+        let mut family =
+            encoder.encode_descriptor("memory_part", help, bytes, MetricType::Gauge)?;
+        for (part, bytes) in [
+            ("pages", memory.pages),
+            ("images", memory.images),
+            ("tenant_data", memory.tenant_data),
+            ("work", memory.work),
+        ] {
+            family
+                .encode_family(&[("part", part)])?
+                .encode_gauge(&i64::try_from(bytes).unwrap_or(i64::MAX))?;
+        }
+        let help = "Memory limit of reading and rendering";
+        gauge(encoder, "memory_work_limit", help, bytes, memory.work_limit)?;
+        let help = "Jobs that wait for a thread or for memory";
+        gauge(encoder, "queued_jobs", help, None, memory.queued_jobs)?;
+        let help = "Memory of pages and images, of the 20 tenants that use the most";
+        let mut family =
+            encoder.encode_descriptor("tenant_memory", help, bytes, MetricType::Gauge)?;
+        for (tenant, bytes) in &memory.largest {
+            family
+                .encode_family(&[("tenant", &**tenant)])?
+                .encode_gauge(&i64::try_from(*bytes).unwrap_or(i64::MAX))?;
+        }
+        Ok(())
     }
 
     /// Encodes the age of the snapshot and the health of the reload loop and the log.

@@ -14,6 +14,7 @@ use server::admin::control::Control;
 use server::admin::status::StatusBoard;
 use server::admin::{self, Admin, AdminToken};
 use server::listen;
+use server::metrics::process_memory::ProcessMemory;
 use server::snapshot_store::SnapshotStore;
 
 pub struct AdminListener {
@@ -35,20 +36,30 @@ impl AdminListener {
         control: Option<Arc<dyn Control>>,
         token: Option<AdminToken>,
     ) -> Self {
+        Self::with(snapshots, |admin| {
+            admin.control = control;
+            admin.token = token;
+        })
+    }
+
+    /// Opens a listener whose settings `change` has changed.
+    pub fn with(snapshots: &Arc<SnapshotStore>, change: impl FnOnce(&mut Admin)) -> Self {
         let listener = listen::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
         let address = listener.local_addr().unwrap();
         let board = Arc::new(StatusBoard::default());
-        let shown = Admin {
+        let mut shown = Admin {
             snapshots: Arc::clone(snapshots),
             board: Arc::clone(&board),
             access_log: None,
             hosts: vec!["monitoring.example".to_owned()],
-            control,
-            token,
+            control: None,
+            token: None,
             console: Some(Arc::new(OnePage)),
             tls: None,
+            memory: ProcessMemory::default(),
             renewals: Arc::default(),
         };
+        change(&mut shown);
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()

@@ -2,6 +2,7 @@
 //!
 //! An update of one tenant takes logarithmic time in the number of tenants in memory.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::time::Instant;
@@ -23,6 +24,7 @@ pub(super) type EvictionKey = (bool, Instant, TenantId);
 #[derive(Debug, Clone, Copy)]
 struct TenantPages {
     bytes: usize,
+    image_bytes: usize,
     is_requested: bool,
     last_request: Instant,
 }
@@ -31,6 +33,8 @@ struct TenantPages {
 #[derive(Debug)]
 pub(super) struct MemoryBudget {
     pub(super) used: usize,
+    /// The part of `used` that is images.
+    pub(super) used_by_images: usize,
     pub(super) limit: usize,
     /// The bytes evicted since the last snapshot. That snapshot still holds them.
     pub(super) evicted_bytes: usize,
@@ -42,6 +46,7 @@ impl Default for MemoryBudget {
     fn default() -> Self {
         Self {
             used: 0,
+            used_by_images: 0,
             limit: usize::MAX,
             evicted_bytes: 0,
             pages: BTreeMap::new(),
@@ -56,6 +61,7 @@ impl MemoryBudget {
         let MeasuredPages {
             tenant,
             bytes,
+            image_bytes,
             is_requested,
             last_request,
         } = measured;
@@ -63,10 +69,12 @@ impl MemoryBudget {
         if bytes > 0 {
             let pages = TenantPages {
                 bytes,
+                image_bytes,
                 is_requested,
                 last_request,
             };
             self.used = self.used.saturating_add(bytes);
+            self.used_by_images = self.used_by_images.saturating_add(image_bytes);
             self.order
                 .insert((is_requested, last_request, tenant.clone()));
             self.pages.insert(tenant, pages);
@@ -86,6 +94,7 @@ impl MemoryBudget {
         self.measure(MeasuredPages {
             tenant: tenant.clone(),
             bytes,
+            image_bytes: before.map_or(0, |pages| pages.image_bytes.min(bytes)),
             is_requested: is_requested || was_requested,
             last_request: before.map_or(now, |pages| pages.last_request),
         });
@@ -99,6 +108,7 @@ impl MemoryBudget {
         let place = (pages.is_requested, pages.last_request, tenant.clone());
         self.order.remove(&place);
         self.used = self.used.saturating_sub(pages.bytes);
+        self.used_by_images = self.used_by_images.saturating_sub(pages.image_bytes);
         pages.bytes
     }
 
@@ -127,6 +137,15 @@ impl MemoryBudget {
     pub(super) fn tenants(&self) -> usize {
         self.pages.len()
     }
+
+    /// Returns the tenants that use the most memory with their bytes, at most `count`, the largest first.
+    pub(super) fn largest(&self, count: usize) -> Vec<(&TenantId, usize)> {
+        let all = self.pages.iter().map(|(id, pages)| (id, pages.bytes));
+        let mut all: Vec<(&TenantId, usize)> = all.collect();
+        all.sort_unstable_by_key(|(id, bytes)| (Reverse(*bytes), *id));
+        all.truncate(count);
+        all
+    }
 }
 
 #[cfg(test)]
@@ -144,6 +163,7 @@ mod tests {
         MeasuredPages {
             tenant: TenantId::new(name).unwrap(),
             bytes,
+            image_bytes: bytes / 2,
             is_requested,
             last_request,
         }
@@ -177,5 +197,23 @@ mod tests {
         budget.measure(measured("one", 0, true, now));
         assert_eq!((budget.used, budget.tenants()), (0, 0));
         assert!(budget.next_after(None).is_none());
+    }
+
+    #[test]
+    fn images_and_largest_tenants_are_known() {
+        let now = Instant::now();
+        let mut budget = MemoryBudget::default();
+        for (name, bytes) in [("small", 4), ("large", 20), ("also-large", 20)] {
+            budget.measure(measured(name, bytes, true, now));
+        }
+        assert_eq!((budget.used, budget.used_by_images), (44, 22));
+        let names = |count| -> Vec<String> {
+            let largest = budget.largest(count).into_iter();
+            largest.map(|(id, _)| id.to_string()).collect()
+        };
+        assert_eq!(names(2), ["also-large", "large"]);
+        assert_eq!(names(9).len(), 3);
+        budget.remove(&TenantId::new("large").unwrap());
+        assert_eq!((budget.used, budget.used_by_images), (24, 12));
     }
 }

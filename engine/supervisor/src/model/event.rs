@@ -183,7 +183,10 @@ pub(crate) enum ServedForm {
 #[derive(Debug, Clone)]
 pub(crate) struct MeasuredPages {
     pub(crate) tenant: TenantId,
+    /// The bytes of pages and images.
     pub(crate) bytes: usize,
+    /// The bytes of images alone.
+    pub(crate) image_bytes: usize,
     /// Whether the pages were requested since they were built or loaded.
     pub(crate) is_requested: bool,
     pub(crate) last_request: Instant,

@@ -235,6 +235,16 @@ impl World {
         (self.budget.used, self.budget.tenants())
     }
 
+    /// Returns the bytes of images in memory.
+    pub(crate) const fn images_used(&self) -> usize {
+        self.budget.used_by_images
+    }
+
+    /// Returns the tenants that use the most memory with their bytes, at most `count`, the largest first.
+    pub(crate) fn largest(&self, count: usize) -> Vec<(&TenantId, usize)> {
+        self.budget.largest(count)
+    }
+
     /// Drops tenants whose folders were removed. Reads new tenants, tenants in `only`, and tenants whose last reading found no folder.
     fn list(
         &mut self,

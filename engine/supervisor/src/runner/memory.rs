@@ -15,9 +15,10 @@ use jiff::Timestamp;
 use release::snapshot::resources::ResourceWalk;
 use release::snapshot::{Body, Pages, Resource};
 use render::{Compiled, PlacedMount};
-use server::admin::status::StoreStatus;
+use server::admin::status::{MemoryStatus, StoreStatus};
 
 use crate::model::event::{Event, MeasuredPages};
+use crate::runner::catalog::Catalog;
 use crate::runner::memory::full_pass::FullPass;
 use crate::runner::registry::Registry;
 use crate::state::releases::MAX_QUEUED_RELEASES;
@@ -30,6 +31,9 @@ const MIN_PAGES_SHARE: usize = 8;
 
 /// The shortest time between two measurements while pages exceed the limit by far.
 const URGENT_INTERVAL: Duration = Duration::from_millis(200);
+
+/// The number of tenants whose memory use is reported.
+const MAX_LARGEST: usize = 20;
 
 /// The number of tenants that the background renders before memory is measured.
 const BACKGROUND_BATCH: usize = 64;
@@ -48,7 +52,7 @@ pub(crate) fn measure(registry: &mut Registry, now: Timestamp) {
     let begun = Instant::now();
     let catalog = &mut registry.catalog;
     let limit = registry.settings.memory.map_or(usize::MAX, |memory| {
-        let evicted = catalog.tenants.len() * EVICTED_TENANT_BYTES + catalog.packed_bytes;
+        let evicted = evicted_bytes(catalog);
         memory.saturating_sub(evicted).max(memory / MIN_PAGES_SHARE)
     });
     let demands = &mut registry.demands;
@@ -75,6 +79,7 @@ pub(crate) fn measure(registry: &mut Registry, now: Timestamp) {
         pages.push(MeasuredPages {
             tenant: id,
             bytes: bytes + images,
+            image_bytes: images,
             is_requested,
             last_request: tenant.last_request(),
         });
@@ -94,6 +99,31 @@ pub(crate) fn measure(registry: &mut Registry, now: Timestamp) {
 pub(crate) fn admit_background(registry: &Registry) {
     if registry.store().map_or(0, |store| store.queued()) < MAX_QUEUED_RELEASES {
         registry.workers.allow_background(BACKGROUND_BATCH);
+    }
+}
+
+/// Returns the bytes of all tenants without their content.
+fn evicted_bytes(catalog: &Catalog) -> usize {
+    catalog.tenants.len() * EVICTED_TENANT_BYTES + catalog.packed_bytes
+}
+
+/// Returns the memory of the parts that grow.
+pub(crate) fn memory_status(registry: &Registry) -> MemoryStatus {
+    let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+    let (pages_and_images, _) = registry.world.memory_used();
+    let images = registry.world.images_used();
+    let queue = registry.workers.memory();
+    let largest = registry.world.largest(MAX_LARGEST).into_iter();
+    MemoryStatus {
+        pages: number(pages_and_images.saturating_sub(images)),
+        images: number(images),
+        tenant_data: number(evicted_bytes(&registry.catalog)),
+        work: queue.held,
+        work_limit: queue.limit,
+        queued_jobs: number(queue.jobs),
+        largest: largest
+            .map(|(id, bytes)| (id.as_str().into(), number(bytes)))
+            .collect(),
     }
 }
 

@@ -47,6 +47,9 @@ const MAX_WAIT: Duration = Duration::from_secs(1);
 /// The limit while data waits for the queue of the store, or background jobs wait for memory.
 const MAX_STORE_WAIT: Duration = Duration::from_millis(50);
 
+/// The interval at which the memory of the parts is reported.
+const MEMORY_INTERVAL: Duration = Duration::from_secs(1);
+
 /// The supervisor of a server, with the receivers of its results.
 #[derive(Debug)]
 pub struct ReloadLoop {
@@ -74,6 +77,8 @@ struct LoopState {
     wake: Arc<dyn Fn() + Send + Sync>,
     /// The time at which the clock was last read.
     looked: Timestamp,
+    /// When the memory of the parts was last reported.
+    memory_reported: Option<Instant>,
 }
 
 impl Environment for LoopState {
@@ -109,6 +114,7 @@ impl ReloadLoop {
             places: self.registry.places().clone(),
             wake: Arc::new(self.registry.workers.waker()),
             looked: Timestamp::now(),
+            memory_reported: None,
         };
         if !self.registry.world.is_started() {
             let everything = Event::Requested(Scope::Everything);
@@ -138,9 +144,19 @@ impl ReloadLoop {
         loop {
             self.board.beat();
             self.board.set_store(self.registry.store_status());
+            self.report_memory(state);
             self.complete(&background);
             self.report_watching(state);
             self.run_once(state);
+        }
+    }
+
+    /// Reports the memory of the parts, at most once in [`MEMORY_INTERVAL`].
+    fn report_memory(&self, state: &mut LoopState) {
+        let is_recent = |at: Instant| at.elapsed() < MEMORY_INTERVAL;
+        if !state.memory_reported.is_some_and(is_recent) {
+            state.memory_reported = Some(Instant::now());
+            self.board.set_memory(memory::memory_status(&self.registry));
         }
     }
 

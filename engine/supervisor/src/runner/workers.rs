@@ -40,6 +40,14 @@ pub(crate) struct Workers<T> {
     done: Receiver<(TenantId, T)>,
 }
 
+/// The memory of work in progress, in bytes, and the length of the queue.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WorkMemory {
+    pub(crate) held: u64,
+    pub(crate) limit: u64,
+    pub(crate) jobs: usize,
+}
+
 impl<T> fmt::Debug for Workers<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Workers").finish_non_exhaustive()
@@ -109,6 +117,16 @@ impl<T: Send + 'static> Workers<T> {
     /// Limits the memory of all work in progress, in bytes.
     pub(crate) fn limit_memory(&self, bytes: u64) {
         self.shared.lock().memory = bytes;
+    }
+
+    /// Returns the memory that work in progress has reserved, its limit, and the number of queued jobs.
+    pub(crate) fn memory(&self) -> WorkMemory {
+        let queue = self.shared.lock();
+        WorkMemory {
+            held: queue.active().map(|running| running.weight).sum(),
+            limit: queue.memory,
+            jobs: queue.waiting.len(),
+        }
     }
 
     /// Drops the job that is held back for a tenant, and forgets requests for the tenant.

@@ -656,6 +656,7 @@ impl SimulatedServer {
             in_memory.then(|| MeasuredPages {
                 tenant: tenant.clone(),
                 bytes: MAX_PAGE_BYTES,
+                image_bytes: 0,
                 is_requested: false,
                 last_request: self.now.instant,
             })

@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use jiff::Timestamp;
+use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::subscriber::{NoSubscriber, with_default};
 use tracing::{error, info, warn};
@@ -67,6 +68,7 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
         releases: arguments.keep_releases,
         bytes: arguments.state_size,
     };
+    let process_memory = memory::of_process();
     let memory = arguments.memory.unwrap_or_else(memory::half);
     let mut registry = registry(
         &arguments.content,
@@ -133,11 +135,8 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
         tls: tls.clone(),
         origin: arguments.content.origin.clone(),
         has_token: token.is_some(),
+        memory: process_memory,
     });
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("cannot start the event loop")?;
     let running = ServerProcess {
         visitors,
         operators,
@@ -150,6 +149,7 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
             token,
             console: Some(Arc::new(console.context("cannot render the console")?)),
             tls,
+            memory: process_memory,
             renewals,
         },
         owner,
@@ -159,7 +159,15 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
         overview,
         spans: spans.as_ref().map(Spans::of_requests),
     };
-    runtime.block_on(running.serve(arguments))
+    event_loop()?.block_on(running.serve(arguments))
+}
+
+/// Returns the event loop of the admin listener and of the signals.
+fn event_loop() -> anyhow::Result<Runtime> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the event loop")
 }
 
 const fn watch_method(method: WatchMethod) -> DetectionMethod {

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use crate::admin_listener::AdminListener;
 use crate::wire::{Server, get, request};
 use server::admin::status::{State, Status, StoreStatus, TenantStatus, by_id};
+use server::metrics::process_memory::ProcessMemory;
 use server::settings::Limits;
 
 fn tenant(state: State) -> TenantStatus {
@@ -277,6 +278,36 @@ fn removed_tenants_have_no_series() {
     let text = admin.counters();
     assert!(text.lines().any(|known| known == line), "{line} in {text}");
 }
+
+#[test]
+fn memory_near_its_limit_is_an_alarm() {
+    let snapshots = &Server::start().snapshots;
+    for (limit, is_alarm) in [(1, true), (u64::MAX, false)] {
+        let admin = AdminListener::with(snapshots, |admin| {
+            admin.memory = ProcessMemory {
+                limit: Some(limit),
+                allocated: Some(|| Some(77)),
+            };
+        });
+        let (_, text) = admin.ask("/readyz");
+        assert_eq!(
+            text.contains(" % of its memory limit\n"),
+            is_alarm,
+            "{text}"
+        );
+        let metrics = admin.counters();
+        assert!(
+            metrics.contains("rowhouse_memory_allocated_bytes 77\n"),
+            "{metrics}"
+        );
+        let resident = metrics
+            .lines()
+            .find_map(|line| line.strip_prefix("rowhouse_memory_resident_bytes "))
+            .and_then(|value| value.parse::<u64>().ok());
+        assert!(resident.is_some_and(|bytes| bytes > 1 << 20), "{metrics}");
+    }
+}
+
 #[test]
 fn certificate_is_renewed_only_by_permitted_commands() {
     let admin = AdminListener::open(&Server::start().snapshots);
