@@ -2,14 +2,15 @@
 //!
 //! ```text
 //! lock                          lock file, held by the only process that writes
-//! used                          modification time: when a process last opened this folder
+//! used                          modification time: when a process last used this folder
+//! deployment                    a text of the caller that says whose state this is
 //! blobs/<2 digits>/<62 digits>  bytes, named by their SHA-256
 //! releases/<tenant>/<number>    a release: metadata, header fields, resources by path, bodies; large bodies as blob references
 //! releases/<tenant>/pinned      the number of the release that must not be dropped
 //! tables/records                tables: values by key; large values as blob references
 //! ```
 //!
-//! All of the state may be lost: it only saves work or preserves earlier releases. A failure therefore never stops serving. Unreadable data counts as absent; a failed write is logged once and work continues.
+//! All of the state may be lost: it only saves work or preserves earlier releases. A failure therefore never stops serving. Unreadable data counts as absent. If the disk refuses a write, data waits in memory, and [`Store::problem`] has the reason until the disk takes writes again.
 //!
 //! - Bytes shared by several releases, addresses, tables or tenants are written once.
 //! - Every read verifies a hash: it returns the bytes as written, or nothing. A damaged blob is written again when it is next needed.
@@ -20,10 +21,12 @@
 //!
 //! **Invariant:** does not know what the bytes mean or why a release was made, and does not decide what is served.
 
+mod access;
 mod blobs;
 mod disk;
 mod format;
 mod frame;
+mod health;
 mod pages;
 mod releases;
 mod tables;
@@ -35,7 +38,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
@@ -44,8 +47,10 @@ use std::time::{Duration, SystemTime};
 use thiserror::Error;
 use tracing::warn;
 
+pub use self::access::AccessError;
+use self::access::USED_FILE;
 use self::blobs::{BlobId, Blobs};
-use self::disk::Durability;
+use self::health::{Health, QueuedReleases};
 pub use self::pages::PlacedPages;
 pub use self::releases::ReleaseInfo;
 use self::releases::{Releases, is_tenant};
@@ -53,14 +58,17 @@ use self::tables::Tables;
 pub use self::tables::{Rows, TableMark, rows_in_memory};
 pub use self::writer::NewRelease;
 use self::writer::{
-    DiskUsage, Failures, KnownTenants, MAX_WAITING_JOBS, PendingTables, StoreJob, StoreWriter,
-    TableVersion, WaitingJobs, lock,
+    DiskUsage, KnownTenants, MAX_WAITING_JOBS, PendingTables, StoreJob, StoreWriter, TableVersion,
+    WaitingJobs,
 };
 
 /// How long the state of a deployment is retained after its last startup.
 const DEPLOYMENT_RETENTION: Duration = Duration::from_secs(60 * 60 * 24 * 60);
-/// The file whose modification time says when a process last opened a deployment's folder.
-const USED_FILE: &str = "used";
+/// The file that says whose state a folder is.
+const LABEL_FILE: &str = "deployment";
+
+/// The number of a pinned release whose pin is damaged. Releases count from 1.
+pub const UNKNOWN_RELEASE: u64 = 0;
 
 /// Why a release cannot be pinned or unpinned.
 #[derive(Debug, Error)]
@@ -85,7 +93,7 @@ pub enum StoreError {
     #[error("{limit} changes of the state are queued for the disk; try again later", limit = MAX_WAITING_JOBS)]
     Busy,
     /// The pin cannot be written to disk.
-    #[error("the pin cannot be written")]
+    #[error("the pin cannot be written: {0}")]
     Disk(#[from] io::Error),
 }
 
@@ -109,6 +117,19 @@ pub struct RetentionLimits {
     pub bytes: u64,
 }
 
+/// The folder of a deployment's state within a directory.
+#[derive(Debug, Clone)]
+pub struct StateFolder {
+    /// The name of the folder.
+    pub name: String,
+    /// The text that says whose state the folder has, as [`Store::of_deployment`] wrote it.
+    pub label: Option<String>,
+    /// The text that versions until 0.2 wrote: the folders of tenants and themes.
+    pub former_label: String,
+    /// When a process last used the folder.
+    pub used: SystemTime,
+}
+
 /// The stored state of one deployment.
 ///
 /// Dropping the store waits until all queued data is on disk, and releases the lock.
@@ -118,13 +139,15 @@ pub struct Store {
     tables: Tables,
     blobs: Blobs,
     folder: PathBuf,
+    /// The text that says whose state this is; empty without a deployment.
+    label: String,
     limits: RetentionLimits,
     pending_tables: Arc<PendingTables>,
     known_tenants: Arc<KnownTenants>,
-    queued: Arc<AtomicUsize>,
+    queued: Arc<QueuedReleases>,
     waiting_jobs: Arc<WaitingJobs>,
     usage: Arc<DiskUsage>,
-    failures: Arc<Failures>,
+    health: Arc<Health>,
     /// The writing thread; set if this process is the one that writes.
     writer: OnceLock<WriterHandle>,
 }
@@ -138,26 +161,46 @@ struct WriterHandle {
 }
 
 impl Store {
-    /// Opens the state of the deployment `name` in `directory`, which need not exist.
+    /// Opens the state in the folder `name` of `directory`, which need not exist, and writes `label` to it.
     ///
-    /// `name` identifies the deployment within the directory. Removes the state of deployments that have not started for 60 days.
+    /// Removes the state of deployments that were not in use for 60 days.
     #[must_use]
-    pub fn of_deployment(directory: &Path, name: &str, limits: RetentionLimits) -> Self {
-        let folder = Self::place(directory, name);
-        let store = Self::open(folder, limits);
-        // `open` has logged a folder that is not writable.
-        let _ = disk::write(&store.folder.join(USED_FILE), Durability::Later, |file| {
-            file.write_all(name.as_bytes())
-        });
+    pub fn of_deployment(
+        directory: &Path,
+        name: &str,
+        label: String,
+        limits: RetentionLimits,
+    ) -> Self {
+        let mut store = Self::reader(directory.join(name));
+        store.limits = limits;
+        store.label = label;
+        store.claim_or_log();
+        // `claim_or_log` has logged a folder that is not writable.
+        let _ = access::mark_used(&store.folder);
         forget(directory, &store.folder);
         store
     }
 
-    /// Returns the path of a deployment's folder within `directory`, whether it exists or not.
+    /// Returns the folders of all deployments in `directory`.
     #[must_use]
-    pub fn place(directory: &Path, name: &str) -> PathBuf {
-        let name = BlobId::of(name.as_bytes()).to_string();
-        directory.join(&name[..16])
+    pub fn deployments(directory: &Path) -> Vec<StateFolder> {
+        let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+        let folder = |entry: fs::DirEntry| {
+            let path = entry.path();
+            // The directory may hold other data: only a folder with this file is a deployment's.
+            let used = fs::metadata(path.join(USED_FILE)).and_then(|used| used.modified());
+            let text = |file| {
+                let bytes = disk::read(&path.join(file)).ok()?;
+                String::from_utf8(bytes).ok()
+            };
+            Some(StateFolder {
+                name: entry.file_name().into_string().ok()?,
+                label: text(LABEL_FILE),
+                former_label: text(USED_FILE).unwrap_or_default(),
+                used: used.ok()?,
+            })
+        };
+        entries.filter_map(folder).collect()
     }
 
     /// Opens the state in `folder`, which need not exist.
@@ -165,10 +208,14 @@ impl Store {
     pub fn open(folder: PathBuf, limits: RetentionLimits) -> Self {
         let mut store = Self::reader(folder);
         store.limits = limits;
-        if let Err(error) = store.claim() {
-            warn!(folder = %store.folder.display(), %error, "state folder cannot be written; nothing is persisted for the next startup");
-        }
+        store.claim_or_log();
         store
+    }
+
+    fn claim_or_log(&self) {
+        if let Err(error) = self.claim() {
+            warn!(folder = %self.folder.display(), %error, "state folder cannot be written; nothing is persisted for the next startup");
+        }
     }
 
     /// Opens the state in `folder`, which need not exist, for reading. Creates and changes nothing.
@@ -181,6 +228,7 @@ impl Store {
             tables: Tables::new(folder.join("tables")),
             blobs: Blobs::new(folder.join("blobs")),
             folder,
+            label: String::new(),
             limits: RetentionLimits {
                 releases: 0,
                 bytes: 0,
@@ -190,7 +238,7 @@ impl Store {
             queued: Arc::default(),
             waiting_jobs: Arc::default(),
             usage: Arc::default(),
-            failures: Arc::default(),
+            health: Arc::default(),
             writer: OnceLock::new(),
         }
     }
@@ -206,15 +254,18 @@ impl Store {
     /// # Errors
     ///
     /// If another process writes, or the folder is not writable.
-    pub fn claim(&self) -> io::Result<()> {
+    pub fn claim(&self) -> Result<(), AccessError> {
         if self.is_writable() {
             return Ok(());
         }
         let blobs = self.folder.join("blobs");
-        let lock = lock(
-            &self.folder,
-            &[&self.releases.folder, &self.tables.folder, &blobs],
-        )?;
+        let inner = [&*self.releases.folder, &*self.tables.folder, &*blobs];
+        let claimed = access::claim(&self.folder, &inner);
+        let lock = claimed.inspect_err(|error| {
+            self.health.set_problem(Some(error.to_string()));
+        })?;
+        self.health.set_problem(None);
+        self.write_label();
         // Another process may have written since the index was read.
         self.tables.forget();
         let is_closing = Arc::new(AtomicBool::new(false));
@@ -231,7 +282,7 @@ impl Store {
             queued: self.queued.clone(),
             waiting_jobs: self.waiting_jobs.clone(),
             usage: self.usage.clone(),
-            failures: self.failures.clone(),
+            health: self.health.clone(),
             lock,
         };
         // Unbounded: `StoreJob::is_counted` explains how jobs are limited.
@@ -246,10 +297,47 @@ impl Store {
         Ok(())
     }
 
+    /// Writes the text that says whose state this is, unless the folder has it.
+    fn write_label(&self) {
+        let file = self.folder.join(LABEL_FILE);
+        let is_known = || disk::read(&file).is_ok_and(|known| known == self.label.as_bytes());
+        if self.label.is_empty() || is_known() {
+            return;
+        }
+        let written = disk::write(&file, |file| file.write_all(self.label.as_bytes()));
+        if let Err(error) = written {
+            warn!(file = %file.display(), %error, "the state has no label; it is found by the folder of tenants only");
+        }
+    }
+
     /// Returns the number of releases queued but not written yet.
     #[must_use]
     pub fn queued(&self) -> usize {
-        self.queued.load(Relaxed)
+        self.queued.count()
+    }
+
+    /// Returns the bytes of the releases queued but not written yet.
+    #[must_use]
+    pub fn queued_bytes(&self) -> u64 {
+        self.queued.bytes()
+    }
+
+    /// Returns the reason that nothing can be written now: of the last claim, or of the disk.
+    #[must_use]
+    pub fn problem(&self) -> Option<String> {
+        self.health.problem()
+    }
+
+    /// Returns whether there is a reason that nothing can be written now.
+    #[must_use]
+    pub fn has_problem(&self) -> bool {
+        self.health.has_problem()
+    }
+
+    /// Returns how many jobs of the writing thread have failed, including panics.
+    #[must_use]
+    pub fn failures(&self) -> u64 {
+        self.health.failures()
     }
 
     /// Returns the number of blobs and the total bytes on disk, as far as this process knows. Both are zero while another process writes.
@@ -268,13 +356,13 @@ impl Store {
     /// Returns how many jobs of the writing thread have panicked.
     #[must_use]
     pub fn panics(&self) -> u64 {
-        self.failures.panics()
+        self.health.panics()
     }
 
-    /// Returns the name of a job that panicked and has not succeeded since.
+    /// Returns the name of a job that failed for a reason of its own and has not succeeded since.
     #[must_use]
     pub fn failing_job(&self) -> Option<String> {
-        self.failures.first()
+        self.health.failing_job()
     }
 
     /// Returns whether this process can record and pin releases. Otherwise another process writes, or the folder is not writable.
@@ -355,8 +443,9 @@ impl Store {
     /// Writes nothing if the tenant's newest release has the same key.
     pub fn record(&self, tenant: &str, release: NewRelease) {
         if has_name(tenant) && self.is_writable() {
-            self.queued.fetch_add(1, Relaxed);
-            let _ = self.send(StoreJob::Record(tenant.to_owned(), release));
+            let bytes = release.bytes();
+            self.queued.add(bytes);
+            let _ = self.send(StoreJob::Record(tenant.to_owned(), release, bytes));
         }
     }
 
@@ -427,7 +516,7 @@ impl Store {
         self.set_pin(tenant, None)
     }
 
-    /// Returns the number of a tenant's pinned release.
+    /// Returns the number of a tenant's pinned release; [`UNKNOWN_RELEASE`] if the pin cannot be read.
     #[must_use]
     pub fn pinned(&self, tenant: &str) -> Option<u64> {
         match has_name(tenant) {
@@ -436,11 +525,12 @@ impl Store {
         }
     }
 
-    /// Returns the numbers of all pinned releases, by tenant. Logs and omits a pin that cannot be read.
+    /// Returns the numbers of all pinned releases, by tenant; [`UNKNOWN_RELEASE`] for a pin that cannot be read.
     #[must_use]
     pub fn pins(&self) -> BTreeMap<String, u64> {
         let tenants = self.releases.tenants().unwrap_or_else(|error| {
             warn!(%error, "tenants with releases cannot be listed; no release counts as pinned");
+            self.health.record_failure(Some("list of pins".to_owned()));
             Vec::new()
         });
         let pin = |tenant: String| self.pin_of(&tenant).map(|number| (tenant, number));
@@ -449,8 +539,8 @@ impl Store {
 
     fn pin_of(&self, tenant: &str) -> Option<u64> {
         self.releases.pinned(tenant).unwrap_or_else(|error| {
-            warn!(tenant, %error, "pin cannot be read; no release counts as pinned");
-            None
+            warn!(tenant, %error, "pin cannot be read; its release is unknown");
+            Some(UNKNOWN_RELEASE)
         })
     }
 
@@ -545,14 +635,12 @@ impl Drop for Store {
     }
 }
 
-/// Removes the folders of other deployments that have not started for [`DEPLOYMENT_RETENTION`].
+/// Removes the folders of other deployments that were not in use for [`DEPLOYMENT_RETENTION`].
 fn forget(directory: &Path, own: &Path) {
-    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-        let path = entry.path();
-        // The directory may hold other data: only a folder with this file is a deployment's.
-        let used = fs::metadata(path.join(USED_FILE)).and_then(|used| used.modified());
-        let age = used.map(|used| SystemTime::now().duration_since(used));
-        if path != own && matches!(age, Ok(Ok(age)) if age > DEPLOYMENT_RETENTION) {
+    for folder in Store::deployments(directory) {
+        let path = directory.join(&folder.name);
+        let age = SystemTime::now().duration_since(folder.used);
+        if path != own && age.is_ok_and(|age| age > DEPLOYMENT_RETENTION) {
             let _ = fs::remove_dir_all(&path);
         }
     }

@@ -280,7 +280,9 @@ fn manual_has_exactly_the_errors_and_warnings_of_program() {
 
 #[test]
 fn manual_has_every_metric_of_running_server() {
-    let server = TestServer::start(&fixture("sites"), &[]);
+    let state = TempDir::new().expect("a folder");
+    let state = state.path().display().to_string();
+    let server = TestServer::start(&fixture("sites"), &["--state", &state]);
     assert_eq!(server.get(&server.domain(), "/").status, 200);
     let exposed = server.get_admin("/metrics").text();
     let kinds: BTreeMap<&str, &str> = exposed

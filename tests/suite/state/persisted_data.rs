@@ -276,7 +276,8 @@ fn two_processes_share_state_and_read_only_state_is_warning() {
 
     fs::remove_dir_all(deployment.path("state")).expect("a removed folder");
     deployment.write("state", "a file where a folder should be");
-    let server = deployment.serve();
+    let flags = ["--state", "state", "--state-optional"];
+    let server = TestServer::start(&deployment.path(""), &flags);
     assert_eq!(title(&server, "/app/extra"), "Both");
     assert!(
         server
@@ -312,7 +313,8 @@ fn full_or_read_only_disk_changes_no_byte() {
         let Some(disk) = disk else {
             return;
         };
-        let serve = || TestServer::start_on(&disk, &deployment.path(""), &["--state", "state"]);
+        let flags = ["--state", "state", "--state-optional"];
+        let serve = || TestServer::start_on(&disk, &deployment.path(""), &flags);
         deployment.write("tenants/app/pages/extra.md", &terms("Before"));
         let server = serve();
         assert_eq!(pages(&server), before, "{told}");
@@ -345,7 +347,8 @@ fn full_or_read_only_disk_changes_no_byte() {
     deployment.write("tenants/app/pages/extra.md", &terms("Before"));
     for disk in [BadDisk::full(&state), BadDisk::read_only(&state)] {
         let disk = disk.expect("as before");
-        let server = TestServer::start_on(&disk, &deployment.path(""), &["--state", "state"]);
+        let flags = ["--state", "state", "--state-optional"];
+        let server = TestServer::start_on(&disk, &deployment.path(""), &flags);
         assert_eq!(pages(&server), before, "{disk:?}");
     }
 }

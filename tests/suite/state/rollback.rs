@@ -13,7 +13,7 @@ use crate::state::stateful_deployment::{RETENTION_LIMITS, StatefulDeployment};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-fn wait(what: &str, mut is_so: impl FnMut() -> bool) {
+pub(crate) fn wait(what: &str, mut is_so: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !is_so() {
         assert!(begin.elapsed() < TIMEOUT, "timeout: {what}");
@@ -22,7 +22,7 @@ fn wait(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 /// Returns the exit code and the output of a command.
-fn run(server: &TestServer, command: &[&str]) -> (Option<i32>, String) {
+pub(crate) fn run(server: &TestServer, command: &[&str]) -> (Option<i32>, String) {
     let output = Command::new(binary())
         .args(command)
         .args(["--admin", &server.admin.to_string()])
@@ -35,7 +35,7 @@ fn run(server: &TestServer, command: &[&str]) -> (Option<i32>, String) {
     )
 }
 
-fn run_successfully(server: &TestServer, command: &[&str]) -> String {
+pub(crate) fn run_successfully(server: &TestServer, command: &[&str]) -> String {
     let (code, text) = run(server, command);
     assert_eq!(code, Some(0), "{command:?}\n{text}\n{}", server.log());
     text
@@ -48,7 +48,7 @@ fn releases(server: &TestServer) -> Vec<serde_json::Value> {
 }
 
 /// Returns the numbers of the stored releases, newest first.
-fn numbers(server: &TestServer) -> Vec<u64> {
+pub(crate) fn numbers(server: &TestServer) -> Vec<u64> {
     let numbers = releases(server).into_iter();
     let numbers = numbers.map(|release| release["number"].as_u64());
     numbers.map(|number| number.expect("a number")).collect()
@@ -60,11 +60,11 @@ fn get_terms(server: &TestServer) -> String {
     answer.text()
 }
 
-fn serves_words(server: &TestServer, words: &str) -> bool {
+pub(crate) fn serves_words(server: &TestServer, words: &str) -> bool {
     get_terms(server).contains(words)
 }
 
-fn save_terms(deployment: &StatefulDeployment, words: &str) {
+pub(crate) fn save_terms(deployment: &StatefulDeployment, words: &str) {
     deployment.write(
         "tenants/app/pages/terms.md",
         &format!("---\ntitle: Terms\n---\nThe words are {words}.\n"),
@@ -72,7 +72,7 @@ fn save_terms(deployment: &StatefulDeployment, words: &str) {
 }
 
 /// Starts a server whose tenant has three releases: the fixture, `first` and `second`.
-fn serve_three_releases(deployment: &StatefulDeployment) -> TestServer {
+pub(crate) fn serve_three_releases(deployment: &StatefulDeployment) -> TestServer {
     let server = deployment.serve();
     wait("the release of the start", || numbers(&server) == [1]);
     for (words, all) in [("first", vec![2, 1]), ("second", vec![3, 2, 1])] {
@@ -236,7 +236,7 @@ fn commands_report_missing_state_or_server() {
 }
 
 /// Returns the number of the pinned release.
-fn pinned(server: &TestServer) -> Option<u64> {
+pub(crate) fn pinned(server: &TestServer) -> Option<u64> {
     let releases = releases(server);
     let pinned = releases.iter().find(|release| release["is_pinned"] == true);
     pinned?["number"].as_u64()

@@ -13,7 +13,7 @@ use std::thread;
 
 use sha2::{Digest as _, Sha256};
 
-use super::disk::{self, Durability};
+use super::disk;
 use super::format::{ByteReader, ByteWriter};
 use crate::large::{LargeFile, MAX_MEMORY_BYTES};
 use crate::payload::Payload;
@@ -123,7 +123,7 @@ impl Blobs {
             }
         }
         in_parallel(&missing, |(path, bytes)| {
-            disk::write(path, Durability::Now, |file| {
+            disk::write(path, |file| {
                 bytes.for_each_piece(|piece| file.write_all(piece))
             })
         })?;

@@ -3,7 +3,7 @@
 //! **Invariant:** does not know what the files contain, and takes no lock. The caller ensures that nothing else writes the same name.
 
 use std::fs::{self, File, Permissions};
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
@@ -12,29 +12,14 @@ use rustix::fs::OFlags;
 /// The first character of the names of incomplete files. No other file name begins with it.
 const TEMPORARY: &str = ".";
 
-/// The moment from which written data survives a power cut.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Durability {
-    /// When the write returns: the file is flushed.
-    Now,
-    /// When the system flushes its caches.
-    Later,
-}
-
-/// Writes a file under a temporary name and renames it. Creates its folder if needed.
+/// Writes a file under a temporary name, flushes it and renames it. Creates its folder if needed.
 ///
-/// With [`Durability::Now`], the new name itself is durable only after [`sync`] of the folder.
-///
-/// The name of what is to be on the disk now is there after [`sync`] of the folder.
+/// The new name itself is durable only after [`sync`] of the folder.
 ///
 /// # Errors
 ///
 /// If `path` has the name of a temporary file, `fill` fails, or the disk reports an error.
-pub(super) fn write(
-    path: &Path,
-    durability: Durability,
-    fill: impl FnOnce(&mut File) -> io::Result<()>,
-) -> io::Result<()> {
+pub(super) fn write(path: &Path, fill: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     let named = path.parent().zip(path.file_name());
     let (folder, _) = named
         .filter(|(_, name)| !name.to_str().is_some_and(is_temporary))
@@ -46,10 +31,8 @@ pub(super) fn write(
         .permissions(Permissions::from_mode(0o666))
         .tempfile_in(folder)?;
     fill(file.as_file_mut())?;
-    if durability == Durability::Now {
-        // Before the rename: otherwise a power cut could leave the name without its content.
-        file.as_file().sync_all()?;
-    }
+    // Before the rename: otherwise a power cut could leave the name without its content.
+    file.as_file().sync_all()?;
     file.persist(path)?;
     Ok(())
 }
@@ -71,6 +54,27 @@ pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open(path)?.read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+/// Writes `content` to a new file in `folder`, and removes the file: proves that the folder can be written.
+pub(super) fn probe(folder: &Path, content: &[u8]) -> io::Result<()> {
+    let file = tempfile::Builder::new()
+        .prefix(TEMPORARY)
+        .tempfile_in(folder)?;
+    file.as_file().write_all(content)?;
+    if !content.is_empty() {
+        // Some file systems reserve space only when they flush.
+        file.as_file().sync_all()?;
+    }
+    Ok(())
+}
+
+/// Returns whether an error says that the disk, or the share of a user, is full.
+pub(super) fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+    )
 }
 
 /// Creates a folder and its parents. The folder is on disk when the call returns if only its last component was missing.

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use super::blobs::{BlobId, BlobRefs, read_names, write_names};
-use super::disk::{self, Durability};
+use super::disk;
 use super::format::{ByteReader, ByteWriter};
 use super::frame::{self, OpenFrame};
 use super::pages::PagesLayout;
@@ -138,7 +138,7 @@ impl Releases {
         let mut metadata = entry.write();
         write_names(blobs, &mut metadata);
         let start = frame::encode_header(MAGIC, &metadata.0, pages);
-        disk::write(&path, Durability::Now, |file| {
+        disk::write(&path, |file| {
             file.write_all(&start)?;
             file.write_all(pages)
         })?;
@@ -176,9 +176,7 @@ impl Releases {
         match number {
             Some(number) => {
                 let line = format!("{number}\n");
-                disk::write(&path, Durability::Now, |file| {
-                    file.write_all(line.as_bytes())
-                })?;
+                disk::write(&path, |file| file.write_all(line.as_bytes()))?;
             }
             None => disk::remove(&path)?,
         }

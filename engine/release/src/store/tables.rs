@@ -23,7 +23,7 @@ use rustix::fs::OFlags;
 use tracing::warn;
 
 use super::blobs::{BlobId, BlobPayloads, BlobRefs, Blobs, MIN_BLOB_BYTES, read_names};
-use super::disk::{self, Durability, readable};
+use super::disk::{self, readable};
 use super::format::{ByteReader, ByteWriter};
 use super::frame::{self, FrameHeader, OpenFrame};
 use crate::payload::Payload;
@@ -423,7 +423,7 @@ impl Tables {
             ..Index::default()
         };
         let path = self.folder.join(RECORDS);
-        disk::write(&path, Durability::Now, |to| {
+        disk::write(&path, |to| {
             let mut to = BufWriter::with_capacity(READ_BYTES, to);
             to.write_all(MAGIC)?;
             to.write_all(&index.salt)?;

@@ -1,29 +1,33 @@
 //! The thread that changes the state on disk, so that no other thread waits for the disk.
 //!
+//! If the disk refuses a write, tables and releases wait, and are tried again until they are written. A failure of a single job, such as a damaged folder of one tenant, delays no other job.
+//!
 //! Blobs are written before the release that refers to them and removed after it. Every release thus has all its blobs, whenever the process ends.
 //!
 //! **Invariant:** holds the folder's lock while it runs, so a folder has at most one writer.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::sync::mpsc::{Receiver, Sender};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
-use rustix::fs::OFlags;
-use tracing::{error, warn};
+use tracing::{error, info, warn};
 
+use super::access::{self, AccessError};
 use super::blobs::{BlobId, BlobRefs, Blobs};
 use super::disk::{self, readable};
+use super::health::{Health, QueuedReleases};
 use super::pages::{self, PlacedPages};
 use super::releases::{OpenRelease, ReleaseInfo, Releases};
 use super::tables::{Rows, TableMark, Tables};
+use crate::snapshot::Resource;
+use crate::snapshot::resources::ResourceWalk;
 
 /// A table to be written: its mark, and a function that produces its rows on the writing thread.
 pub(super) type TableVersion = (Option<TableMark>, Box<dyn FnOnce() -> Rows + Send>);
@@ -40,6 +44,11 @@ impl PendingTables {
 
     fn remove(&self, name: &str) -> Option<Option<TableVersion>> {
         self.locked().remove(name)
+    }
+
+    /// Returns a version that could not be written, unless a newer one is queued.
+    fn restore(&self, name: &str, version: Option<TableVersion>) {
+        self.locked().entry(name.to_owned()).or_insert(version);
     }
 
     fn locked(&self) -> MutexGuard<'_, HashMap<String, Option<TableVersion>>> {
@@ -77,8 +86,20 @@ impl KnownTenants {
 /// The minimum number of recorded releases between two collections. A quarter of all releases applies if larger, because the cost of a collection grows with their number.
 const MIN_RECORDS_BETWEEN_COLLECTIONS: usize = 64;
 
+/// The name of a collection in alerts and in the log.
+const COLLECTION: &str = "collect";
+
 /// Divides the budget into steps. Beyond the budget, a collection runs after each step of newly written bytes.
 const COLLECTION_BUDGET_DIVISOR: u64 = 16;
+
+/// The time between two attempts while the disk refuses writes.
+const RETRY_INTERVAL: Duration = Duration::from_secs(2);
+
+/// The time without a write after which the writer proves that the disk still takes writes.
+const PROBE_INTERVAL: Duration = Duration::from_secs(60);
+
+/// The content of the file that proves that the disk takes writes: one block.
+const PROBE_CONTENT: [u8; 4096] = [0; 4096];
 
 /// The limit on queued jobs that nothing else limits: checks, pins, removals, collections.
 pub(super) const MAX_WAITING_JOBS: usize = 256;
@@ -114,9 +135,24 @@ pub struct NewRelease {
     pub places: Vec<PlacedPages>,
 }
 
+impl NewRelease {
+    /// Returns the bytes of all bodies. Bodies that several addresses share count once.
+    pub(super) fn bytes(&self) -> u64 {
+        let mut walk = ResourceWalk::default();
+        let places = self.places.iter();
+        let bodies = places.flat_map(|place| walk.visit(&place.pages.resources));
+        let sizes = bodies.filter_map(|(_, resource)| match &**resource {
+            Resource::Body(body) => Some(body.variants.identity()?.bytes.len()),
+            Resource::Redirect(_) => None,
+        });
+        sizes.sum()
+    }
+}
+
 /// A job for the writing thread. The first field is the name of the tenant or table.
 pub(super) enum StoreJob {
-    Record(String, NewRelease),
+    /// Records a release of this many bytes.
+    Record(String, NewRelease, u64),
     Forget(String),
     /// Writes or removes a table, as its queued version says.
     Table(String),
@@ -140,15 +176,23 @@ impl StoreJob {
         }
     }
 
+    /// Returns whether the job waits while the disk refuses writes. The caller of any other job knows that it failed, or repeats it.
+    const fn can_wait(&self) -> bool {
+        match self {
+            Self::Record(..) | Self::Table(_) | Self::Forget(_) => true,
+            Self::Pin(..) | Self::Check(_) | Self::Collect | Self::Done(_) => false,
+        }
+    }
+
     /// Returns the name of the job in alerts and in the log.
     fn name(&self) -> String {
         match self {
-            Self::Record(tenant, _) => format!("release of {tenant}"),
+            Self::Record(tenant, ..) => format!("release of {tenant}"),
             Self::Forget(tenant) => format!("releases of {tenant}"),
             Self::Table(name) => format!("table {name}"),
             Self::Pin(tenant, ..) => format!("pin of {tenant}"),
             Self::Check(_) | Self::Done(_) => "check".to_owned(),
-            Self::Collect => "collect".to_owned(),
+            Self::Collect => COLLECTION.to_owned(),
         }
     }
 }
@@ -167,36 +211,6 @@ impl DiskUsage {
     }
 }
 
-/// The number of panics in jobs, and the jobs that panicked and have not succeeded since.
-#[derive(Debug, Default)]
-pub(super) struct Failures {
-    panics: AtomicU64,
-    failing: Mutex<BTreeSet<String>>,
-}
-
-impl Failures {
-    pub(super) fn panics(&self) -> u64 {
-        self.panics.load(Relaxed)
-    }
-
-    pub(super) fn first(&self) -> Option<String> {
-        self.locked().first().cloned()
-    }
-
-    fn record_panic(&self, job: String) {
-        self.panics.fetch_add(1, Relaxed);
-        self.locked().insert(job);
-    }
-
-    fn record_success(&self, job: &str) {
-        self.locked().remove(job);
-    }
-
-    fn locked(&self) -> MutexGuard<'_, BTreeSet<String>> {
-        self.failing.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 /// The state of the writing thread.
 pub(super) struct StoreWriter {
     pub(super) folder: PathBuf,
@@ -211,20 +225,19 @@ pub(super) struct StoreWriter {
     pub(super) budget: u64,
     /// Whether the store is being dropped: the thread then only finishes the queued jobs.
     pub(super) is_closing: Arc<AtomicBool>,
-    /// The number of queued releases.
-    pub(super) queued: Arc<AtomicUsize>,
+    /// The queued releases.
+    pub(super) queued: Arc<QueuedReleases>,
     /// The number of other queued jobs.
     pub(super) waiting_jobs: Arc<WaitingJobs>,
     /// The disk use.
     pub(super) usage: Arc<DiskUsage>,
-    /// The jobs that panicked.
-    pub(super) failures: Arc<Failures>,
+    /// The failures of jobs.
+    pub(super) health: Arc<Health>,
     /// The lock file, held until the thread ends.
     pub(super) lock: File,
 }
 
 /// The state of the thread between two jobs.
-#[derive(Default)]
 struct WriterState {
     /// Whether the last job failed. The first failure in a row is logged.
     has_failed: bool,
@@ -234,91 +247,212 @@ struct WriterState {
     until_collect: usize,
     /// The bytes on disk after the last collection.
     bytes_left: u64,
+    /// The jobs that wait until the disk takes writes again, oldest first.
+    postponed: Vec<StoreJob>,
+    /// The version of a table that the last job could not write.
+    unwritten: Option<(String, Option<TableVersion>)>,
+    /// When the disk is tried next.
+    attempt_due: Instant,
+}
+
+/// The result of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum JobResult {
+    Done,
+    /// The job failed for a reason of its own.
+    Failed,
+    /// The disk takes no writes.
+    Refused,
 }
 
 impl StoreWriter {
     /// Runs until the last sender is dropped. A job that panics does not stop the thread.
     pub(super) fn run(self, jobs: &Receiver<StoreJob>) {
-        let mut progress = WriterState::default();
-        for job in jobs {
-            // Runs before the first job and not at startup, because startup reads the state and would wait.
-            if !std::mem::replace(&mut progress.has_begun, true) {
-                self.run_guarded("collect", &mut progress, Self::collect);
+        let mut progress = WriterState {
+            has_failed: false,
+            has_begun: false,
+            until_collect: 0,
+            bytes_left: 0,
+            postponed: Vec::new(),
+            unwritten: None,
+            attempt_due: Instant::now() + PROBE_INTERVAL,
+        };
+        loop {
+            let left = progress
+                .attempt_due
+                .saturating_duration_since(Instant::now());
+            match jobs.recv_timeout(left) {
+                Ok(job) => self.handle(job, &mut progress),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
             }
-            let job = match job {
-                StoreJob::Done(done) => {
-                    // The caller may have given up.
-                    let _ = done.send(());
-                    continue;
-                }
-                job => job,
-            };
-            let is_record = matches!(job, StoreJob::Record(..));
-            if job.is_counted() {
-                self.waiting_jobs.remove();
+            if progress.attempt_due <= Instant::now() {
+                self.try_again(&mut progress);
             }
-            let name = job.name();
-            self.run_guarded(&name, &mut progress, |writer, progress| {
-                writer.run_job(job, progress)
-            });
-            if is_record {
-                self.queued.fetch_sub(1, Relaxed);
-                progress.until_collect = progress.until_collect.saturating_sub(1);
-            }
-            let is_due = is_record && progress.until_collect == 0 && !progress.has_failed;
-            if is_due || self.is_over_budget(&progress) {
-                self.run_guarded("collect", &mut progress, Self::collect);
-            }
+        }
+        if self.health.has_problem() {
+            self.try_again(&mut progress);
         }
         drop(self.lock);
     }
 
-    /// Runs a job. A panic is counted, and raises an alert until the job succeeds.
+    fn handle(&self, job: StoreJob, progress: &mut WriterState) {
+        // Runs before the first job and not at startup, because startup reads the state and would wait.
+        if !std::mem::replace(&mut progress.has_begun, true) {
+            self.run_guarded(COLLECTION, progress, Self::collect);
+        }
+        if let StoreJob::Done(done) = job {
+            // The caller may have given up.
+            let _ = done.send(());
+            return;
+        }
+        if job.is_counted() {
+            self.waiting_jobs.remove();
+        }
+        // Jobs keep their order: a later release of a tenant must not be recorded before an earlier one.
+        if job.can_wait() && !progress.postponed.is_empty() {
+            progress.postponed.push(job);
+            return;
+        }
+        let postponed = self.attempt(job, progress);
+        progress.postponed.extend(postponed);
+        if self.is_over_budget(progress) {
+            self.run_guarded(COLLECTION, progress, Self::collect);
+        }
+    }
+
+    /// Runs a job, and returns the job if it waits until the disk takes writes again.
+    fn attempt(&self, job: StoreJob, progress: &mut WriterState) -> Option<StoreJob> {
+        let name = job.name();
+        let result = self.run_guarded(&name, progress, |writer, progress| {
+            writer.run_job(&job, progress)
+        });
+        let unwritten = progress.unwritten.take();
+        if result == JobResult::Refused && job.can_wait() {
+            if let Some((table, version)) = unwritten {
+                self.pending_tables.restore(&table, version);
+            }
+            return Some(job);
+        }
+        if let StoreJob::Pin(..) = job {
+            // The operator has the error, and no later job repeats the pin.
+            self.health.record_success(&name);
+        }
+        if let StoreJob::Record(_, _, bytes) = job {
+            self.queued.remove(bytes);
+            progress.until_collect = progress.until_collect.saturating_sub(1);
+            if progress.until_collect == 0 && !progress.has_failed {
+                self.run_guarded(COLLECTION, progress, Self::collect);
+            }
+        }
+        None
+    }
+
+    /// Runs the jobs that wait, until the disk refuses one. Without such jobs, only proves that the disk takes writes.
+    fn try_again(&self, progress: &mut WriterState) {
+        progress.attempt_due = Instant::now() + PROBE_INTERVAL;
+        if let Err(error) = self.probe() {
+            self.refuse(error, progress);
+            return;
+        }
+        let mut jobs = std::mem::take(&mut progress.postponed).into_iter();
+        for job in jobs.by_ref() {
+            let postponed = self.attempt(job, progress);
+            progress.postponed.extend(postponed);
+            if !progress.postponed.is_empty() {
+                break;
+            }
+        }
+        progress.postponed.extend(jobs);
+        let is_refused = self.health.is_failing(COLLECTION)
+            && self.run_guarded(COLLECTION, progress, Self::collect) == JobResult::Refused;
+        let is_accepted = progress.postponed.is_empty() && !is_refused;
+        if is_accepted && self.health.set_problem(None) {
+            progress.has_failed = false;
+            info!(folder = %self.folder.display(), "state can be written again");
+        }
+    }
+
+    /// Proves that the disk takes writes, and records that the folder is in use.
+    fn probe(&self) -> io::Result<()> {
+        disk::make_folder(&self.folder)?;
+        disk::probe(&self.folder, &PROBE_CONTENT)?;
+        let _ = access::mark_used(&self.folder);
+        Ok(())
+    }
+
+    /// Notes that the disk takes no writes.
+    fn refuse(&self, error: io::Error, progress: &mut WriterState) {
+        progress.attempt_due = Instant::now() + RETRY_INTERVAL;
+        self.log(&error, progress);
+        let reason = AccessError::of(&self.folder, error);
+        self.health.set_problem(Some(reason.to_string()));
+    }
+
+    /// Logs the first failure in a row: a full disk would fill the log, too.
+    fn log(&self, error: &io::Error, progress: &mut WriterState) {
+        if !std::mem::replace(&mut progress.has_failed, true) {
+            warn!(folder = %self.folder.display(), %error, "state cannot be written; further failures are not logged until a write succeeds");
+        }
+    }
+
+    /// Runs a job. A failure is counted. If it concerns this job only, it raises an alert until the job succeeds.
     fn run_guarded(
         &self,
         name: &str,
         progress: &mut WriterState,
         job: impl FnOnce(&Self, &mut WriterState) -> io::Result<()>,
-    ) {
-        let done = catch_unwind(AssertUnwindSafe(|| job(self, &mut *progress)));
-        let done = match done {
-            Ok(done) => {
-                self.failures.record_success(name);
-                done
+    ) -> JobResult {
+        let error = match catch_unwind(AssertUnwindSafe(|| job(self, &mut *progress))) {
+            Ok(Ok(())) => {
+                self.health.record_success(name);
+                progress.has_failed = false;
+                return JobResult::Done;
             }
+            Ok(Err(error)) => error,
             Err(_) => {
                 error!(
                     job = name,
                     "job of the state writer panicked; job abandoned"
                 );
-                self.failures.record_panic(name.to_owned());
-                Err(io::Error::other("the job panicked"))
+                self.health.record_panic(name.to_owned());
+                self.log(&io::Error::other("the job panicked"), progress);
+                return JobResult::Failed;
             }
         };
-        // Logged once: a full disk would fill the log, too.
-        if let Err(error) = &done
-            && !progress.has_failed
-        {
-            warn!(folder = %self.folder.display(), %error, "state cannot be written; further failures are not logged until a write succeeds");
+        let refusal = match disk::is_full(&error) {
+            true => Err(io::Error::new(error.kind(), error.to_string())),
+            false => self.probe(),
+        };
+        match refusal {
+            Err(refusal) => {
+                self.health.record_failure(None);
+                self.refuse(refusal, progress);
+                JobResult::Refused
+            }
+            Ok(()) => {
+                self.health.record_failure(Some(name.to_owned()));
+                self.log(&error, progress);
+                JobResult::Failed
+            }
         }
-        progress.has_failed = done.is_err();
     }
 
-    fn run_job(&self, job: StoreJob, progress: &mut WriterState) -> io::Result<()> {
+    fn run_job(&self, job: &StoreJob, progress: &mut WriterState) -> io::Result<()> {
         match job {
-            StoreJob::Record(tenant, new) => self.record(&tenant, new),
-            StoreJob::Table(name) => self.write_table(&name),
-            StoreJob::Forget(tenant) => self.releases.forget(&tenant),
-            StoreJob::Check(name) => self.blobs.check(&name),
+            StoreJob::Record(tenant, new, _) => self.record(tenant, new),
+            StoreJob::Table(name) => self.write_table(name, progress),
+            StoreJob::Forget(tenant) => self.releases.forget(tenant),
+            StoreJob::Check(name) => self.blobs.check(name),
             StoreJob::Collect => self.collect(progress),
             StoreJob::Pin(tenant, number, done) => {
-                let pinned = self.pin(&tenant, number);
+                let pinned = self.pin(tenant, *number);
                 let copy = |error: &io::Error| io::Error::new(error.kind(), error.to_string());
                 let result = pinned.as_ref().map(drop).map_err(copy);
                 drop(done.send(pinned));
                 result
             }
-            // `run` has handled it.
+            // `handle` has answered it.
             StoreJob::Done(_) => Ok(()),
         }
     }
@@ -330,7 +464,7 @@ impl StoreWriter {
         bytes > self.budget && bytes > progress.bytes_left.saturating_add(step)
     }
 
-    fn record(&self, tenant: &str, new: NewRelease) -> io::Result<()> {
+    fn record(&self, tenant: &str, new: &NewRelease) -> io::Result<()> {
         let newest = self.releases.numbers(tenant)?.first().copied();
         if let Some(newest) = newest
             && readable(self.releases.entry(tenant, newest))?.is_some_and(|it| it.key == new.key)
@@ -342,7 +476,7 @@ impl StoreWriter {
         let entry = ReleaseInfo {
             number: newest.unwrap_or(0) + 1,
             at: new.at,
-            cause: new.cause,
+            cause: new.cause.clone(),
             pages: new.pages,
             key: new.key,
         };
@@ -351,16 +485,25 @@ impl StoreWriter {
         self.trim(tenant)
     }
 
-    fn write_table(&self, name: &str) -> io::Result<()> {
+    fn write_table(&self, name: &str, progress: &mut WriterState) -> io::Result<()> {
         match self.pending_tables.remove(name) {
             Some(Some((mark, make))) => {
-                let new = self
-                    .tables
-                    .write(name, mark.as_ref(), &make(), &self.blobs)?;
-                self.usage.add(new);
+                let rows = make();
+                let written = self.tables.write(name, mark.as_ref(), &rows, &self.blobs);
+                if written.is_err() {
+                    let version: TableVersion = (mark, Box::new(move || rows));
+                    progress.unwritten = Some((name.to_owned(), Some(version)));
+                }
+                self.usage.add(written?);
                 Ok(())
             }
-            Some(None) => self.tables.remove(name),
+            Some(None) => {
+                let removed = self.tables.remove(name);
+                if removed.is_err() {
+                    progress.unwritten = Some((name.to_owned(), None));
+                }
+                removed
+            }
             None => Ok(()),
         }
     }
@@ -481,25 +624,4 @@ impl BlobUsage {
 /// Returns whether a release may be dropped: not if it is pinned, or if the pin is unreadable (`None`).
 fn may_drop(pinned: Option<Option<u64>>, number: u64) -> bool {
     pinned.is_some_and(|pinned| pinned != Some(number))
-}
-
-/// Creates the folders and locks `folder`. Closing the file, or killing the process, releases the lock.
-pub(super) fn lock(folder: &Path, inner: &[&Path]) -> io::Result<File> {
-    for folder in std::iter::once(folder).chain(inner.iter().copied()) {
-        disk::make_folder(folder)?;
-    }
-    let file = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        // Fail on a FIFO of this name rather than block.
-        .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
-        .open(folder.join("lock"))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => {
-            Err(io::Error::other("another process writes to this folder"))
-        }
-        Err(TryLockError::Error(error)) => Err(error),
-    }
 }

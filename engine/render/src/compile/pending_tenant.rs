@@ -1,4 +1,4 @@
-//! Tenants that are not rendered or not compressed now. Their mounts are open: requests wait at them.
+//! Tenants that are not rendered or not compressed now. Their mounts are open: requests wait at them. The mounts of an unavailable tenant are closed: requests get 503.
 
 use std::sync::{Arc, OnceLock};
 
@@ -59,6 +59,23 @@ impl Compiled {
         Self {
             mounts: mounts.map(open).collect(),
             cache: Arc::clone(cache),
+            ..self.clone()
+        }
+    }
+
+    /// Returns the tenant without its pages and images, at mounts that never get pages. Requests get 503.
+    #[must_use]
+    pub fn unavailable(&self) -> Self {
+        let mounts = self.mounts.iter();
+        let closed = |placed: &PlacedMount| {
+            let closed = PlacedMount::open(Arc::clone(&placed.mount.tenant), &placed.address);
+            closed.mount.pages.fill(None);
+            closed
+        };
+        Self {
+            mounts: mounts.map(closed).collect(),
+            listing: Arc::new(self.listing.without_pages()),
+            pictures: Vec::new(),
             ..self.clone()
         }
     }

@@ -37,6 +37,16 @@ pub struct Listing {
     urls: Vec<String>,
 }
 
+impl Listing {
+    /// Returns a listing of the same host without pages.
+    pub(crate) fn without_pages(&self) -> Self {
+        Self {
+            host: self.host.clone(),
+            urls: Vec::new(),
+        }
+    }
+}
+
 /// Writes the sitemap entries of a tenant at its canonical address. Pages with `noindex` are left out.
 #[must_use]
 pub(crate) fn listing(site: &Site, canonical: &Address, origin: &Origin) -> Listing {

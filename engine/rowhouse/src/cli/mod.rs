@@ -230,9 +230,18 @@ pub struct ServeArguments {
     pub watch: WatchMethod,
     /// Folder for releases, compressed pages and images [default: none]
     ///
-    /// With this folder, a restart is quick, and tenants with errors keep their last valid pages. You can delete the folder at any time, except its folder `certificates`.
+    /// With this folder, a restart is quick, and tenants with errors keep their last valid pages. The state belongs to the domain of `--origin`, not to a path: the folder of tenants can move. If you delete the folder, earlier releases and pins are lost; its folder `certificates` has private keys.
     #[arg(long, env = "ROWHOUSE_STATE", value_name = "DIR")]
     pub state: Option<PathBuf>,
+    /// Serve without a folder of `--state` that cannot be written
+    ///
+    /// The server then starts with an alarm. Without this flag, the server refuses to start if the folder is a file, belongs to another user, or is on a read-only disk. A full disk is an alarm in any case.
+    #[arg(
+        long,
+        env = "ROWHOUSE_STATE_OPTIONAL",
+        value_parser = BoolishValueParser::new()
+    )]
+    pub state_optional: bool,
     /// Memory limit for tenants, such as 512MiB [default: half of the memory]
     ///
     /// The default is half of the memory of the machine or the cgroup. Beyond the limit, tenants that were never requested are evicted first, then the least recently requested tenants. Evicted tenants are restored at their next request.

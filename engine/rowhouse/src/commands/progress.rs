@@ -93,6 +93,7 @@ mod tests {
             is_under_way: false,
             errors: Vec::new(),
             pinned: None,
+            unreadable_pin: None,
         }
     }
 

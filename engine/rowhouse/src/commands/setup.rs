@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use rowhouse_ui::Bundle;
 
 use super::memory;
@@ -20,13 +20,37 @@ pub(super) fn themes_folder(named: Option<&Path>) -> Option<PathBuf> {
     named.or_else(existing).map(ToOwned::to_owned)
 }
 
+/// The folder of `--state`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct StateSettings<'a> {
+    pub(super) folder: &'a Path,
+    pub(super) limits: RetentionLimits,
+    /// Whether the server starts although the folder cannot be written.
+    pub(super) is_optional: bool,
+}
+
+impl StateSettings<'_> {
+    fn open(self, places: &Places) -> anyhow::Result<Persisted> {
+        let persisted = Persisted::open(self.folder, places, self.limits);
+        if self.is_optional {
+            return Ok(persisted);
+        }
+        persisted.writable().map_err(|error| {
+            anyhow!(
+                "cannot use `--state {}`: {error}; correct the folder, or add `--state-optional` to serve without it",
+                self.folder.display()
+            )
+        })
+    }
+}
+
 /// Returns the registry that the flags describe. It has not read a folder yet.
 ///
-/// `state` is the folder of `--state` with its limits. `dev` turns on live reload for authors.
+/// `state` is the folder of `--state`. `dev` turns on live reload for authors.
 pub(super) fn registry(
     content: &ContentFlags,
     caching: Caching,
-    state: Option<(&Path, RetentionLimits)>,
+    state: Option<StateSettings<'_>>,
     dev: bool,
 ) -> anyhow::Result<Registry> {
     let bundle = match &content.ui_dist {
@@ -43,7 +67,7 @@ pub(super) fn registry(
         caching,
     };
     let secure = content.origin.is_secure();
-    let persisted = state.map(|(state, keep)| Persisted::open(state, &places, keep));
+    let persisted = state.map(|state| state.open(&places)).transpose()?;
     let mut islands = Islands::new(bundle, secure);
     if dev {
         islands = islands.with_dev_script(secure);

@@ -148,58 +148,75 @@ fn summary(
         .tenants()
         .filter(|tenant| tenant.state == State::Pending)
         .count();
-    let (mood, text, detail) =
-        if status.alarm.is_some() || parts.operator.board.silence() > MAX_SILENCE {
-            (
-                "bad",
-                "Changes are not applied".to_owned(),
-                "Visitors get the last valid pages.",
-            )
-        } else if broken > 0 {
-            let verb = if broken == 1 { "has" } else { "have" };
-            let text = format!(
-                "{} of {} {verb} errors",
-                grouped(broken as u64),
-                count(all, "site")
-            );
-            (
-                "bad",
-                text,
-                "Visitors get the last valid pages, if there are any.",
-            )
-        } else if !status.complete && pending == 0 {
-            ("busy", "The sites are being read".to_owned(), "")
-        } else if pending > 0 {
-            let text = format!(
-                "{} of {} in the render queue",
-                grouped(pending as u64),
-                count(all, "site")
-            );
-            (
-                "busy",
-                text,
-                "A request moves its site to the front of the queue.",
-            )
-        } else if has_errors_elsewhere {
-            (
-                "bad",
-                "Themes or the deployment have errors".to_owned(),
-                "Visitors get the last valid pages, if there are any.",
-            )
-        } else if all == 0 {
-            (
-                "busy",
-                "No sites yet".to_owned(),
-                "Create a site with `rowhouse new NAME`.",
-            )
-        } else {
-            let text = match all {
-                1 => "The site is healthy".to_owned(),
-                2 => "Both sites are healthy".to_owned(),
-                _ => format!("All {} are healthy", count(all, "site")),
-            };
-            ("good", text, "")
+    let unavailable = status
+        .tenants()
+        .filter(|tenant| tenant.unreadable_pin.is_some())
+        .count();
+    let board = &parts.operator.board;
+    let (mood, text, detail) = if status.alarm.is_some() || board.silence() > MAX_SILENCE {
+        (
+            "bad",
+            "Changes are not applied".to_owned(),
+            "Visitors get the last valid pages.",
+        )
+    } else if unavailable > 0 {
+        let verb = if unavailable == 1 { "is" } else { "are" };
+        (
+            "bad",
+            format!("{} {verb} unavailable", count(unavailable, "site")),
+            "The pinned release cannot be served.",
+        )
+    } else if board.store().state_alarm().is_some() {
+        (
+            "bad",
+            "The state cannot be written".to_owned(),
+            "Visitors get the current pages. A restart loses new releases, and rollbacks fail.",
+        )
+    } else if broken > 0 {
+        let verb = if broken == 1 { "has" } else { "have" };
+        let text = format!(
+            "{} of {} {verb} errors",
+            grouped(broken as u64),
+            count(all, "site")
+        );
+        (
+            "bad",
+            text,
+            "Visitors get the last valid pages, if there are any.",
+        )
+    } else if !status.complete && pending == 0 {
+        ("busy", "The sites are being read".to_owned(), "")
+    } else if pending > 0 {
+        let text = format!(
+            "{} of {} in the render queue",
+            grouped(pending as u64),
+            count(all, "site")
+        );
+        (
+            "busy",
+            text,
+            "A request moves its site to the front of the queue.",
+        )
+    } else if has_errors_elsewhere {
+        (
+            "bad",
+            "Themes or the deployment have errors".to_owned(),
+            "Visitors get the last valid pages, if there are any.",
+        )
+    } else if all == 0 {
+        (
+            "busy",
+            "No sites yet".to_owned(),
+            "Create a site with `rowhouse new NAME`.",
+        )
+    } else {
+        let text = match all {
+            1 => "The site is healthy".to_owned(),
+            2 => "Both sites are healthy".to_owned(),
+            _ => format!("All {} are healthy", count(all, "site")),
         };
+        ("good", text, "")
+    };
     HealthSummary { mood, text, detail }
 }
 
@@ -207,6 +224,15 @@ fn summary(
 fn alarms(parts: &ConsoleParts, status: &Status, now: SystemTime) -> Vec<String> {
     let board = &parts.operator.board;
     let mut alarms: Vec<String> = status.alarm.iter().cloned().collect();
+    let pins = status.tenants().filter_map(TenantStatus::pin_alarm);
+    alarms.extend(pins.take(MAX_BROKEN));
+    let store = board.store();
+    alarms.extend(store.state_alarm());
+    if store.is_failing {
+        alarms.push(
+            "part of the state is not written or not read; see the log for the cause".to_owned(),
+        );
+    }
     if let Some(used) = parts.memory.read().filter(MemoryUse::is_near_limit) {
         alarms.push(format!(
             "the process uses {} % of its memory limit; the system ends it at the limit",
@@ -312,7 +338,12 @@ fn facts(parts: &ConsoleParts, status: &Status, now: SystemTime) -> Vec<Fact> {
         ),
         Some(_) => {
             let queued = store.queued;
+            let is_refused = store.state_alarm().is_some();
             let more = match queued {
+                0 if is_refused => "cannot be written".to_owned(),
+                queued if is_refused => {
+                    format!("cannot be written; {} releases wait", grouped(queued))
+                }
                 0 => format!("{} blobs of releases", grouped(store.disk_blobs)),
                 queued => format!("{} releases queued for writing", grouped(queued)),
             };

@@ -205,6 +205,7 @@ mod tests {
             is_under_way: false,
             errors: Vec::new(),
             pinned,
+            unreadable_pin: None,
         }
     }
 

@@ -58,6 +58,10 @@ pub(super) struct SitePage {
     /// Whether problems that concern several tenants are left out.
     is_partial: bool,
     releases: Option<Vec<ReleaseView>>,
+    /// The reason that there are no releases.
+    no_releases: String,
+    /// The alarm of a pinned release that cannot be served.
+    pin_alarm: Option<String>,
     certificates: Vec<CertificateView>,
     missing: Vec<MissingPath>,
     /// The time since which missing paths are counted.
@@ -160,6 +164,7 @@ pub(super) fn view(parts: &ConsoleParts, id: &str, fields: &QueryFields) -> Opti
         .unwrap_or_default();
     let pages = pages_of(&parts.snapshots.current(), id);
     let missing = parts.snapshots.not_found.of(id).into_iter();
+    let releases = parts.operator.releases(id);
     Some(SitePage {
         id: id.to_owned(),
         state: tenant.state.name(),
@@ -185,11 +190,12 @@ pub(super) fn view(parts: &ConsoleParts, id: &str, fields: &QueryFields) -> Opti
         lines,
         has_findings,
         is_partial,
-        releases: parts
-            .operator
-            .releases(id)
-            .ok()
-            .map(|releases| lines_of(&releases, now)),
+        no_releases: match &releases {
+            Err(error) => error.to_string(),
+            Ok(_) => String::new(),
+        },
+        releases: releases.ok().map(|releases| lines_of(&releases, now)),
+        pin_alarm: tenant.pin_alarm(),
         certificates: certificates(parts, &tenant, now),
         missing: missing
             .map(|missing| MissingPath::new(missing, &pages))

@@ -118,6 +118,14 @@ pub enum ControlError {
     /// The server has no state folder.
     #[error("releases are not persisted: start the server with `--state`")]
     NoState,
+    /// The tenant has no releases because the state cannot be written.
+    #[error("`{tenant}` has no releases: the state cannot be written: {problem}")]
+    StateFailed {
+        /// The tenant's id.
+        tenant: String,
+        /// The reason.
+        problem: String,
+    },
     /// There is no such tenant.
     #[error("unknown tenant `{0}`")]
     UnknownTenant(String),
@@ -144,7 +152,7 @@ impl ControlError {
     #[must_use]
     pub const fn status(&self) -> StatusCode {
         match self {
-            Self::NoState => StatusCode::CONFLICT,
+            Self::NoState | Self::StateFailed { .. } => StatusCode::CONFLICT,
             Self::UnknownTenant(_) | Self::UnknownRelease { .. } | Self::NoEarlierRelease(_) => {
                 StatusCode::NOT_FOUND
             }

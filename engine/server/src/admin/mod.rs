@@ -254,8 +254,17 @@ async fn readyz(Shared(admin): Shared<Admin>) -> (StatusCode, String) {
     if let Some(alarm) = &status.alarm {
         let _ = writeln!(text, "alarm: {alarm}");
     }
-    if admin.board.store().is_failing {
-        text.push_str("alarm: part of the state is not written because of an internal error; see the log for the cause\n");
+    let store = admin.board.store();
+    if let Some(alarm) = store.state_alarm() {
+        let _ = writeln!(text, "alarm: {alarm}");
+    }
+    if store.is_failing {
+        text.push_str(
+            "alarm: part of the state is not written or not read; see the log for the cause\n",
+        );
+    }
+    for alarm in status.tenants().filter_map(TenantStatus::pin_alarm) {
+        let _ = writeln!(text, "alarm: {alarm}");
     }
     if let Some(used) = admin.memory.read().filter(MemoryUse::is_near_limit) {
         let percent = used.percent().unwrap_or_default();
@@ -356,6 +365,9 @@ struct TenantLine {
     /// The number of the pinned release.
     #[serde(skip_serializing_if = "Option::is_none")]
     pinned: Option<u64>,
+    /// The number of the pinned release that cannot be served.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unreadable_pin: Option<u64>,
 }
 
 async fn tenants(Shared(admin): Shared<Admin>) -> Json<Vec<TenantLine>> {
@@ -382,6 +394,7 @@ async fn tenants(Shared(admin): Shared<Admin>) -> Json<Vec<TenantLine>> {
         errors: tenant.errors.clone(),
         certificates: certificates(tenant),
         pinned: tenant.pinned,
+        unreadable_pin: tenant.unreadable_pin,
     });
     Json(lines.collect())
 }

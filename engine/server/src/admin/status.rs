@@ -64,6 +64,23 @@ pub struct TenantStatus {
     pub errors: Vec<String>,
     /// The number of the pinned release.
     pub pinned: Option<u64>,
+    /// The number of the pinned release that cannot be served; 0 if the number is not known. Visitors get 503.
+    pub unreadable_pin: Option<u64>,
+}
+
+impl TenantStatus {
+    /// Returns the alarm of a pinned release that cannot be served, with the commands that end it.
+    #[must_use]
+    pub fn pin_alarm(&self) -> Option<String> {
+        let id = &self.id;
+        let release = match self.unreadable_pin? {
+            0 => "the pinned release".to_owned(),
+            number => format!("the pinned release {number}"),
+        };
+        Some(format!(
+            "{release} of {id} cannot be served, and visitors of {id} get 503; run `rowhouse rollback {id} NUMBER` with another release, or `rowhouse resume {id}` to serve the folder"
+        ))
+    }
 }
 
 /// The state of a tenant, as visitors see it.
@@ -97,7 +114,7 @@ impl State {
 }
 
 /// The content and the counters of the release store.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct StoreStatus {
     /// Bytes of pages and images in memory.
     pub memory_bytes: u64,
@@ -115,10 +132,34 @@ pub struct StoreStatus {
     pub disk_bytes: u64,
     /// Releases that are not written to disk yet.
     pub queued: u64,
+    /// Whether the state can be written; `None` without `--state`.
+    pub state: Option<StateStatus>,
     /// Panics of the thread that writes the state.
     pub panics: u64,
-    /// Whether a job of that thread panicked and has not succeeded since.
+    /// Whether a job of that thread failed for a reason of its own and has not succeeded since.
     pub is_failing: bool,
+}
+
+/// Whether the state (`--state`) can be written.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StateStatus {
+    /// The reason that nothing can be written.
+    pub problem: Option<String>,
+    /// The number of failed writes.
+    pub failures: u64,
+    /// Bytes of releases that are not written to disk yet.
+    pub queued_bytes: u64,
+}
+
+impl StoreStatus {
+    /// Returns the alarm of a state that cannot be written, with its consequence.
+    #[must_use]
+    pub fn state_alarm(&self) -> Option<String> {
+        let problem = self.state.as_ref()?.problem.as_ref()?;
+        Some(format!(
+            "the state cannot be written: {problem}; a restart loses new releases, and rollbacks fail"
+        ))
+    }
 }
 
 /// The memory of the parts of the program that grow with the sites, in bytes.
@@ -254,13 +295,17 @@ impl StatusBoard {
 
     /// Reports the status of the release store.
     pub fn set_store(&self, store: StoreStatus) {
-        self.store.store(Arc::new(store));
+        let former = self.store.swap(Arc::new(store));
+        // The console shows an alarm at once.
+        if former.state_alarm() != self.store().state_alarm() {
+            self.changes.send_modify(|changes| *changes += 1);
+        }
     }
 
     /// Returns the last reported status of the release store.
     #[must_use]
-    pub fn store(&self) -> StoreStatus {
-        **self.store.load()
+    pub fn store(&self) -> Arc<StoreStatus> {
+        self.store.load_full()
     }
 
     /// Reports the memory of the parts of the program.

@@ -7,7 +7,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use http::StatusCode;
 
 use crate::admin::status::{
-    MemoryStatus, State, Status, StatusBoard, StoreStatus, TenantStatus, by_id,
+    MemoryStatus, State, StateStatus, Status, StatusBoard, StoreStatus, TenantStatus, by_id,
 };
 use crate::metrics::process_memory::MemoryUse;
 use crate::metrics::{Counters, render};
@@ -27,6 +27,7 @@ pub fn text() -> Result<String, Error> {
     let board = Arc::new(StatusBoard::default());
     board.set_store(StoreStatus {
         memory_limit: Some(0),
+        state: Some(StateStatus::default()),
         ..StoreStatus::default()
     });
     board.set_memory(MemoryStatus {
@@ -43,6 +44,7 @@ pub fn text() -> Result<String, Error> {
         is_under_way: false,
         errors: Vec::new(),
         pinned: None,
+        unreadable_pin: None,
     };
     board.replace(Status {
         tenants: by_id([tenant]),

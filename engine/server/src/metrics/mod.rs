@@ -314,6 +314,13 @@ impl Counters {
         let pinned = u64::try_from(pinned.count()).unwrap_or(u64::MAX);
         let help = "Tenants that serve a pinned release";
         gauge(encoder, "tenants_pinned", help, None, pinned)?;
+        let unreadable = status
+            .tenants()
+            .filter(|tenant| tenant.unreadable_pin.is_some());
+        let unreadable = u64::try_from(unreadable.count()).unwrap_or(u64::MAX);
+        let help = "Tenants that respond with 503 because their pinned release cannot be served";
+        let name = "tenants_pin_unreadable";
+        gauge(encoder, name, help, None, unreadable)?;
         let help = "Duration of the last compilation";
         let unit = Some(&Unit::Seconds);
         let mut family =
@@ -352,6 +359,17 @@ impl Counters {
         gauge(encoder, "store_disk", help, bytes, store.disk_bytes)?;
         let help = "Releases that wait to be written to disk";
         gauge(encoder, "store_queued_releases", help, None, store.queued)?;
+        if let Some(state) = &store.state {
+            let help = "Whether the state can be written";
+            let is_writable = u64::from(state.problem.is_none());
+            gauge(encoder, "state_writable", help, None, is_writable)?;
+            let help = "Failed writes of the state";
+            encoder
+                .encode_descriptor("state_write_failures", help, None, MetricType::Counter)?
+                .encode_counter::<NoLabelSet, _, u64>(&state.failures, None)?;
+            let help = "Bytes of releases that wait to be written to disk";
+            gauge(encoder, "state_queued", help, bytes, state.queued_bytes)?;
+        }
         let help = "Panics of the thread that writes the state";
         encoder
             .encode_descriptor("store_writer_panics", help, None, MetricType::Counter)?

@@ -7,6 +7,7 @@
 //! build     Idle ──start──> Running ──> Done | Failed                  (other inputs: Running again; no theme: Idle)
 //! serving   Absent ──> Pending ──> Live <──> Evicted                   (Absent | Pending ──> StandIn ──> Live)
 //! pin       None ──roll back──> Writing ──> Pinned ──resume──> Writing ──> None
+//!           OnDisk ──> Loading ──> Pinned | Unreadable ──resume──> Replacing ──> None
 //! ```
 //!
 //! A late result of a reading or a build that is not the newest changes nothing. A tenant that has served pages serves until its folder is removed.
@@ -76,18 +77,20 @@ pub(crate) enum Serving {
 pub(crate) enum Pin {
     /// The pages of the folder are served.
     None,
-    /// A command for the former folder of the tenant is in flight, and its result decides. The tenant is not published before that.
+    /// A command for the former folder of the tenant is in flight, and its result decides. The tenant is unavailable until then.
     Unsettled,
-    /// The release is pinned on disk. The tenant is not published before the release is read.
+    /// The release is pinned on disk. The tenant is unavailable until the release is read.
     OnDisk(u64),
     /// The release is being read.
     Loading(u64),
     /// The release is served.
     Pinned(u64),
-    /// The release is pinned on disk and cannot be read; the pages of the folder are served.
+    /// The release is pinned on disk and cannot be served. The tenant is unavailable: the folder may have the pages that were withdrawn.
     Unreadable(u64),
     /// Another pin is being written to disk, in place of this one.
     Writing(Option<u64>),
+    /// Another pin is being written to disk, in place of this one, which cannot be served.
+    Replacing(u64),
 }
 
 /// The parts of a tenant that have errors.
@@ -333,14 +336,36 @@ impl TenantState {
         self.is_building() || self.is_reading()
     }
 
-    /// Returns whether a snapshot contains the tenant: its pinned release, else its pages, or addresses at which requests wait.
+    /// Returns whether a snapshot contains the tenant: its pinned release, else its pages, or addresses at which requests wait or fail.
     pub(crate) const fn is_published(&self) -> bool {
+        self.pinned().is_some() || !matches!(self.serving, Serving::Absent)
+    }
+
+    /// Returns whether requests get 503 at the addresses of the tenant, because its pinned release is not known or cannot be served.
+    pub(crate) const fn is_unavailable(&self) -> bool {
         match self.pin {
-            Pin::Unsettled | Pin::OnDisk(_) | Pin::Loading(_) => false,
-            Pin::Pinned(_) | Pin::Writing(Some(_)) => true,
-            Pin::None | Pin::Unreadable(_) | Pin::Writing(None) => {
-                !matches!(self.serving, Serving::Absent)
-            }
+            Pin::Unsettled
+            | Pin::OnDisk(_)
+            | Pin::Loading(_)
+            | Pin::Unreadable(_)
+            | Pin::Replacing(_) => true,
+            Pin::None | Pin::Pinned(_) | Pin::Writing(_) => false,
+        }
+    }
+
+    /// Returns the number of the pinned release that cannot be served.
+    pub(crate) const fn unreadable_pin(&self) -> Option<u64> {
+        match self.pin {
+            Pin::Unreadable(number) | Pin::Replacing(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    /// Returns the pin while another pin is written to disk.
+    pub(crate) const fn replaced_pin(&self) -> Pin {
+        match self.unreadable_pin() {
+            Some(number) => Pin::Replacing(number),
+            None => Pin::Writing(self.pinned()),
         }
     }
 
@@ -360,9 +385,12 @@ impl TenantState {
         match self.pin {
             Pin::Pinned(number) => Some(number),
             Pin::Writing(before) => before,
-            Pin::None | Pin::Unsettled | Pin::OnDisk(_) | Pin::Loading(_) | Pin::Unreadable(_) => {
-                None
-            }
+            Pin::None
+            | Pin::Unsettled
+            | Pin::OnDisk(_)
+            | Pin::Loading(_)
+            | Pin::Unreadable(_)
+            | Pin::Replacing(_) => None,
         }
     }
 

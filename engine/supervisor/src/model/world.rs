@@ -7,7 +7,7 @@
 //! - A tenant that has served pages serves until its folder is removed.
 //! - Every reading and every build ends or is retried.
 //! - The newest input wins: a late result changes nothing.
-//! - A pin survives every order of events and every restart.
+//! - A pin survives every order of events and every restart. A tenant whose pinned release cannot be served is unavailable, and never shows its folder.
 //! - Pages beyond the memory limit stay only if a request waits for them, or if they could not be restored.
 //! - A tenant with unchanged inputs is not built again.
 
@@ -363,6 +363,11 @@ impl World {
             return;
         }
         tenant.errors.content = has_errors;
+        if let Pin::Unreadable(number) = tenant.pin {
+            // Its disk may be readable again, or the tenant may have the addresses of the release again.
+            let tenant = id.clone();
+            actions.push(Action::LoadPin { tenant, number });
+        }
         if let ReadingOutcome::Changed { is_unreadable, .. } = reading {
             tenant.errors.is_unreadable = is_unreadable;
         }
@@ -569,7 +574,7 @@ impl World {
         }
     }
 
-    /// Serves the pinned release that was read, or the folder's pages if the release is unreadable.
+    /// Serves the pinned release that was read. If the release cannot be served, the tenant is unavailable.
     fn finish_loading(
         &mut self,
         id: TenantId,
@@ -580,8 +585,11 @@ impl World {
         let Some(tenant) = self.tenants.get_mut(&id) else {
             return;
         };
-        let Pin::Loading(number) = tenant.pin else {
-            return;
+        let number = match tenant.pin {
+            Pin::Loading(number) => number,
+            // A further attempt.
+            Pin::Unreadable(number) if is_found => number,
+            _ => return,
         };
         tenant.pin = match is_found {
             true => Pin::Pinned(number),
@@ -617,7 +625,7 @@ impl World {
             actions.push(refuse(Reply::NoPages));
             return;
         }
-        tenant.pin = Pin::Writing(tenant.pinned());
+        tenant.pin = tenant.replaced_pin();
         self.pins.writing.insert(id.clone(), (to, ticket));
         actions.push(Action::WritePin { tenant: id, to });
     }
@@ -645,12 +653,11 @@ impl World {
         };
         if let Some(tenant) = self.tenants.get_mut(&id) {
             match tenant.pin {
-                Pin::Writing(Some(before)) if !is_written => tenant.pin = Pin::Pinned(before),
-                Pin::Writing(None) if !is_written => {
-                    let unreadable = self.pins.on_disk.get(&id).copied();
-                    tenant.pin = unreadable.map_or(Pin::None, Pin::Unreadable);
+                Pin::Writing(before) if !is_written => {
+                    tenant.pin = before.map_or(Pin::None, Pin::Pinned);
                 }
-                Pin::Writing(_) => {
+                Pin::Replacing(before) if !is_written => tenant.pin = Pin::Unreadable(before),
+                Pin::Writing(_) | Pin::Replacing(_) => {
                     tenant.pin = to.map_or(Pin::None, Pin::Pinned);
                     self.publication.urgent.note(&id, now.instant);
                     actions.push(Action::ServePin {

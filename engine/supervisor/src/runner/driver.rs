@@ -26,7 +26,7 @@ use crate::model::event::{
     Action, BuildResult, ChangeSet, ClockTime, Event, OutsideFacts, ReadingOutcome, ServedForm,
     StoreState,
 };
-use crate::model::tenant::{BuildKey, Pin};
+use crate::model::tenant::{BuildKey, TenantState as States};
 use crate::model::world::Mode;
 use crate::runner::background::order;
 use crate::runner::catalog::complete_tenant::{self, CompleteTenant};
@@ -38,7 +38,7 @@ use crate::runner::workers::{EXPECTED_TIME, Job, JobKind, JobStep, JobWork};
 use crate::snapshot::replaced::ReplacedFiles;
 use crate::source::survey::{RestoredTenant, Survey, SurveyRequest};
 use crate::state::release_record::PinnedRelease;
-use crate::state::releases::{MAX_QUEUED_RELEASES, place};
+use crate::state::releases::{place, queue_room};
 use crate::state::tables::{Persisted, PersistedCache};
 use crate::state::write::{self, persist_tenant};
 
@@ -241,8 +241,8 @@ impl Registry {
             return StoreState::Absent;
         };
         match store.claim() {
-            Ok(()) => StoreState::Ready(MAX_QUEUED_RELEASES.saturating_sub(store.queued())),
-            Err(_) => StoreState::ReadOnly,
+            Ok(()) if !store.has_problem() => StoreState::Ready(queue_room(store)),
+            _ => StoreState::ReadOnly,
         }
     }
 
@@ -686,7 +686,7 @@ impl Registry {
         }
     }
 
-    /// Serves the loaded or prepared release of a tenant (`is_pinned`), or the pages of its folder.
+    /// Serves the loaded or prepared release of a tenant (`is_pinned`), or the pages of its folder. A tenant whose pinned release was not found is unavailable.
     fn serve_pin(&mut self, id: &TenantId, is_pinned: bool, event_data: &mut EventData) {
         let Some(tenant) = self.catalog.tenants.get_mut(id) else {
             return;
@@ -700,15 +700,16 @@ impl Registry {
         recorded.pinned = release.filter(|_| is_pinned);
         recorded.prepared_rollback = None;
         let states = self.world.tenant(id.as_str());
-        let is_unreadable = states.is_some_and(|states| matches!(states.pin, Pin::Unreadable(_)));
+        let unreadable = states.and_then(States::unreadable_pin);
         match &recorded.pinned {
             Some(pinned) => {
                 info!(tenant = %id, release = pinned.number, "serving the pinned release; changes of the folder are not published");
             }
-            None if is_unreadable => {
-                warn!(tenant = %id, "the pinned release cannot be read; serving the folder");
+            None => {
+                if let Some(release) = unreadable {
+                    warn!(tenant = %id, release, "the pinned release cannot be served; responding with 503 until `rowhouse rollback` to another release or `rowhouse resume`");
+                }
             }
-            None => {}
         }
     }
 

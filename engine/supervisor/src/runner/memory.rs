@@ -15,13 +15,13 @@ use jiff::Timestamp;
 use release::snapshot::resources::ResourceWalk;
 use release::snapshot::{Body, Pages, Resource};
 use render::{Compiled, PlacedMount};
-use server::admin::status::{MemoryStatus, StoreStatus};
+use server::admin::status::{MemoryStatus, StateStatus, StoreStatus};
 
 use crate::model::event::{Event, MeasuredPages};
 use crate::runner::catalog::Catalog;
 use crate::runner::memory::full_pass::FullPass;
 use crate::runner::registry::Registry;
-use crate::state::releases::MAX_QUEUED_RELEASES;
+use crate::state::releases::queue_room;
 
 /// The bytes of an evicted tenant without its content: addresses, manifest, titles, diagnostics. Measured with 10,000 tenants.
 const EVICTED_TENANT_BYTES: usize = 32 << 10;
@@ -97,7 +97,7 @@ pub(crate) fn measure(registry: &mut Registry, now: Timestamp) {
 
 /// Allows the background to render more tenants, unless the disk falls behind: releases that wait to be recorded are in memory.
 pub(crate) fn admit_background(registry: &Registry) {
-    if registry.store().map_or(0, |store| store.queued()) < MAX_QUEUED_RELEASES {
+    if registry.store().is_none_or(|store| queue_room(store) > 0) {
         registry.workers.allow_background(BACKGROUND_BATCH);
     }
 }
@@ -142,6 +142,11 @@ pub(crate) fn store_status(registry: &Registry) -> StoreStatus {
         disk_blobs,
         disk_bytes,
         queued: store.map_or(0, |store| number(store.queued())),
+        state: store.map(|store| StateStatus {
+            problem: store.problem(),
+            failures: store.failures(),
+            queued_bytes: store.queued_bytes(),
+        }),
         panics: store.map_or(0, |store| store.panics()),
         is_failing: store.is_some_and(|store| store.failing_job().is_some()),
     }

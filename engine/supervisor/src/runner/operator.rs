@@ -171,10 +171,10 @@ impl Operator {
         // A disk that hangs must not prevent the process from exiting.
         thread::spawn(move || {
             store.finish();
-            let _ = written.send(());
+            let _ = written.send(!store.has_problem());
         });
         let left = deadline.saturating_duration_since(Instant::now());
-        is_written.recv_timeout(left).is_ok()
+        is_written.recv_timeout(left) == Ok(true)
     }
 
     /// Queues a command, and wakes the reload loop. Returns the ticket of the command.
@@ -183,6 +183,22 @@ impl Operator {
         // If the reload loop has ended, the caller's timeout ends the wait.
         let _ = self.owner.send(Notice::Ready);
         ticket
+    }
+
+    /// Returns the store, and the releases of a tenant, newest first.
+    ///
+    /// # Errors
+    /// If the tenant has no releases because the state cannot be written.
+    fn list(&self, tenant: &str) -> Result<(&Store, Vec<ReleaseInfo>), ControlError> {
+        let store = self.store(tenant)?;
+        let entries = store.list(tenant);
+        match store.problem().filter(|_| entries.is_empty()) {
+            Some(problem) => Err(ControlError::StateFailed {
+                tenant: tenant.to_owned(),
+                problem,
+            }),
+            None => Ok((store, entries)),
+        }
     }
 
     fn load(&self, tenant: &str, number: u64) -> Result<Release, ControlError> {
@@ -230,9 +246,11 @@ fn begun<T>(result: &Receiver<Result<T, ControlError>>) -> Result<T, ControlErro
 
 impl Control for Operator {
     fn releases(&self, tenant: &str) -> Result<Vec<ReleaseLine>, ControlError> {
-        let store = self.store(tenant)?;
-        let entries = store.list(tenant);
+        let (store, entries) = self.list(tenant)?;
         let pinned = store.pinned(tenant);
+        let status = self.board.current();
+        let status = status.tenants.get(tenant);
+        let is_unreadable = status.is_some_and(|tenant| tenant.unreadable_pin.is_some());
         let served = pinned.or_else(|| Some(entries.first()?.number));
         let line = |entry: ReleaseInfo| ReleaseLine {
             number: entry.number,
@@ -242,7 +260,7 @@ impl Control for Operator {
                 .map_or(0, |at| at.as_secs()),
             cause: entry.cause,
             pages: entry.pages,
-            is_served: served == Some(entry.number),
+            is_served: served == Some(entry.number) && !is_unreadable,
             is_pinned: pinned == Some(entry.number),
         };
         Ok(entries.into_iter().map(line).collect())
@@ -254,7 +272,7 @@ impl Control for Operator {
         from: Option<u64>,
         to: Option<u64>,
     ) -> Result<Vec<PageChange>, ControlError> {
-        let entries = self.store(tenant)?.list(tenant);
+        let (_, entries) = self.list(tenant)?;
         let numbers = || entries.iter().map(|entry| entry.number);
         let none = || ControlError::NoEarlierRelease(tenant.to_owned());
         let to = to.or_else(|| numbers().next()).ok_or_else(none)?;
@@ -272,7 +290,8 @@ impl Control for Operator {
             reply,
         })?;
         store.finish();
-        let earlier = || current.earlier(&store.list(tenant));
+        let (_, entries) = self.list(tenant)?;
+        let earlier = || current.earlier(&entries);
         let number = release
             .or_else(earlier)
             .ok_or_else(|| ControlError::NoEarlierRelease(name()))?;

@@ -57,6 +57,8 @@ enum SimulatedJob {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ServedPage {
     Waiting,
+    /// Requests get 503.
+    Unavailable,
     Pages(BuildKey),
     StandIn,
     Release(u64),
@@ -388,6 +390,7 @@ impl SimulatedServer {
         let data = self.data.get(tenant).cloned().unwrap_or_default();
         match (states.is_published(), states.pinned(), data.served) {
             (false, ..) => None,
+            (true, ..) if states.is_unavailable() => Some(ServedPage::Unavailable),
             (true, Some(number), _) => Some(ServedPage::Release(data.pinned.unwrap_or(number))),
             (true, None, Some((key, _))) => Some(ServedPage::Pages(key)),
             (true, None, None) if data.is_standing_in => Some(ServedPage::StandIn),
@@ -405,10 +408,22 @@ impl SimulatedServer {
                 format!("{tenant} is not among the changes: {before:?}, then {shown:?}")
             });
             let is_there = self.world.tenant(tenant.as_str()).is_some();
-            let had_pages = before.is_some_and(|before| before != ServedPage::Waiting);
-            let has_pages = shown.is_some_and(|shown| shown != ServedPage::Waiting);
-            self.check(!is_there || !had_pages || has_pages, || {
+            let has_pages = |shown: &ServedPage| {
+                !matches!(shown, ServedPage::Waiting | ServedPage::Unavailable)
+            };
+            let (had_pages, has_pages) = (before.filter(has_pages), shown.filter(has_pages));
+            let loses_pages = had_pages.is_some() && has_pages.is_none();
+            self.check(!is_there || !loses_pages, || {
                 format!("{tenant} showed {before:?}, and shows {shown:?}")
+            });
+            let is_pinned = self.disk.pins.contains_key(&tenant);
+            let is_settled = !self.commands.values().any(|commanded| *commanded == tenant);
+            let shows_folder = matches!(
+                shown,
+                Some(ServedPage::Pages(_) | ServedPage::StandIn | ServedPage::Waiting)
+            );
+            self.check(!is_pinned || !is_settled || !shows_folder, || {
+                format!("{tenant} is pinned, and shows {shown:?} of its folder")
             });
             match shown {
                 Some(shown) => drop(self.snapshot.insert(tenant, shown)),
@@ -416,7 +431,10 @@ impl SimulatedServer {
             }
         }
         let snapshot = &self.snapshot;
-        let is_served = |id: &TenantId| matches!(snapshot.get(id), Some(shown) if *shown != ServedPage::Waiting);
+        let is_served = |id: &TenantId| {
+            let shown = snapshot.get(id);
+            shown.is_some_and(|shown| *shown != ServedPage::Waiting)
+        };
         let data = &self.data;
         let in_memory = |id: &TenantId| {
             data.get(id).is_some_and(|data| {
@@ -635,7 +653,8 @@ impl SimulatedServer {
             return;
         };
         let in_memory = data.served.is_some_and(|(_, in_memory)| in_memory);
-        let is_shown = self.snapshot.contains_key(tenant);
+        let shown = self.snapshot.get(tenant);
+        let is_shown = shown.is_some_and(|shown| *shown != ServedPage::Unavailable);
         if !is_shown || in_memory || data.pinned.is_some() || data.is_standing_in {
             return;
         }
@@ -736,11 +755,11 @@ impl SimulatedServer {
             let failed = failed.unwrap_or_default();
             let newest = self.key(folder.version);
             let newest = newest.filter(|key| folder.is_valid && !failed.contains(key));
-            let unreadable = states.map(|states| states.pin);
+            let unreadable = states.and_then(|states| states.unreadable_pin());
             match (pin, newest) {
                 (Some(number), _) if shown.is_some() => self.check(
                     shown == Some(ServedPage::Release(number))
-                        || unreadable == Some(Pin::Unreadable(number)),
+                        || (shown == Some(ServedPage::Unavailable) && unreadable == Some(number)),
                     || format!("{tenant} is pinned to {number}, and shows {shown:?}"),
                 ),
                 (None, Some(key)) => self.check(shown == Some(ServedPage::Pages(key)), || {

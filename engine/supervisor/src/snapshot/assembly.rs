@@ -11,7 +11,6 @@ use release::store::Store;
 use render::Templates;
 
 use crate::model::event::ChangeSet;
-use crate::model::tenant::TenantState as States;
 use crate::model::world::World;
 use crate::runner::catalog::Catalog;
 use crate::runner::settings::Settings;
@@ -235,14 +234,20 @@ impl Publisher {
     }
 }
 
-/// Returns the pages and replaced files of a tenant, if the tenant is published.
+/// Returns the pages and replaced files of a tenant, if the tenant is published. An unavailable tenant has its addresses only.
 fn part(id: &TenantId, catalog: &Catalog, world: &World) -> Option<HostedTenant> {
     let tenant = catalog.tenants.get(id)?;
-    let is_published = world.tenant(id.as_str()).is_some_and(States::is_published);
-    let compiled = tenant.compiled().filter(|_| is_published)?;
-    Some(HostedTenant {
-        compiled: Arc::clone(compiled),
-        replaced: Arc::clone(tenant.replaced.table()),
+    let states = world.tenant(id.as_str())?;
+    let compiled = tenant.compiled().filter(|_| states.is_published())?;
+    Some(match states.is_unavailable() {
+        true => HostedTenant {
+            compiled: Arc::new(compiled.unavailable()),
+            replaced: Arc::default(),
+        },
+        false => HostedTenant {
+            compiled: Arc::clone(compiled),
+            replaced: Arc::clone(tenant.replaced.table()),
+        },
     })
 }
 

@@ -1,5 +1,6 @@
 //! The data that survives a restart: valid folders, caches, addresses, releases and pins.
 
+pub(crate) mod deployment;
 pub(crate) mod release_key;
 pub(crate) mod release_record;
 pub(crate) mod releases;

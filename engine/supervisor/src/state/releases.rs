@@ -20,7 +20,18 @@ use crate::state::release_key::key_of;
 use crate::state::release_record::PinnedRelease;
 
 /// The limit on releases that wait to be written. Each of them has its pages in memory.
-pub(crate) const MAX_QUEUED_RELEASES: usize = 64;
+const MAX_QUEUED_RELEASES: usize = 64;
+
+/// The bytes of waiting releases from which no further release is queued.
+const MAX_QUEUED_BYTES: u64 = 128 << 20;
+
+/// Returns how many more releases may wait to be written.
+pub(crate) fn queue_room(store: &Store) -> usize {
+    match store.queued_bytes() < MAX_QUEUED_BYTES {
+        true => MAX_QUEUED_RELEASES.saturating_sub(store.queued()),
+        false => 0,
+    }
+}
 
 /// Records the current output as a release, if it was rendered since the last record and responses differ.
 pub(crate) fn record(data: &mut TenantData, id: &TenantId, store: &Store, shared: &ResourceTable) {

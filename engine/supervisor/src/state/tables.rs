@@ -26,13 +26,14 @@ use crate::jobs::packed_folder::{FolderContent, folder_of, rows_of};
 use crate::jobs::persisted_reading::PersistedReading;
 use crate::places::Places;
 use crate::snapshot::replaced::ReplacedFiles;
+use crate::state::deployment::locate;
 use content::address::{Assignment, Owners};
 use content::name::TenantId;
 use content::source::Folder;
 use content::tenant::{self, Site};
 use release::payload::Payload;
 use release::snapshot::ResourceTable;
-use release::store::{RetentionLimits, Rows, Store, TableMark, rows_in_memory};
+use release::store::{AccessError, RetentionLimits, Rows, Store, TableMark, rows_in_memory};
 use render::FileOwner;
 use render::{Cache, Key};
 
@@ -137,10 +138,12 @@ fn digest<'a>(keys: impl Iterator<Item = &'a [u8]>) -> Key {
 }
 
 impl Persisted {
-    /// Opens the state of a deployment in `directory`. The folders of `places` identify the deployment.
+    /// Opens the state of a deployment in `directory`.
     #[must_use]
     pub fn open(directory: &Path, places: &Places, keep: RetentionLimits) -> Self {
-        let store = Store::of_deployment(directory, &Self::name(places), keep);
+        let location = locate(directory, places);
+        location.log(places);
+        let store = Store::of_deployment(directory, &location.name, location.label, keep);
         Self {
             tenants: store.tables(VALID_TENANT).into_iter().collect(),
             themes: BTreeMap::new(),
@@ -149,25 +152,21 @@ impl Persisted {
         }
     }
 
+    /// Returns this state, unless nothing can be written to it until an operator removes the cause.
+    ///
+    /// # Errors
+    /// Returns the cause.
+    pub fn writable(self) -> Result<Self, AccessError> {
+        match self.store.claim() {
+            Err(error) if error.is_permanent() => Err(error),
+            _ => Ok(self),
+        }
+    }
+
     /// Opens the state of a deployment in `directory` for reading. Does not create or change any file.
     #[must_use]
     pub fn reader(directory: &Path, places: &Places) -> Store {
-        Store::reader(Store::place(directory, &Self::name(places)))
-    }
-
-    /// Returns the name of a deployment: the absolute paths of its folders of tenants and themes.
-    fn name(places: &Places) -> String {
-        // Symbolic links are not resolved: a link that is switched to another version stays the same deployment.
-        let absolute = |path: &Path| {
-            let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-            path.display().to_string()
-        };
-        let themes = places.themes.as_deref().map(absolute);
-        format!(
-            "{}\n{}\n",
-            absolute(&places.tenants),
-            themes.unwrap_or_default()
-        )
+        Store::reader(directory.join(locate(directory, places).name))
     }
 
     /// Returns the cache of shared files.

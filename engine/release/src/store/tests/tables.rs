@@ -1,5 +1,6 @@
 //! Tables are read as written, or not at all.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -310,24 +311,31 @@ fn blobs_of_tables_stay_and_are_shared_with_releases() {
 fn only_long_unused_deployments_are_removed() {
     let directory = tempfile::tempdir().expect("a folder");
     let directory = directory.path();
-    let here = || Store::of_deployment(directory, "here", LIMITS);
+    let of = |name| Store::of_deployment(directory, name, format!("of {name}"), LIMITS);
+    let here = || of("here");
     let first = here();
     first.write_table("one".to_owned(), None, || rows("a"));
     drop(first);
-    let there = Store::of_deployment(directory, "there", LIMITS);
+    let there = of("there");
     assert_eq!(there.table("one"), None);
     assert!(here().table("one").is_some());
     let strange = directory.join("strange");
     fs::create_dir(&strange).expect("a folder");
-    let folder = Store::place(directory, "here");
+    let folder = directory.join("here");
     let used = fs::File::create(folder.join(USED_FILE)).expect("a file");
     used.set_modified(SystemTime::now() - DEPLOYMENT_RETENTION - Duration::from_secs(1))
         .expect("a time");
-    drop(Store::of_deployment(directory, "elsewhere", LIMITS));
+    let labels = Store::deployments(directory).into_iter();
+    let labels: BTreeSet<_> = labels.filter_map(|folder| folder.label).collect();
+    assert_eq!(
+        labels,
+        ["of here", "of there"].map(ToOwned::to_owned).into()
+    );
+    drop(of("elsewhere"));
     assert!(
         !folder.exists(),
         "the folder of an unused deployment is removed"
     );
     assert!(strange.exists(), "folders of other programs stay");
-    assert!(Store::place(directory, "there").exists());
+    assert!(directory.join("there").exists());
 }

@@ -14,6 +14,7 @@ use crate::commands::output::{ERRORS, FAILED, print, say};
 use crate::commands::setup::registry;
 use content::address::deployment::FILE;
 use content::report::{Code, Diagnostic, Report, Severity, hint_for};
+use release::store::UNKNOWN_RELEASE;
 use render::Caching;
 use supervisor::{Persisted, Places};
 
@@ -67,7 +68,11 @@ fn pinned_of(tenants: &[String], state: &Path, places: &Places) -> Vec<Diagnosti
     let pinned = tenants.iter().filter_map(|tenant| {
         let number = releases.pinned(tenant)?;
         let folder = places.tenants.join(tenant).display().to_string();
-        let message = format!("release {number} is pinned; changes of this folder are not served");
+        let release = match number {
+            UNKNOWN_RELEASE => "an unknown release".to_owned(),
+            number => format!("release {number}"),
+        };
+        let message = format!("{release} is pinned; changes of this folder are not served");
         let hint = format!("run `rowhouse resume {tenant}` to serve the folder again");
         Some(Diagnostic::warning(Code::Pinned, folder, message).hint(hint))
     });

@@ -30,7 +30,7 @@ use crate::commands::memory;
 use crate::commands::operations::admin_token;
 use crate::commands::output::FAILED;
 use crate::commands::progress;
-use crate::commands::setup::registry;
+use crate::commands::setup::{StateSettings, registry};
 use crate::console::{ConsolePages, ConsoleParts};
 use content::report::guard::guard;
 use greeting::{Greeting, Overview};
@@ -64,16 +64,12 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     let tls = https::tls(arguments, &visitors)?;
     let token = admin_token::token(&arguments.token)?;
     let operators = https::listen(arguments.admin, "--admin")?;
-    let retention = RetentionLimits {
-        releases: arguments.keep_releases,
-        bytes: arguments.state_size,
-    };
     let process_memory = memory::of_process();
     let memory = arguments.memory.unwrap_or_else(memory::half);
     let mut registry = registry(
         &arguments.content,
         arguments.caching.into(),
-        arguments.state.as_deref().map(|state| (state, retention)),
+        state_settings(arguments),
         arguments.dev,
     )?
     .serving()
@@ -168,6 +164,18 @@ fn event_loop() -> anyhow::Result<Runtime> {
         .enable_all()
         .build()
         .context("cannot start the event loop")
+}
+
+/// Returns the folder of `--state` with its limits.
+fn state_settings(arguments: &ServeArguments) -> Option<StateSettings<'_>> {
+    Some(StateSettings {
+        folder: arguments.state.as_deref()?,
+        limits: RetentionLimits {
+            releases: arguments.keep_releases,
+            bytes: arguments.state_size,
+        },
+        is_optional: arguments.state_optional,
+    })
 }
 
 const fn watch_method(method: WatchMethod) -> DetectionMethod {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use crate::admin_listener::AdminListener;
 use crate::wire::{Server, get, request};
-use server::admin::status::{State, Status, StoreStatus, TenantStatus, by_id};
+use server::admin::status::{State, StateStatus, Status, StoreStatus, TenantStatus, by_id};
 use server::metrics::process_memory::ProcessMemory;
 use server::settings::Limits;
 
@@ -21,6 +21,7 @@ fn tenant(state: State) -> TenantStatus {
         compiled_in: Duration::from_millis(250),
         is_under_way: false,
         pinned: None,
+        unreadable_pin: None,
         errors: vec!["tenants/bluedoor/tenant.yaml:1:1: no".to_owned()],
     }
 }
@@ -172,6 +173,73 @@ fn panic_of_state_writer_is_an_alarm() {
         "{metrics}"
     );
     admin.board.set_store(store(1, false));
+    assert_eq!(admin.ask("/readyz").1, "ready\n");
+}
+
+#[test]
+fn state_that_cannot_be_written_is_an_alarm() {
+    let admin = AdminListener::open(&Server::start().snapshots);
+    admin.board.replace(Status {
+        complete: true,
+        ..Status::default()
+    });
+    assert!(
+        !admin.counters().contains("rowhouse_state_"),
+        "no `--state`"
+    );
+    let store = |problem: Option<&str>| StoreStatus {
+        state: Some(StateStatus {
+            problem: problem.map(ToOwned::to_owned),
+            failures: 3,
+            queued_bytes: 70,
+        }),
+        ..StoreStatus::default()
+    };
+    admin.board.set_store(store(Some("no space")));
+    let (status, text) = admin.ask("/readyz");
+    assert_eq!(status, 200, "visitors are served");
+    assert!(
+        text.contains("alarm: the state cannot be written: no space; "),
+        "{text}"
+    );
+    let metrics = admin.counters();
+    for line in [
+        "rowhouse_state_writable 0",
+        "rowhouse_state_write_failures_total 3",
+        "rowhouse_state_queued_bytes 70",
+    ] {
+        assert!(metrics.lines().any(|known| known == line), "{metrics}");
+    }
+    admin.board.set_store(store(None));
+    assert_eq!(admin.ask("/readyz").1, "ready\n");
+    assert!(admin.counters().contains("rowhouse_state_writable 1\n"));
+}
+
+#[test]
+fn pinned_release_that_cannot_be_served_is_an_alarm() {
+    let admin = AdminListener::open(&Server::start().snapshots);
+    let status = |unreadable_pin| Status {
+        complete: true,
+        tenants: by_id([TenantStatus {
+            unreadable_pin,
+            ..tenant(State::Live)
+        }]),
+        ..Status::default()
+    };
+    admin.board.replace(status(Some(2)));
+    let (code, text) = admin.ask("/readyz");
+    assert_eq!(code, 200, "other tenants are served");
+    assert!(
+        text.contains("alarm: the pinned release 2 of bluedoor cannot be served"),
+        "{text}"
+    );
+    assert!(
+        admin
+            .counters()
+            .contains("rowhouse_tenants_pin_unreadable 1\n")
+    );
+    assert!(admin.ask("/tenants").1.contains("\"unreadable_pin\":2"));
+    admin.board.replace(status(None));
     assert_eq!(admin.ask("/readyz").1, "ready\n");
 }
 

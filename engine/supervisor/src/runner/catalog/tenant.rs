@@ -161,6 +161,7 @@ impl TenantData {
             is_under_way: states.is_in_flight(),
             errors: self.errors().map(one_line).collect(),
             pinned: self.recorded.pinned.as_ref().map(|pinned| pinned.number),
+            unreadable_pin: states.unreadable_pin(),
         }
     }
 
