@@ -149,8 +149,13 @@ impl Agenda {
             self.retry.scopes.remove(scope);
         }
         if !self.retry.scopes.is_empty() && self.retry.due.is_none() {
-            // The remaining scopes wait for a survey.
-            self.retry.due = Some(now + MIN_RETRY_DELAY);
+            // The remaining scopes wait for a survey. The next call starts the survey, unless one is in flight.
+            // Without that, a known tenant that is retried all the time would delay the survey for ever.
+            let delay = match due.is_empty() {
+                true => MIN_RETRY_DELAY,
+                false => Duration::ZERO,
+            };
+            self.retry.due = Some(now + delay);
         }
         if due.is_empty() {
             return None;
