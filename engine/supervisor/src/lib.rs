@@ -44,4 +44,4 @@ pub use self::runner::reload_loop::{ReloadLoop, log_report};
 pub use self::snapshot::compare;
 pub use self::snapshot::findings::{Findings, TenantFindings};
 pub use self::snapshot::replaced;
-pub use self::state::tables::Persisted;
+pub use self::state::tables::{Persisted, valid_folder};

@@ -1,7 +1,9 @@
 //! `--state DIR`: data and releases that survive a restart.
 
 mod deployment_identity;
+mod not_found_paths;
 mod persisted_data;
+mod removed_tenants;
 mod replaced_files;
 mod rollback;
 pub(crate) mod stateful_deployment;

@@ -23,7 +23,7 @@ pub(crate) const EXIT_CODES: [(u8, &[&str], &str); 7] = [
     ),
     (
         ERRORS,
-        &["releases", "diff", "rollback", "resume"],
+        &["releases", "diff", "rollback", "resume", "restore"],
         "the server refused",
     ),
     (

@@ -106,6 +106,8 @@ pub enum Command {
     Rollback(RollbackArguments),
     /// Serve a tenant's folder again after `rollback`
     Resume(ResumeArguments),
+    /// Serve a tenant again after its folder was removed
+    Restore(RestoreArguments),
     /// List the certificates of a running server, or renew one
     Certificates(CertificatesArguments),
     /// Write all sites as files for a static host or CDN
@@ -275,6 +277,17 @@ pub struct ServeArguments {
         value_parser = values::whole_seconds::<u32>
     )]
     pub keep_assets: u32,
+    /// Time to keep the history of a tenant after its folder was removed
+    ///
+    /// During this time, `rowhouse releases` lists the releases of the tenant, and `rowhouse restore` serves its last valid folder again. A restored tenant is kept until its folder is back.
+    #[arg(
+        long,
+        env = "ROWHOUSE_KEEP_REMOVED",
+        value_name = "DURATION",
+        default_value = "30d",
+        value_parser = values::whole_seconds::<u32>
+    )]
+    pub keep_removed: u32,
     /// Author mode: live reload, errors over the page, drafts
     #[arg(
         long,
@@ -551,6 +564,31 @@ pub struct ResumeArguments {
     /// Id of the tenant
     #[arg(value_parser = TenantId::new)]
     pub tenant: TenantId,
+    /// The running server.
+    #[command(flatten)]
+    pub server: RunningServer,
+    /// The token of commands.
+    #[command(flatten)]
+    pub token: AdminTokenFlag,
+}
+
+/// The arguments of `restore`.
+#[derive(Debug, Clone, Args)]
+pub struct RestoreArguments {
+    /// Id of the tenant
+    #[arg(value_parser = TenantId::new)]
+    pub tenant: TenantId,
+    /// Write the last valid folder of the tenant to this new folder
+    ///
+    /// The files come from the state, so that no server needs to run. In the folder of tenants, a running server then serves the new folder.
+    #[arg(long, value_name = "DIR", requires = "state")]
+    pub to: Option<PathBuf>,
+    /// Folder of the server's `--state`, which `--to` reads
+    #[arg(long, env = "ROWHOUSE_STATE", value_name = "DIR")]
+    pub state: Option<PathBuf>,
+    /// The folders and the origin.
+    #[command(flatten)]
+    pub content: ContentFlags,
     /// The running server.
     #[command(flatten)]
     pub server: RunningServer,

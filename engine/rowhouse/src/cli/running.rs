@@ -26,9 +26,9 @@ pub struct RunningServer {
 /// The token of requests that change something.
 #[derive(Debug, Clone, Args)]
 pub struct AdminTokenFlag {
-    /// File with the token for changes: `rollback`, `resume`, the console's buttons
+    /// File with the token for changes: `rollback`, `resume`, `restore`, console
     ///
-    /// The token has at least 16 characters. Without this flag, any program that reaches the admin listener can roll back and resume tenants, and the console is read-only. The server reads the file at startup.
+    /// The token has at least 16 characters. Without this flag, any program that reaches the admin listener can roll back, resume and restore tenants, and the console is read-only. The server reads the file at startup.
     #[arg(long, env = "ROWHOUSE_ADMIN_TOKEN_FILE", value_name = "FILE")]
     pub admin_token_file: Option<PathBuf>,
 }

@@ -104,6 +104,6 @@ mod tests {
             tenants: by_id(State::ALL.map(|state| tenant(state.name(), state))),
             ..Status::default()
         });
-        assert_eq!(rendered(&board), (3, 4));
+        assert_eq!(rendered(&board), (4, 5));
     }
 }

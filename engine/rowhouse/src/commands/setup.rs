@@ -44,6 +44,18 @@ impl StateSettings<'_> {
     }
 }
 
+/// Returns the folders and the origin that the flags describe.
+pub(super) fn places(content: &ContentFlags, caching: Caching) -> Places {
+    Places {
+        tenants: content.tenants.clone(),
+        themes: themes_folder(content.themes.as_deref()),
+        deployment: content.deployment.clone(),
+        origin: content.origin.clone(),
+        hsts: content.hsts,
+        caching,
+    }
+}
+
 /// Returns the registry that the flags describe. It has not read a folder yet.
 ///
 /// `state` is the folder of `--state`. `dev` turns on live reload for authors.
@@ -58,14 +70,7 @@ pub(super) fn registry(
         None => Bundle::embedded(),
     }
     .context("cannot use the islands")?;
-    let places = Places {
-        tenants: content.tenants.clone(),
-        themes: themes_folder(content.themes.as_deref()),
-        deployment: content.deployment.clone(),
-        origin: content.origin.clone(),
-        hsts: content.hsts,
-        caching,
-    };
+    let places = places(content, caching);
     let secure = content.origin.is_secure();
     let persisted = state.map(|state| state.open(&places)).transpose()?;
     let mut islands = Islands::new(bundle, secure);

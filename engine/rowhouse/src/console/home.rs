@@ -41,6 +41,7 @@ pub(super) struct HomePage {
     memory: Option<String>,
     broken: Vec<BrokenSite>,
     more_broken: usize,
+    removed: Vec<RemovedSite>,
     elsewhere: Vec<ProblemView>,
     list: SiteList,
     missing: Vec<MissingPathsView>,
@@ -78,6 +79,15 @@ struct BrokenSite {
     more: usize,
     /// The errors, one line each, if the reload loop is too busy for details.
     lines: Vec<String>,
+}
+
+/// A site whose folder was removed within the last day.
+#[derive(Debug, Serialize)]
+struct RemovedSite {
+    id: String,
+    state: &'static str,
+    at: MomentView,
+    is_persisted: bool,
 }
 
 /// A site with requested paths that it has no page for.
@@ -129,6 +139,15 @@ pub(super) fn view(parts: &ConsoleParts, fields: &QueryFields) -> HomePage {
         memory: parts.memory.read().map(|used| memory_sentence(parts, used)),
         broken: cards.collect(),
         more_broken: of_first.len().saturating_sub(MAX_BROKEN),
+        removed: status
+            .recently_removed(now)
+            .map(|removed| RemovedSite {
+                id: removed.id.to_string(),
+                state: State::Removed.name(),
+                at: MomentView::new(removed.at, now),
+                is_persisted: removed.is_persisted,
+            })
+            .collect(),
         elsewhere: elsewhere.take(MAX_BROKEN).map(ProblemView::new).collect(),
         list,
         missing: missing(parts),

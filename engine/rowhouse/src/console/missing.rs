@@ -41,7 +41,7 @@ impl MissingPath {
 
 /// Returns the time since which missing paths are counted.
 pub(super) fn missing_since(parts: &ConsoleParts, now: SystemTime) -> MomentView {
-    MomentView::new(now - parts.snapshots.not_found.counted_for(), now)
+    MomentView::new(parts.snapshots.not_found.counted_since(), now)
 }
 
 /// Returns the paths of the pages of a tenant, relative to its own root.

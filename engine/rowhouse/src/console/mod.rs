@@ -192,7 +192,11 @@ impl Console for ConsolePages {
             }
             ["icon.svg"] => return file("image/svg+xml", ICON),
             ["sites", id] => site::view(&self.parts, id, &fields)
-                .map(|view| self.rendered("site.html", &view, StatusCode::OK)),
+                .map(|view| self.rendered("site.html", &view, StatusCode::OK))
+                .or_else(|| {
+                    let (title, text) = site::removal(&self.parts, id)?;
+                    Some(self.notice(StatusCode::OK, &title, &text, None))
+                }),
             ["sites", id, "compare"] => {
                 site::comparison(&self.parts, id, &fields).map(|compared| {
                     let status = compared

@@ -139,6 +139,21 @@ pub(super) fn is_known(parts: &ConsoleParts, id: &str) -> bool {
     status_of(parts, id).is_some()
 }
 
+/// Returns the title and the text about a removed tenant; `None` if no tenant of this name was removed.
+pub(super) fn removal(parts: &ConsoleParts, id: &str) -> Option<(String, String)> {
+    let status = parts.operator.board.current();
+    let removed = status.removed.iter().find(|removed| *removed.id == *id)?;
+    let at = MomentView::new(removed.at, SystemTime::now()).relative;
+    let restore = match removed.is_persisted {
+        true => format!(
+            " `rowhouse restore {id}` serves the last valid pages again, until the folder is back."
+        ),
+        false => String::new(),
+    };
+    let text = format!("The folder of the site was removed {at}. Visitors get no pages.{restore}");
+    Some((format!("{id} was removed"), text))
+}
+
 /// Returns the page of a tenant; `None` if the tenant does not exist.
 pub(super) fn view(parts: &ConsoleParts, id: &str, fields: &QueryFields) -> Option<SitePage> {
     let now = SystemTime::now();

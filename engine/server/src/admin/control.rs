@@ -1,4 +1,4 @@
-//! The interface to the supervisor: lists and compares releases, rolls back, resumes, and reads a folder again.
+//! The interface to the supervisor: lists and compares releases, rolls back, resumes, restores a removed tenant, and reads a folder again.
 //!
 //! **Invariant:** knows neither HTTP requests nor the storage of releases. The admin listener calls a [`Control`], the supervisor implements it, and neither knows the other.
 
@@ -40,6 +40,12 @@ pub trait Control: fmt::Debug + Send + Sync {
     /// # Errors
     /// When there is no state folder, no such tenant, or the operation failed.
     fn resume(&self, tenant: &str) -> Result<(), ControlError>;
+
+    /// Serves a removed tenant from its last valid folder, until its folder is back. Does nothing if the tenant is restored already.
+    ///
+    /// # Errors
+    /// When there is no state folder or no removed tenant of this name, its folder exists, or the operation failed.
+    fn restore(&self, tenant: &str) -> Result<(), ControlError>;
 
     /// Requests a reload of the tenant's folder, as if a file had changed. The call does not wait for the reload; the status board reports its result.
     ///
@@ -129,6 +135,11 @@ pub enum ControlError {
     /// There is no such tenant.
     #[error("unknown tenant `{0}`")]
     UnknownTenant(String),
+    /// The tenant's folder was removed.
+    #[error(
+        "the folder of `{0}` was removed: serve its last valid pages with `rowhouse restore {0}`"
+    )]
+    Removed(String),
     /// The tenant has no such release, or the release cannot be read.
     #[error(
         "`{tenant}` has no release {number}: choose one that `rowhouse releases {tenant}` lists"
@@ -152,7 +163,7 @@ impl ControlError {
     #[must_use]
     pub const fn status(&self) -> StatusCode {
         match self {
-            Self::NoState | Self::StateFailed { .. } => StatusCode::CONFLICT,
+            Self::NoState | Self::StateFailed { .. } | Self::Removed(_) => StatusCode::CONFLICT,
             Self::UnknownTenant(_) | Self::UnknownRelease { .. } | Self::NoEarlierRelease(_) => {
                 StatusCode::NOT_FOUND
             }

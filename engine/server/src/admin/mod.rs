@@ -10,6 +10,7 @@
 //! | `/tenants/{id}/diff?from=&to=` | the changes between two releases, as JSON |
 //! | `POST /tenants/{id}/rollback?release=` | makes a release current and pins it |
 //! | `POST /tenants/{id}/resume` | unpins the tenant, so that its folder is served again |
+//! | `POST /tenants/{id}/restore` | serves a removed tenant from its last valid folder |
 //! | `POST /tenants/{id}/read` | reads the tenant's folder again |
 //! | `/events` | server-sent events that say that the status or the charts changed |
 //! | `/` and other paths | the pages of the [`Console`] |
@@ -306,6 +307,9 @@ async fn readyz(Shared(admin): Shared<Admin>) -> (StatusCode, String) {
         };
         let _ = writeln!(text, "{}: {}{doing}", tenant.id, tenant.state.name());
     }
+    for removed in status.recently_removed(SystemTime::now()) {
+        let _ = writeln!(text, "{}: {}", removed.id, State::Removed.name());
+    }
     (code, text)
 }
 
@@ -383,10 +387,7 @@ async fn tenants(Shared(admin): Shared<Admin>) -> Json<Vec<TenantLine>> {
     let lines = status.tenants().map(|tenant| TenantLine {
         id: tenant.id.to_string(),
         state: tenant.state,
-        since: tenant
-            .since
-            .duration_since(UNIX_EPOCH)
-            .map_or(0, |since| since.as_secs()),
+        since: seconds_since_1970(tenant.since),
         pages: tenant.pages,
         hosts: tenant.hosts.to_vec(),
         compiled_in_ms: u64::try_from(tenant.compiled_in.as_millis()).unwrap_or(u64::MAX),
@@ -396,5 +397,23 @@ async fn tenants(Shared(admin): Shared<Admin>) -> Json<Vec<TenantLine>> {
         pinned: tenant.pinned,
         unreadable_pin: tenant.unreadable_pin,
     });
-    Json(lines.collect())
+    let removed = status.recently_removed(SystemTime::now());
+    let removed = removed.map(|removed| TenantLine {
+        id: removed.id.to_string(),
+        state: State::Removed,
+        since: seconds_since_1970(removed.at),
+        pages: 0,
+        hosts: Vec::new(),
+        compiled_in_ms: 0,
+        doing: None,
+        errors: Vec::new(),
+        certificates: Vec::new(),
+        pinned: None,
+    });
+    Json(lines.chain(removed).collect())
+}
+
+fn seconds_since_1970(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs())
 }

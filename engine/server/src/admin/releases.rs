@@ -1,4 +1,4 @@
-//! The routes for releases: list, compare, roll back, resume, and read a folder again.
+//! The routes for releases: list, compare, roll back, resume, restore a removed tenant, and read a folder again.
 //!
 //! # Commands
 //! Without a token, a command needs the header field [`COMMAND`] and must not have `Origin`. A foreign web page in an operator's browser can send neither. For such a field, a browser first sends a CORS preflight request, which this listener refuses. Browsers therefore cannot give commands at all.
@@ -80,6 +80,7 @@ pub(super) fn router<S: Clone + Send + Sync + 'static>(
     let commands = Router::new()
         .route("/tenants/{id}/rollback", post(roll_back))
         .route("/tenants/{id}/resume", post(resume))
+        .route("/tenants/{id}/restore", post(restore))
         .route("/tenants/{id}/read", post(read_again))
         .route_layer(from_fn_with_state(access, require_permission))
         .layer(RequestBodyLimitLayer::new(max_bytes));
@@ -236,6 +237,14 @@ async fn resume(Shared(releases): Shared<ReleaseRoutes>, Path(tenant): Path<Stri
         Ok(serde_json::Map::new())
     };
     releases.command(resume).await
+}
+
+async fn restore(Shared(releases): Shared<ReleaseRoutes>, Path(tenant): Path<String>) -> Response {
+    let restore = move |control: &dyn Control| {
+        control.restore(&tenant)?;
+        Ok(serde_json::Map::new())
+    };
+    releases.command(restore).await
 }
 
 async fn read_again(

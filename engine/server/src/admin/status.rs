@@ -14,6 +14,9 @@ use prometheus_client::metrics::histogram::Histogram;
 use serde::Serialize;
 use tokio::sync::watch;
 
+/// The time for which operators see that a tenant was removed.
+pub const REMOVAL_SHOWN: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// The status of all tenants at one moment.
 #[derive(Debug, Clone, Default)]
 pub struct Status {
@@ -23,6 +26,8 @@ pub struct Status {
     pub polling: bool,
     /// The tenants by id. A copy shares all entries with the original until one of them changes.
     pub tenants: OrdMap<Arc<str>, Arc<TenantStatus>>,
+    /// The tenants whose folders were removed and whose history is kept, by id. Restored tenants are in `tenants`.
+    pub removed: Arc<[RemovedTenant]>,
     /// The error of the last attempt to read the folders, if it failed. The current snapshot is then older than the folders.
     pub alarm: Option<String>,
 }
@@ -32,6 +37,32 @@ impl Status {
     pub fn tenants(&self) -> impl Iterator<Item = &TenantStatus> {
         self.tenants.values().map(AsRef::as_ref)
     }
+
+    /// Returns the tenants that were removed within [`REMOVAL_SHOWN`] before `now`.
+    pub fn recently_removed(&self, now: SystemTime) -> impl Iterator<Item = &RemovedTenant> {
+        let is_recent = move |removed: &&RemovedTenant| {
+            let age = now.duration_since(removed.at).unwrap_or_default();
+            age < REMOVAL_SHOWN
+        };
+        self.removed.iter().filter(is_recent)
+    }
+
+    /// Returns whether a tenant was removed and its history is kept.
+    #[must_use]
+    pub fn is_removed(&self, tenant: &str) -> bool {
+        self.removed.iter().any(|removed| *removed.id == *tenant)
+    }
+}
+
+/// A tenant whose folder was removed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RemovedTenant {
+    /// The tenant's id.
+    pub id: Arc<str>,
+    /// When the removal was noticed.
+    pub at: SystemTime,
+    /// Whether the state has its last valid folder, so that the tenant can be restored.
+    pub is_persisted: bool,
 }
 
 /// Collects the status of tenants by id.
@@ -95,11 +126,19 @@ pub enum State {
     Pending,
     /// There is no release, since the folder was never valid.
     Absent,
+    /// The folder was removed within the last day. The tenant is not served.
+    Removed,
 }
 
 impl State {
     /// All states.
-    pub const ALL: [Self; 4] = [Self::Live, Self::Degraded, Self::Pending, Self::Absent];
+    pub const ALL: [Self; 5] = [
+        Self::Live,
+        Self::Degraded,
+        Self::Pending,
+        Self::Absent,
+        Self::Removed,
+    ];
 
     /// Returns the state's name in `/tenants` and `/metrics`.
     #[must_use]
@@ -109,6 +148,7 @@ impl State {
             Self::Degraded => "degraded",
             Self::Pending => "pending",
             Self::Absent => "absent",
+            Self::Removed => "removed",
         }
     }
 }

@@ -14,7 +14,7 @@ pub mod tenant_history;
 use std::fmt::Error;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::UNIX_EPOCH;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet, text};
@@ -299,6 +299,7 @@ fn gauge(
 impl Counters {
     fn tenants(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), Error> {
         let status = self.board.current();
+        let removed = status.recently_removed(SystemTime::now()).count();
         let mut family =
             encoder.encode_descriptor("tenants", "Tenants by state", None, MetricType::Gauge)?;
         for state in State::ALL {
@@ -306,6 +307,10 @@ impl Counters {
                 .tenants()
                 .filter(|tenant| tenant.state == state)
                 .count();
+            let count = match state {
+                State::Removed => removed,
+                _ => count,
+            };
             family
                 .encode_family(&[("state", state.name())])?
                 .encode_gauge(&u32::try_from(count).unwrap_or(u32::MAX))?;

@@ -6,8 +6,11 @@
 //! **Invariant:** bounded for any sequence of requests; a request never waits here.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, TryLockError};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
 
 /// Maximum length of a recorded path, in bytes.
 pub const MAX_PATH_BYTES: usize = 120;
@@ -31,8 +34,18 @@ pub struct NotFoundPath {
 /// The recorded paths of all tenants.
 #[derive(Debug)]
 pub struct NotFoundPaths {
-    begun: Instant,
+    /// The time at which counting began, in seconds since 1970.
+    since: AtomicU64,
+    /// The number of recorded requests.
+    recorded: AtomicU64,
     table: Mutex<PathTable>,
+}
+
+/// The recorded paths as a later process restores them.
+#[derive(Debug, Serialize, Deserialize)]
+struct SavedPaths {
+    since: u64,
+    tenants: Vec<(String, Vec<PathEntry>)>,
 }
 
 #[derive(Debug, Default)]
@@ -43,12 +56,12 @@ struct PathTable {
     swept: u64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct PathEntry {
     path: Box<str>,
-    /// Requests by hour of the day, counted from startup.
+    /// Requests by hour of the day, in UTC.
     hours: [u32; HOURS],
-    /// The hour of the last request.
+    /// The hour of the last request, since 1970.
     last: u64,
     /// The weight of the path that this entry replaced.
     inherited: u64,
@@ -57,7 +70,8 @@ struct PathEntry {
 impl Default for NotFoundPaths {
     fn default() -> Self {
         Self {
-            begun: Instant::now(),
+            since: AtomicU64::new(now()),
+            recorded: AtomicU64::new(0),
             table: Mutex::default(),
         }
     }
@@ -72,23 +86,62 @@ impl NotFoundPaths {
                 Err(TryLockError::Poisoned(table)) => table.into_inner(),
                 Err(TryLockError::WouldBlock) => return,
             };
-            table.record(tenant, path, self.hour());
+            table.record(tenant, path, hour(now()));
+            self.recorded.fetch_add(1, Relaxed);
         }
+    }
+
+    /// Returns the number of recorded requests: a number that changes whenever the paths do.
+    #[must_use]
+    pub fn recorded(&self) -> u64 {
+        self.recorded.load(Relaxed)
+    }
+
+    /// Returns all paths with their counts as bytes, for [`Self::restore`].
+    #[must_use]
+    pub fn save(&self) -> Vec<u8> {
+        let table = self.lock();
+        let tenants = table.tenants.iter();
+        let saved = SavedPaths {
+            since: self.since.load(Relaxed),
+            tenants: tenants
+                .map(|(tenant, entries)| (tenant.to_string(), entries.clone()))
+                .collect(),
+        };
+        serde_json::to_vec(&saved).unwrap_or_default()
+    }
+
+    /// Replaces all paths by saved ones. Bytes that are not saved paths change nothing.
+    pub fn restore(&self, saved: &[u8]) {
+        let Ok(saved) = serde_json::from_slice::<SavedPaths>(saved) else {
+            return;
+        };
+        let now = now();
+        let mut table = PathTable::default();
+        for (tenant, mut entries) in saved.tenants {
+            // A clock that was ahead has left hours that are yet to come.
+            entries.retain(|entry| is_recordable(&entry.path) && entry.last <= hour(now));
+            entries.truncate(MAX_PATHS_PER_TENANT.min(MAX_PATHS - table.count));
+            if !entries.is_empty() {
+                table.count += entries.len();
+                table.tenants.insert(tenant.into(), entries);
+            }
+        }
+        self.since.store(saved.since.min(now), Relaxed);
+        *self.lock() = table;
     }
 
     /// Returns the paths of a tenant, most frequent first.
     #[must_use]
     pub fn of(&self, tenant: &str) -> Vec<NotFoundPath> {
-        let hour = self.hour();
-        let table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
-        table.of(tenant, hour)
+        self.lock().of(tenant, hour(now()))
     }
 
     /// Returns the paths of each tenant, most frequent first. Tenants are ordered by the count of their first path.
     #[must_use]
     pub fn tenants(&self) -> Vec<(Arc<str>, Vec<NotFoundPath>)> {
-        let hour = self.hour();
-        let table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        let hour = hour(now());
+        let table = self.lock();
         let tenants = table.tenants.keys();
         let all = tenants.map(|tenant| (Arc::clone(tenant), table.of(tenant, hour)));
         let mut all: Vec<_> = all.filter(|(_, paths)| !paths.is_empty()).collect();
@@ -98,22 +151,33 @@ impl NotFoundPaths {
         all
     }
 
-    /// Returns the period of the counts: since startup, and one day at most.
+    /// Returns the time since which the counts are complete: when counting began, or a day ago.
     #[must_use]
-    pub fn counted_for(&self) -> Duration {
-        counted_for(self.begun.elapsed())
+    pub fn counted_since(&self) -> SystemTime {
+        let since = counted_since(self.since.load(Relaxed), now());
+        UNIX_EPOCH + Duration::from_secs(since)
     }
 
-    fn hour(&self) -> u64 {
-        self.begun.elapsed().as_secs() / SECONDS_PER_HOUR
+    fn lock(&self) -> MutexGuard<'_, PathTable> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Returns the part of `elapsed` that the 24 hourly counts cover: the current hour and the 23 hours before it.
-fn counted_for(elapsed: Duration) -> Duration {
-    let hour = elapsed.as_secs() / SECONDS_PER_HOUR;
-    let forgotten = (hour + 1).saturating_sub(HOURS as u64);
-    elapsed.saturating_sub(Duration::from_secs(forgotten * SECONDS_PER_HOUR))
+/// Returns the seconds since 1970.
+fn now() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.unwrap_or_default().as_secs()
+}
+
+/// Returns the hour since 1970 of a time in seconds.
+const fn hour(seconds: u64) -> u64 {
+    seconds / SECONDS_PER_HOUR
+}
+
+/// Returns the later of `since` and the first of the 24 hours that end with the hour of `now`, in seconds.
+fn counted_since(since: u64, now: u64) -> u64 {
+    let first = (hour(now) + 1).saturating_sub(HOURS as u64);
+    since.max(first * SECONDS_PER_HOUR)
 }
 
 /// Returns whether a path is recorded: the console can show it and a redirect can use it.
@@ -257,11 +321,11 @@ mod tests {
     }
 
     #[test]
-    fn counts_cover_the_time_since_startup_and_at_most_one_day() {
-        let minutes = |elapsed: u64| counted_for(Duration::from_secs(elapsed * 60)).as_secs() / 60;
-        assert_eq!([0, 5, 1_379, 1_439].map(minutes), [0, 5, 1_379, 1_439]);
+    fn counts_cover_the_time_since_counting_began_and_at_most_one_day() {
+        let minutes = |now: u64| counted_since(300, now * 60) / 60;
+        assert_eq!([5, 1_379, 1_439].map(minutes), [5, 5, 5]);
         // The first hour is no longer counted.
-        assert_eq!([1_440, 1_441, 1_499].map(minutes), [1_380, 1_381, 1_439]);
+        assert_eq!([1_440, 1_499, 1_500].map(minutes), [60, 60, 120]);
     }
 
     #[test]
@@ -308,5 +372,58 @@ mod tests {
         assert_eq!(not_found.of("app").len(), 2);
         assert_eq!(not_found.tenants()[0].0, tenant("app"));
         assert_eq!(not_found.of("other"), []);
+    }
+
+    #[test]
+    fn saved_paths_are_restored_with_their_counts_and_their_beginning() {
+        let before = NotFoundPaths::default();
+        let since = now() - 7_200;
+        before.since.store(since, Relaxed);
+        for path in ["/pricing", "/pricing", "/old"] {
+            before.record(&tenant("app"), path);
+        }
+        let after = NotFoundPaths::default();
+        after.restore(&before.save());
+        assert_eq!(after.of("app"), before.of("app"));
+        assert_eq!(after.of("app")[0].count, 2);
+        let begin = UNIX_EPOCH + Duration::from_secs(since);
+        assert_eq!(after.counted_since(), begin);
+        after.record(&tenant("app"), "/pricing");
+        assert_eq!(after.of("app")[0].count, 3);
+    }
+
+    #[test]
+    fn damaged_or_hostile_bytes_stay_within_the_limits() {
+        let not_found = NotFoundPaths::default();
+        not_found.record(&tenant("app"), "/pricing");
+        for damaged in [
+            &b""[..],
+            b"{}",
+            b"null",
+            b"{\"since\":1,\"tenants\":[[\"a\"]]}",
+        ] {
+            not_found.restore(damaged);
+            assert_eq!(not_found.of("app").len(), 1);
+        }
+        let entries = |count: usize, last: u64| -> Vec<PathEntry> {
+            let entry = |number| PathEntry::new(&format!("/{number}"), last);
+            (0..count).map(entry).collect()
+        };
+        let tenants = (0..MAX_PATHS).map(|number| (number.to_string(), entries(40, hour(now()))));
+        let late = ("late".to_owned(), entries(1, hour(now()) + 24));
+        let saved = SavedPaths {
+            since: u64::MAX,
+            tenants: std::iter::once(late).chain(tenants).collect(),
+        };
+        not_found.restore(&serde_json::to_vec(&saved).unwrap());
+        let all = not_found.tenants();
+        let count: usize = all.iter().map(|(_, paths)| paths.len()).sum();
+        assert_eq!(count, MAX_PATHS);
+        assert!(
+            all.iter()
+                .all(|(_, paths)| paths.len() <= MAX_PATHS_PER_TENANT)
+        );
+        assert_eq!(not_found.of("late"), []);
+        assert!(not_found.counted_since() <= SystemTime::now());
     }
 }

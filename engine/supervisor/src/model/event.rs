@@ -73,6 +73,10 @@ pub(crate) enum Event {
     },
     /// The write of a pin to disk has ended.
     PinWritten { tenant: TenantId, is_written: bool },
+    /// An operator requests that a removed tenant is served again.
+    RestoreRequested { tenant: TenantId, ticket: Ticket },
+    /// The read of the persisted folder of a removed tenant has ended.
+    RemovedRead { tenant: TenantId, is_found: bool },
     /// An operator requests that a tenant's output is recorded as a release.
     RecordRequested { tenant: TenantId },
     /// These tenants have new data to persist.
@@ -104,6 +108,8 @@ impl Event {
             | Self::PinLoaded { tenant, .. }
             | Self::PinRequested { tenant, .. }
             | Self::PinWritten { tenant, .. }
+            | Self::RestoreRequested { tenant, .. }
+            | Self::RemovedRead { tenant, .. }
             | Self::RecordRequested { tenant } => Some(tenant),
             Self::Changed(_)
             | Self::Requested(_)
@@ -237,6 +243,16 @@ pub(crate) enum Action {
     ReportUnresponsive { tenant: TenantId, number: u64 },
     /// Drop all data of a tenant whose folder was removed.
     Forget(TenantId),
+    /// Report that the folder of a tenant was removed.
+    ReportRemoval(TenantId),
+    /// Report that the folder of a removed tenant is back.
+    ReportReturn(TenantId),
+    /// Add a removed tenant with its persisted content that was just read.
+    Restore(TenantId),
+    /// Delete the releases and the persisted data of a removed tenant, and persist the removed tenants.
+    ForgetHistory(TenantId),
+    /// Persist the removed tenants.
+    PersistRemovals,
     /// Replace the content of a tenant by the result of its newest reading.
     ReplaceContent(TenantId),
     /// Assign addresses, and derive the inputs of builds.
@@ -282,6 +298,10 @@ impl Action {
             Self::Read { tenant, .. }
             | Self::ReportUnresponsive { tenant, .. }
             | Self::Forget(tenant)
+            | Self::ReportRemoval(tenant)
+            | Self::ReportReturn(tenant)
+            | Self::Restore(tenant)
+            | Self::ForgetHistory(tenant)
             | Self::ReplaceContent(tenant)
             | Self::Build { tenant, .. }
             | Self::ReportBuild(tenant)
@@ -297,6 +317,7 @@ impl Action {
             | Self::Persist(tenant) => Some(tenant),
             Self::Watch(_)
             | Self::Survey(_)
+            | Self::PersistRemovals
             | Self::Plan(_)
             | Self::Reply { .. }
             | Self::Publish(_) => None,
@@ -341,4 +362,8 @@ pub(crate) enum Reply {
     NoPages,
     /// The pin could not be written to disk.
     NotWritten,
+    /// The folder of the tenant exists, so that there is nothing to restore.
+    FolderPresent,
+    /// The removed tenant has no persisted valid folder.
+    NotPersisted,
 }

@@ -6,5 +6,6 @@ pub(crate) mod agenda;
 pub(crate) mod budget;
 pub(crate) mod event;
 pub(crate) mod publication;
+pub(crate) mod removal;
 pub(crate) mod tenant;
 pub(crate) mod world;

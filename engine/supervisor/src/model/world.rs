@@ -4,7 +4,7 @@
 //! The runner performs the actions, and reports each result as an event.
 //!
 //! **Invariants**, which the simulation checks:
-//! - A tenant that has served pages serves until its folder is removed.
+//! - A tenant that has served pages serves until its folder is removed. A restored tenant serves until its folder is back.
 //! - Every reading and every build ends or is retried.
 //! - The newest input wins: a late result changes nothing.
 //! - A pin survives every order of events and every restart. A tenant whose pinned release cannot be served is unavailable, and never shows its folder.
@@ -23,6 +23,7 @@ use crate::model::event::{
     ServedForm, StoreState, Ticket,
 };
 use crate::model::publication::{CollectedChanges, Publication};
+use crate::model::removal::{Remembered, Removals};
 use crate::model::tenant::{BuildKey, FinishedStep, Pin, Serving, Source, TenantState};
 
 /// The longest time that a changed folder waits for its reading in flight. A reading that takes longer may never end.
@@ -39,15 +40,15 @@ pub(crate) enum Mode {
 
 /// The pins on disk. A pin outlives its tenant's folder.
 #[derive(Debug, Default)]
-struct Pins {
-    on_disk: BTreeMap<TenantId, u64>,
+pub(super) struct Pins {
+    pub(super) on_disk: BTreeMap<TenantId, u64>,
     /// The writes in flight: the new pin, or `None` for a removal, and the ticket of the command.
-    writing: BTreeMap<TenantId, (Option<u64>, Ticket)>,
+    pub(super) writing: BTreeMap<TenantId, (Option<u64>, Ticket)>,
 }
 
 impl Pins {
     /// Returns the initial pin of a new tenant.
-    fn of(&self, id: &TenantId) -> Pin {
+    pub(super) fn of(&self, id: &TenantId) -> Pin {
         if self.writing.contains_key(id) {
             return Pin::Unsettled;
         }
@@ -56,19 +57,26 @@ impl Pins {
     }
 }
 
+/// The readings of folders.
+#[derive(Debug, Default)]
+struct Readings {
+    /// The number of the last reading.
+    last: u64,
+    /// The tenants that changed during a reading, and the time at which that reading began.
+    held: BTreeMap<TenantId, Instant>,
+}
+
 /// The state of all tenants.
 #[derive(Debug)]
 pub(crate) struct World {
     mode: Mode,
     agenda: Agenda,
-    tenants: BTreeMap<TenantId, TenantState>,
-    /// The number of readings so far.
-    readings: u64,
-    /// The tenants that changed during a reading, and the time at which that reading began.
-    held: BTreeMap<TenantId, Instant>,
-    pins: Pins,
-    plan: CollectedChanges,
-    publication: Publication,
+    pub(super) tenants: BTreeMap<TenantId, TenantState>,
+    readings: Readings,
+    pub(super) removals: Removals,
+    pub(super) pins: Pins,
+    pub(super) plan: CollectedChanges,
+    pub(super) publication: Publication,
     budget: MemoryBudget,
     /// The tenants with new data that is not handed to the store yet.
     unpersisted: BTreeSet<TenantId>,
@@ -79,16 +87,16 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// Returns a world without tenants. `pins`: the releases that are pinned on disk.
-    pub(crate) fn new(mode: Mode, pins: BTreeMap<TenantId, u64>) -> Self {
+    /// Returns a world without tenants.
+    pub(crate) fn new(mode: Mode, remembered: Remembered) -> Self {
         Self {
             mode,
             agenda: Agenda::default(),
             tenants: BTreeMap::new(),
-            readings: 0,
-            held: BTreeMap::new(),
+            readings: Readings::default(),
+            removals: Removals::new(remembered.removed, remembered.tenants),
             pins: Pins {
-                on_disk: pins,
+                on_disk: remembered.pins,
                 writing: BTreeMap::new(),
             },
             plan: CollectedChanges::default(),
@@ -168,6 +176,12 @@ impl World {
             Event::PinWritten { tenant, is_written } => {
                 self.finish_pin(tenant, is_written, now, &mut actions);
             }
+            Event::RestoreRequested { tenant, ticket } => {
+                self.request_restore(tenant, ticket, now, &mut actions);
+            }
+            Event::RemovedRead { tenant, is_found } => {
+                self.finish_restore(tenant, is_found, now, &mut actions);
+            }
             Event::RecordRequested { tenant } => {
                 self.persist(tenant, &mut actions);
             }
@@ -196,7 +210,11 @@ impl World {
             .publication
             .has_background
             .then(|| self.publication.background_due());
-        let held = self.held.values().map(|begun| *begun + MAX_HOLD_TIME);
+        let held = self
+            .readings
+            .held
+            .values()
+            .map(|begun| *begun + MAX_HOLD_TIME);
         let deadlines = deadlines.into_iter().chain([background.flatten()]);
         let deadlines = deadlines.flatten().chain(held.min());
         let due = deadlines.map(|due| due.saturating_duration_since(now));
@@ -245,7 +263,7 @@ impl World {
         self.budget.largest(count)
     }
 
-    /// Drops tenants whose folders were removed. Reads new tenants, tenants in `only`, and tenants whose last reading found no folder.
+    /// Drops tenants whose folders were removed. Reads new and returned tenants, tenants in `only`, and tenants whose last reading found no folder.
     fn list(
         &mut self,
         listed: &BTreeSet<TenantId>,
@@ -253,23 +271,25 @@ impl World {
         now: ClockTime,
         actions: &mut Vec<Action>,
     ) {
-        let gone: Vec<TenantId> = self
-            .tenants
-            .keys()
-            .filter(|id| !listed.contains(*id))
-            .cloned()
-            .collect();
+        let returned = self.note_returns(listed, actions);
+        let gone = self.missing(listed);
+        let has_changed = !(returned.is_empty() && gone.is_empty());
         for id in gone {
             self.tenants.remove(&id);
             self.unpersisted.remove(&id);
-            self.held.remove(&id);
+            self.readings.held.remove(&id);
             self.budget.remove(&id);
             self.plan.note_everything(now.instant);
             self.publication.urgent.note(&id, now.instant);
-            actions.push(Action::Forget(id));
+            actions.push(Action::Forget(id.clone()));
+            self.note_removal(id, now, actions);
+        }
+        if has_changed {
+            actions.push(Action::PersistRemovals);
         }
         for id in listed {
             let is_wanted = only.is_none_or(|only| only.contains(id.as_str()));
+            let is_wanted = is_wanted || returned.contains(id);
             let is_gone = |tenant: &TenantState| matches!(tenant.source(), Source::Gone(_));
             let known = self.tenants.get(id);
             if is_wanted || known.is_none_or(is_gone) {
@@ -283,7 +303,7 @@ impl World {
         let begun = self.tenants.get(&id).and_then(TenantState::reading_since);
         match begun {
             Some(begun) if now.instant < begun + MAX_HOLD_TIME => {
-                self.held.insert(id, begun);
+                self.readings.held.insert(id, begun);
             }
             _ => self.read(id, now, actions),
         }
@@ -291,9 +311,9 @@ impl World {
 
     /// Starts a reading of a folder.
     fn read(&mut self, id: TenantId, now: ClockTime, actions: &mut Vec<Action>) {
-        self.held.remove(&id);
-        self.readings += 1;
-        let number = self.readings;
+        self.readings.held.remove(&id);
+        self.readings.last += 1;
+        let number = self.readings.last;
         let pins = &self.pins;
         let tenant = self.tenants.entry(id.clone());
         let tenant = tenant.or_insert_with_key(|id| TenantState::new(pins.of(id)));
@@ -309,12 +329,14 @@ impl World {
     /// Adds tenants whose persisted content is served while the folder of tenants cannot be listed.
     fn restore(&mut self, tenants: Vec<TenantId>, now: ClockTime) {
         for id in tenants {
-            let mut tenant = TenantState::new(self.pins.of(&id));
-            tenant.errors.content = true;
-            self.publication.urgent.changes.note(&id);
-            self.tenants.entry(id).or_insert(tenant);
+            self.add_without_folder(id, now);
         }
         self.plan.note_everything(now.instant);
+    }
+
+    /// Schedules a list of the folders.
+    pub(super) fn request_list(&mut self, now: ClockTime) {
+        self.agenda.request(Scope::List, now.instant);
     }
 
     /// Handles the end of a reading. Starts another reading if the folder changed in the meantime.
@@ -333,7 +355,7 @@ impl World {
             return;
         }
         self.accept_reading(&id, number, reading, now, actions);
-        if self.held.contains_key(&id) {
+        if self.readings.held.contains_key(&id) {
             self.read(id, now, actions);
         }
     }
@@ -753,7 +775,7 @@ impl World {
     /// Restarts all readings, builds, reads and writes of pins in flight, because any of their jobs may be lost.
     fn recover(&mut self, now: ClockTime, actions: &mut Vec<Action>) {
         self.survey = None;
-        self.held.clear();
+        self.readings.held.clear();
         self.agenda.recover(now.instant);
         for (id, tenant) in &mut self.tenants {
             if tenant.is_building() {
@@ -780,8 +802,13 @@ impl World {
     /// Starts the work that is due, once all queued events are handled.
     fn start_due_work(&mut self, facts: OutsideFacts, now: ClockTime, actions: &mut Vec<Action>) {
         self.store = facts.store;
+        self.forget_removed(now, actions);
         let is_over = |begun: &Instant| *begun + MAX_HOLD_TIME <= now.instant;
-        let held = self.held.iter().filter(|(_, begun)| is_over(begun));
+        let held = self
+            .readings
+            .held
+            .iter()
+            .filter(|(_, begun)| is_over(begun));
         let held: Vec<TenantId> = held.map(|(id, _)| id.clone()).collect();
         for id in held {
             self.read(id, now, actions);

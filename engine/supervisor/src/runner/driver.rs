@@ -11,8 +11,8 @@ use jiff::Timestamp;
 use tracing::{info, warn};
 
 use content::name::TenantId;
+use content::report::Report;
 use content::report::guard::inject;
-use content::report::{Code, Diagnostic, Report};
 use release::snapshot::{ResourceTable, Snapshot};
 use render::Cache;
 use render::Compiled;
@@ -34,6 +34,7 @@ use crate::runner::catalog::tenant::{BuildInputs, ServedPages, TenantData, is_un
 use crate::runner::memory;
 use crate::runner::memory::bytes_of;
 use crate::runner::registry::{Registry, ReloadError};
+use crate::runner::removal;
 use crate::runner::workers::{EXPECTED_TIME, Job, JobKind, JobStep, JobWork};
 use crate::snapshot::replaced::ReplacedFiles;
 use crate::source::survey::{RestoredTenant, Survey, SurveyRequest};
@@ -82,6 +83,7 @@ pub(crate) enum EventData {
     Built(Box<FinishedBuild>),
     StandIn(Box<(Compiled, BuildInputs)>),
     Release(Box<PinnedRelease>),
+    Restored(Box<RestoredTenant>),
 }
 
 /// The output of a build that has ended.
@@ -141,11 +143,23 @@ impl Registry {
         if let Some(folders) = folders {
             self.alarm = None;
             let folders = self.catalog.name(folders, &self.settings);
-            if let Some(persisted) = &mut self.persisted {
-                persisted.remove_absent(&folders);
-            }
-            let tenants = folders.into_keys().collect();
+            let tenants: BTreeSet<TenantId> = folders.into_keys().collect();
+            let listed = tenants.clone();
             self.handle(Event::Listed { tenants, only }, now);
+            if let Some(persisted) = &self.persisted {
+                persisted.retain_releases(listed.iter().chain(self.world.removed().keys()));
+            }
+        }
+        for (tenant, read) in survey.removed {
+            let is_found = read.is_some();
+            if !is_found {
+                warn!(%tenant, "the state has no readable folder of a removed tenant; the tenant is not restored");
+            }
+            let mut data = read.map_or(EventData::Nothing, |read| {
+                EventData::Restored(Box::new(read))
+            });
+            let event = Event::RemovedRead { tenant, is_found };
+            self.handle_with(event, &mut data, now);
         }
         let persisted = self.persisted.as_ref();
         let places = &self.settings.places;
@@ -517,6 +531,17 @@ impl Registry {
                     self.catalog.forget(&tenant);
                     self.workers.forget(&tenant);
                 }
+                Action::ReportRemoval(tenant) => removal::report(self, &tenant),
+                Action::ReportReturn(tenant) => removal::report_return(&tenant),
+                Action::Restore(tenant) => {
+                    if let EventData::Restored(restored) =
+                        std::mem::replace(event_data, EventData::Nothing)
+                    {
+                        removal::restore(self, tenant, *restored, now);
+                    }
+                }
+                Action::ForgetHistory(tenant) => removal::forget(self, &tenant),
+                Action::PersistRemovals => removal::persist(self),
                 Action::ReplaceContent(tenant) => {
                     if let EventData::Read(read) = std::mem::replace(event_data, EventData::Nothing)
                     {
@@ -823,24 +848,9 @@ impl Registry {
         restored: BTreeMap<TenantId, RestoredTenant>,
         now: Timestamp,
     ) -> bool {
-        let drafts = self.settings.is_dev();
-        let mut ids = Vec::new();
+        let ids: Vec<TenantId> = restored.keys().cloned().collect();
         for (id, restored) in restored {
-            let RestoredTenant {
-                site,
-                cache,
-                replaced,
-            } = restored;
-            let label = site.label.clone();
-            let mut tenant = Box::new(TenantData::new(cache, replaced));
-            tenant.take(site, now, drafts);
-            let message = "the folder is gone; serving its last valid copy";
-            tenant
-                .reports
-                .content
-                .push(Diagnostic::error(Code::Unreadable, label, message));
-            self.catalog.tenants.insert(id.clone(), tenant);
-            ids.push(id);
+            removal::add(self, id, restored, now);
         }
         let has_any = !ids.is_empty();
         self.handle(Event::Restored(ids), now);

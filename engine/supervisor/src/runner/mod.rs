@@ -7,6 +7,7 @@
 //! | [`reload_loop`] | the event loop of a server |
 //! | [`catalog`] | the data of tenants, themes and addresses |
 //! | [`operator`] | the commands of operators |
+//! | [`removal`] | the data of tenants whose folders were removed |
 //! | [`workers`], [`background`], [`surveyor`] | the job pool, the thread for images and content encodings, and the threads of surveys |
 //! | [`memory`] | the memory limit and the requests of visitors |
 //!
@@ -19,6 +20,7 @@ pub(crate) mod memory;
 pub(crate) mod operator;
 pub(crate) mod registry;
 pub(crate) mod reload_loop;
+pub(crate) mod removal;
 pub(crate) mod settings;
 pub(crate) mod surveyor;
 pub(crate) mod workers;

@@ -66,6 +66,11 @@ pub(crate) enum Command {
         tenant: String,
         reply: Sender<Result<(), ControlError>>,
     },
+    /// Serve a removed tenant until its folder is back.
+    Restore {
+        tenant: String,
+        reply: Sender<Result<(), ControlError>>,
+    },
     /// List the diagnostics of these tenants, as `check` does.
     Inspect {
         tenants: Vec<String>,
@@ -129,13 +134,25 @@ impl Operator {
         self.known(tenant).map(|()| store)
     }
 
-    /// Returns an error if the tenant is not known.
+    /// Returns the store, if data is persisted and the tenant is known or was removed.
+    fn history(&self, tenant: &str) -> Result<&Store, ControlError> {
+        match self.store(tenant) {
+            Err(ControlError::Removed(_)) => self.store.as_deref().ok_or(ControlError::NoState),
+            store => store,
+        }
+    }
+
+    /// Returns an error if the tenant is not known or was removed.
     fn known(&self, tenant: &str) -> Result<(), ControlError> {
         let status = self.board.current();
-        let is_known = status.tenants.contains_key(tenant);
-        match is_known {
-            true => Ok(()),
-            false => Err(ControlError::UnknownTenant(tenant.to_owned())),
+        let tenant = tenant.to_owned();
+        match (
+            status.tenants.contains_key(&*tenant),
+            status.is_removed(&tenant),
+        ) {
+            (true, _) => Ok(()),
+            (false, true) => Err(ControlError::Removed(tenant)),
+            (false, false) => Err(ControlError::UnknownTenant(tenant)),
         }
     }
 
@@ -190,7 +207,7 @@ impl Operator {
     /// # Errors
     /// If the tenant has no releases because the state cannot be written.
     fn list(&self, tenant: &str) -> Result<(&Store, Vec<ReleaseInfo>), ControlError> {
-        let store = self.store(tenant)?;
+        let store = self.history(tenant)?;
         let entries = store.list(tenant);
         match store.problem().filter(|_| entries.is_empty()) {
             Some(problem) => Err(ControlError::StateFailed {
@@ -206,7 +223,8 @@ impl Operator {
             tenant: tenant.to_owned(),
             number,
         };
-        self.store(tenant)?.load(tenant, number).ok_or_else(unknown)
+        let release = self.history(tenant)?.load(tenant, number);
+        release.ok_or_else(unknown)
     }
 
     /// Sends the command that `make` creates for a reply channel, and waits for its result.
@@ -252,6 +270,7 @@ impl Control for Operator {
         let status = status.tenants.get(tenant);
         let is_unreadable = status.is_some_and(|tenant| tenant.unreadable_pin.is_some());
         let served = pinned.or_else(|| Some(entries.first()?.number));
+        let served = served.filter(|_| self.known(tenant).is_ok());
         let line = |entry: ReleaseInfo| ReleaseLine {
             number: entry.number,
             at: entry
@@ -310,6 +329,17 @@ impl Control for Operator {
             tenant: tenant.to_owned(),
             reply,
         })
+    }
+
+    fn restore(&self, tenant: &str) -> Result<(), ControlError> {
+        let store = self.history(tenant)?;
+        self.run(COMMAND_TIMEOUT, |reply| Command::Restore {
+            tenant: tenant.to_owned(),
+            reply,
+        })?;
+        // The restored tenant must outlive the process once the operator has the reply.
+        store.finish();
+        Ok(())
     }
 
     fn read_again(&self, tenant: &str) -> Result<(), ControlError> {

@@ -17,10 +17,11 @@ use content::source::SourceError;
 use content::tenant::Site;
 use release::store::Store;
 use render::{Compiled, Islands};
-use server::admin::status::{RenderTimes, Status, TenantStatus, by_id};
+use server::admin::status::{RemovedTenant, RenderTimes, Status, TenantStatus, by_id};
 use server::snapshot_store::RequestNotice;
 
 use crate::jobs::outcome::JobOutcome;
+use crate::model::removal::{Remembered, RemovedTenant as Removed};
 use crate::model::world::{Mode, World};
 use crate::places::Places;
 use crate::runner::catalog::Catalog;
@@ -69,7 +70,7 @@ impl Registry {
     pub fn new(places: Places, islands: Arc<Islands>) -> Self {
         Self {
             settings: Settings::new(places, islands),
-            world: World::new(Mode::Batch, BTreeMap::new()),
+            world: World::new(Mode::Batch, Remembered::default()),
             catalog: Catalog::default(),
             publisher: Publisher::default(),
             persisted: None,
@@ -86,7 +87,12 @@ impl Registry {
     pub fn with_persisted(mut self, persisted: Persisted) -> Self {
         let pins = persisted.store().pins().into_iter();
         let pins = pins.filter_map(|(tenant, number)| Some((TenantId::new(&tenant).ok()?, number)));
-        self.world = World::new(self.settings.mode, pins.collect());
+        let remembered = Remembered {
+            pins: pins.collect(),
+            removed: persisted.removed(),
+            tenants: persisted.tenants().cloned().collect(),
+        };
+        self.world = World::new(self.settings.mode, remembered);
         let secure = self.settings.is_secure();
         self.publisher.shared.cache = persisted.shared_cache();
         self.publisher.shared.replaced = persisted.shared_replaced(secure);
@@ -108,6 +114,13 @@ impl Registry {
     pub fn with_asset_retention(mut self, time: Duration) -> Self {
         let time = time.try_into();
         self.settings.asset_retention = time.unwrap_or(jiff::SignedDuration::MAX);
+        self
+    }
+
+    /// Sets the time for which the history of a tenant without a folder is kept. The default is 30 days.
+    #[must_use]
+    pub const fn with_removed_retention(mut self, time: Duration) -> Self {
+        self.world.set_removed_retention(time);
         self
     }
 
@@ -163,11 +176,17 @@ impl Registry {
             store: store.cloned(),
         });
         let persisted = self.persisted.as_ref();
-        let persisted = persisted.filter(|_| self.catalog.tenants.is_empty());
-        let restore = persisted.map(|persisted| RestoreRequest {
-            store: Arc::clone(persisted.store()),
-            tenants: persisted.tenants().map(ToOwned::to_owned).collect(),
-            secure: self.settings.is_secure(),
+        let is_first = self.catalog.tenants.is_empty();
+        let restore = persisted.map(|persisted| {
+            let removed = self.world.removed();
+            let is_served = |id: &&TenantId| removed.get(*id).is_none_or(|one| one.is_restored);
+            let tenants = persisted.tenants().filter(|_| is_first);
+            RestoreRequest {
+                store: Arc::clone(persisted.store()),
+                tenants: tenants.filter(is_served).cloned().collect(),
+                removed: self.world.to_restore().cloned().collect(),
+                secure: self.settings.is_secure(),
+            }
         });
         SurveyRequest {
             source: Arc::clone(&self.settings.source),
@@ -275,7 +294,21 @@ impl Registry {
             alarm: self.alarm().map(ToOwned::to_owned),
             polling: self.is_polling,
             tenants,
+            removed: self.removed_tenants(),
         }
+    }
+
+    /// Returns the removed tenants that are not served, for the admin listener.
+    fn removed_tenants(&self) -> Arc<[RemovedTenant]> {
+        let removed = self.world.removed().iter();
+        let removed = removed.filter(|(id, _)| self.world.tenant(id.as_str()).is_none());
+        let persisted = self.persisted.as_ref();
+        let line = |(id, removed): (&TenantId, &Removed)| RemovedTenant {
+            id: id.shared(),
+            at: removed.at,
+            is_persisted: persisted.is_some_and(|persisted| persisted.has_tenant(id)),
+        };
+        removed.map(line).collect()
     }
 
     /// Returns the content and the pages of each served tenant.

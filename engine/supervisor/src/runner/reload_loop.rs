@@ -24,19 +24,20 @@ use server::connection::events::Events;
 use server::snapshot_store::SnapshotStore;
 
 use crate::model::agenda::{MIN_RETRY_DELAY, Reload, Scope};
-use crate::model::event::{ChangeSet, Event};
+use crate::model::event::{ChangeSet, Event, Ticket};
 use crate::places::Places;
 use crate::runner::background::BackgroundWorker;
 use crate::runner::background::order;
 use crate::runner::driver::Environment;
 use crate::runner::memory;
-use crate::runner::operator::commands::PinCommand;
+use crate::runner::operator::commands::{CommandKind, TenantCommand};
 use crate::runner::operator::{Command, Inbox};
 use crate::runner::registry::Registry;
 use crate::runner::surveyor::Surveyor;
 use crate::snapshot::findings::findings;
 use crate::source::survey::SurveyRequest;
 use crate::source::watch::{self, NoticeSender, Watch};
+use crate::state::not_found::NotFoundTable;
 use crate::state::release_record::CurrentRelease;
 use crate::state::releases::place;
 use crate::state::write::persist_shared;
@@ -79,6 +80,7 @@ struct LoopState {
     looked: Timestamp,
     /// When the memory of the parts was last reported.
     memory_reported: Option<Instant>,
+    not_found: NotFoundTable,
 }
 
 impl Environment for LoopState {
@@ -115,6 +117,7 @@ impl ReloadLoop {
             wake: Arc::new(self.registry.workers.waker()),
             looked: Timestamp::now(),
             memory_reported: None,
+            not_found: NotFoundTable::restore(&self.snapshots, self.registry.store()),
         };
         if !self.registry.world.is_started() {
             let everything = Event::Requested(Scope::Everything);
@@ -187,6 +190,9 @@ impl ReloadLoop {
         }
         self.report_reloads(state);
         inject("loop", "persist");
+        let is_last = self.registry.commands.awaits_flush();
+        let store = self.registry.store();
+        state.not_found.persist(&self.snapshots, store, is_last);
         if self.registry.commands.awaits_flush() && !self.registry.world.has_persistable() {
             persist_shared(&mut self.registry);
             self.registry.commands.report_flushed();
@@ -284,6 +290,7 @@ impl ReloadLoop {
                     }
                 }
                 Command::Resume { tenant, reply } => self.pin(tenant, None, reply, now),
+                Command::Restore { tenant, reply } => self.restore(tenant, reply, now),
                 Command::Flush { reply } => self.registry.commands.await_flush(reply),
             }
         }
@@ -331,21 +338,42 @@ impl ReloadLoop {
         reply: Sender<Result<(), ControlError>>,
         now: Timestamp,
     ) {
+        let kind = release.map_or(CommandKind::Resume, CommandKind::RollBack);
+        if let Some((id, ticket)) = self.begin(tenant, kind, reply) {
+            let event = Event::PinRequested {
+                tenant: id,
+                to: release,
+                ticket,
+            };
+            self.registry.handle(event, now);
+        }
+    }
+
+    /// Starts a command that serves a removed tenant.
+    fn restore(&mut self, tenant: String, reply: Sender<Result<(), ControlError>>, now: Timestamp) {
+        if let Some((tenant, ticket)) = self.begin(tenant, CommandKind::Restore, reply) {
+            let event = Event::RestoreRequested { tenant, ticket };
+            self.registry.handle(event, now);
+        }
+    }
+
+    /// Adds a command for a tenant. Replies with an error if the name is not valid.
+    fn begin(
+        &mut self,
+        tenant: String,
+        kind: CommandKind,
+        reply: Sender<Result<(), ControlError>>,
+    ) -> Option<(TenantId, Ticket)> {
         let Ok(id) = TenantId::new(&tenant) else {
             let _ = reply.send(Err(ControlError::UnknownTenant(tenant)));
-            return;
+            return None;
         };
-        let ticket = self.registry.commands.add(PinCommand {
+        let ticket = self.registry.commands.add(TenantCommand {
             tenant,
-            release,
+            kind,
             reply,
         });
-        let event = Event::PinRequested {
-            tenant: id,
-            to: release,
-            ticket,
-        };
-        self.registry.handle(event, now);
+        Some((id, ticket))
     }
 
     /// Publishes a snapshot, then reports and persists the changes.

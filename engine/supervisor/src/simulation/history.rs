@@ -38,6 +38,8 @@ pub(super) enum HistoryStep {
     RollBack { tenant: usize, release: u64 },
     /// An operator resumes a tenant.
     Resume(usize),
+    /// An operator restores a removed tenant.
+    Restore(usize),
     /// The store becomes writable, or read-only.
     Disk(bool),
     /// The process is restarted.
@@ -57,7 +59,7 @@ impl Random {
 
     fn step(&mut self) -> HistoryStep {
         let tenant = self.below(TENANTS.len());
-        match self.below(40) {
+        match self.below(42) {
             0..=4 => HistoryStep::Save {
                 tenant,
                 is_valid: self.below(4) > 0,
@@ -81,6 +83,8 @@ impl Random {
             36 => HistoryStep::Resume(tenant),
             37 => HistoryStep::Disk(self.below(3) > 0),
             38 if self.below(3) == 0 => HistoryStep::Restart,
+            39 => HistoryStep::Remove(tenant),
+            40 => HistoryStep::Restore(tenant),
             _ => HistoryStep::Finish(0),
         }
     }

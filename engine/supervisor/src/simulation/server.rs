@@ -10,6 +10,7 @@ use crate::model::event::{
     Action, BuildPlan, BuildResult, ChangeSet, ClockTime, Event, MeasuredPages, OutsideFacts,
     ReadingOutcome, Reply, ServedForm, StoreState,
 };
+use crate::model::removal::{Remembered, RemovedTenants};
 use crate::model::tenant::{BuildKey, Pin, Serving, TenantState as States};
 use crate::model::world::{Mode, World};
 use crate::simulation::history::{HistoryStep, TENANTS};
@@ -19,6 +20,9 @@ const MAX_PAGE_BYTES: usize = 100;
 
 /// The limit on turns until the world has no more actions. Beyond the limit, the world never settles.
 const MAX_TURNS: usize = 100;
+
+/// The time for which the history of a removed tenant is kept.
+const REMOVED_RETENTION: Duration = Duration::from_secs(10);
 
 /// A tenant's folder on the simulated disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +35,11 @@ struct SimulatedFolder {
 /// A job in flight.
 #[derive(Debug, Clone)]
 enum SimulatedJob {
-    Survey(Option<BTreeSet<String>>),
+    /// A list of the folders, and a read of the persisted folders of these removed tenants.
+    Survey {
+        only: Option<BTreeSet<String>>,
+        removed: Vec<TenantId>,
+    },
     Read {
         tenant: TenantId,
         number: u64,
@@ -90,6 +98,7 @@ struct SimulatedDisk {
     folders: BTreeMap<TenantId, SimulatedFolder>,
     pins: BTreeMap<TenantId, u64>,
     persisted: BTreeSet<TenantId>,
+    removed: RemovedTenants,
     has_theme: bool,
     is_writable: bool,
     theme: u64,
@@ -106,8 +115,8 @@ pub(super) struct SimulatedServer {
     data: BTreeMap<TenantId, SimulatedData>,
     pub(super) snapshot: BTreeMap<TenantId, ServedPage>,
     waiting: BTreeSet<TenantId>,
-    /// The command in flight for each tenant, by its ticket.
-    commands: BTreeMap<u64, TenantId>,
+    /// The tenant of each command in flight, by its ticket, and whether the command restores the tenant.
+    commands: BTreeMap<u64, (TenantId, bool)>,
     tickets: u64,
     limit: usize,
     /// The first broken invariant.
@@ -116,6 +125,18 @@ pub(super) struct SimulatedServer {
 
 fn id(tenant: usize) -> TenantId {
     TenantId::new(TENANTS[tenant]).expect("a valid id")
+}
+
+/// Returns the world of a process that starts with this disk.
+fn world_of(disk: &SimulatedDisk) -> World {
+    let remembered = Remembered {
+        pins: disk.pins.clone(),
+        removed: disk.removed.clone(),
+        tenants: disk.persisted.clone(),
+    };
+    let mut world = World::new(Mode::Serve, remembered);
+    world.set_removed_retention(REMOVED_RETENTION);
+    world
 }
 
 impl SimulatedServer {
@@ -141,7 +162,7 @@ impl SimulatedServer {
             time: SystemTime::UNIX_EPOCH,
         };
         let mut server = Self {
-            world: World::new(Mode::Serve, BTreeMap::new()),
+            world: world_of(&disk),
             now,
             disk,
             jobs: VecDeque::new(),
@@ -205,7 +226,7 @@ impl SimulatedServer {
                 )
             }),
             is_awaited: self.waiting.iter().any(is_awaited),
-            can_survey: !has(|job| matches!(job, SimulatedJob::Survey(_))),
+            can_survey: !has(|job| matches!(job, SimulatedJob::Survey { .. })),
             store: match self.disk.is_writable {
                 true => StoreState::Ready(64),
                 false => StoreState::ReadOnly,
@@ -225,7 +246,28 @@ impl SimulatedServer {
     fn act(&mut self, action: Action) {
         match action {
             Action::Watch(_) | Action::ReportBuild(_) => {}
-            Action::Survey(reload) => self.jobs.push_back(SimulatedJob::Survey(reload.tenants)),
+            Action::Survey(reload) => self.jobs.push_back(SimulatedJob::Survey {
+                only: reload.tenants,
+                removed: self.world.to_restore().cloned().collect(),
+            }),
+            Action::ReportRemoval(tenant) => {
+                let is_there = self.world.tenant(tenant.as_str()).is_some();
+                self.check(!is_there, || format!("{tenant} is removed and served"));
+            }
+            Action::ReportReturn(_) => {}
+            Action::Restore(tenant) => {
+                let data = SimulatedData {
+                    // The persisted folder, which is older than every other version.
+                    content: Some(0),
+                    ..SimulatedData::default()
+                };
+                let before = self.data.insert(tenant.clone(), data);
+                self.check(before.is_none(), || {
+                    format!("{tenant} is restored over its data")
+                });
+            }
+            Action::ForgetHistory(tenant) => self.forget_history(&tenant),
+            Action::PersistRemovals => self.disk.removed = self.world.removed().clone(),
             Action::Read { tenant, number, .. } => {
                 self.data.entry(tenant.clone()).or_default();
                 self.jobs.push_back(SimulatedJob::Read { tenant, number });
@@ -301,6 +343,21 @@ impl SimulatedServer {
         }
     }
 
+    fn forget_history(&mut self, tenant: &TenantId) {
+        let removed = self.disk.removed.get(tenant).copied();
+        let is_over = removed.is_some_and(|removed| {
+            let age = self.now.time.duration_since(removed.at);
+            !removed.is_restored && age.is_ok_and(|age| age >= REMOVED_RETENTION)
+        });
+        let is_there = self.world.tenant(tenant.as_str()).is_some();
+        self.check(is_over && !is_there, || {
+            format!("{tenant} is forgotten too early: {removed:?}")
+        });
+        self.disk.persisted.remove(tenant);
+        self.disk.pins.remove(tenant);
+        self.disk.removed.remove(tenant);
+    }
+
     fn serve(&mut self, tenant: &TenantId, key: BuildKey) {
         let data = self.data.entry(tenant.clone()).or_default();
         let before = data.served.replace((key, true));
@@ -341,11 +398,18 @@ impl SimulatedServer {
     }
 
     fn reply(&mut self, ticket: u64, reply: Reply) {
-        let Some(tenant) = self.commands.remove(&ticket) else {
+        let Some((tenant, restores)) = self.commands.remove(&ticket) else {
             self.check(false, || format!("command {ticket} has two replies"));
             return;
         };
-        if reply == Reply::Done {
+        if reply == Reply::Done && restores {
+            let is_there = self.world.tenant(tenant.as_str()).is_some();
+            let removed = self.disk.removed.get(&tenant).copied();
+            let is_persisted = removed.is_some_and(|removed| removed.is_restored);
+            self.check(is_there && is_persisted, || {
+                format!("{tenant} is not restored: {removed:?}")
+            });
+        } else if reply == Reply::Done {
             let on_disk = self.disk.pins.get(&tenant).copied();
             let pin = self.world.tenant(tenant.as_str()).map(|tenant| tenant.pin);
             let is_consistent = match pin {
@@ -449,14 +513,8 @@ impl SimulatedServer {
     /// Ends a job, with a result or without.
     fn finish(&mut self, job: SimulatedJob, has_result: bool) {
         match job {
-            SimulatedJob::Survey(only) => {
-                if has_result {
-                    let tenants = self.disk.folders.keys().cloned().collect();
-                    self.tell(Event::Listed { tenants, only });
-                }
-                self.tell(Event::Surveyed {
-                    is_applied: has_result,
-                });
+            SimulatedJob::Survey { only, removed } => {
+                self.finish_survey(only, removed, has_result);
             }
             SimulatedJob::Read { tenant, number } => {
                 let folder = self.disk.folders.get(&tenant).copied();
@@ -546,6 +604,50 @@ impl SimulatedServer {
         }
     }
 
+    fn finish_survey(
+        &mut self,
+        only: Option<BTreeSet<String>>,
+        removed: Vec<TenantId>,
+        has_result: bool,
+    ) {
+        if has_result {
+            let tenants = self.disk.folders.keys().cloned().collect();
+            self.tell(Event::Listed { tenants, only });
+            for tenant in removed {
+                let is_found = self.disk.persisted.contains(&tenant);
+                self.tell(Event::RemovedRead { tenant, is_found });
+            }
+            self.check_removed();
+        }
+        self.tell(Event::Surveyed {
+            is_applied: has_result,
+        });
+    }
+
+    /// Checks after a list that the world has exactly the tenants with a folder and the restored ones.
+    fn check_removed(&mut self) {
+        let folders = self.disk.folders.keys();
+        let removed = self.world.removed().clone();
+        let restored = removed.iter().filter(|(_, removed)| removed.is_restored);
+        let restored: BTreeSet<&TenantId> = restored.map(|(id, _)| id).collect();
+        let is_listed = folders
+            .clone()
+            .all(|id| self.world.tenant(id.as_str()).is_some());
+        let is_both = folders.clone().any(|id| removed.contains_key(id));
+        for tenant in (0..TENANTS.len()).map(id) {
+            let is_there = self.world.tenant(tenant.as_str()).is_some();
+            let has_folder = self.disk.folders.contains_key(&tenant);
+            let is_restored = restored.contains(&tenant);
+            self.check(is_there == (has_folder || is_restored), || {
+                format!("{tenant}: folder {has_folder}, restored {is_restored}, known {is_there}")
+            });
+        }
+        let on_disk = self.disk.removed.clone();
+        self.check(is_listed && !is_both && removed == on_disk, || {
+            format!("removed: {removed:?}, on disk {on_disk:?}")
+        });
+    }
+
     fn take_job(&mut self, number: usize) -> Option<SimulatedJob> {
         let place = number.checked_rem(self.jobs.len())?;
         self.jobs.remove(place)
@@ -609,7 +711,7 @@ impl SimulatedServer {
             HistoryStep::Repeat(number) => {
                 if let Some(job) = self.take_job(number) {
                     self.finish(job.clone(), true);
-                    if !matches!(job, SimulatedJob::Survey(_) | SimulatedJob::StandIn(_)) {
+                    if !matches!(job, SimulatedJob::Survey { .. } | SimulatedJob::StandIn(_)) {
                         self.finish(job, true);
                     }
                 }
@@ -628,7 +730,7 @@ impl SimulatedServer {
                 self.jobs.retain(|job| {
                     !matches!(
                         job,
-                        SimulatedJob::Survey(_)
+                        SimulatedJob::Survey { .. }
                             | SimulatedJob::LoadPin(_)
                             | SimulatedJob::WritePin { .. }
                     )
@@ -643,6 +745,10 @@ impl SimulatedServer {
             HistoryStep::Measure(tenants) => self.measure(tenants * MAX_PAGE_BYTES),
             HistoryStep::RollBack { tenant, release } => self.command(tenant, Some(release)),
             HistoryStep::Resume(tenant) => self.command(tenant, None),
+            HistoryStep::Restore(tenant) => {
+                let (tenant, ticket) = self.begin(tenant, true);
+                self.tell(Event::RestoreRequested { tenant, ticket });
+            }
             HistoryStep::Disk(is_writable) => self.disk.is_writable = is_writable,
             HistoryStep::Restart => self.restart(),
         }
@@ -681,10 +787,12 @@ impl SimulatedServer {
             })
         };
         let pages: Vec<MeasuredPages> = self.data.iter().filter_map(in_memory).collect();
+        // A snapshot that follows the measurement may end the wait.
+        let waiting = self.waiting.clone();
         self.tell(Event::Measured {
             limit,
             pages: pages.clone(),
-            waiting: self.waiting.clone(),
+            waiting: waiting.clone(),
         });
         if !self.disk.is_writable {
             return;
@@ -695,7 +803,7 @@ impl SimulatedServer {
         };
         let is_evictable = |measured: &&MeasuredPages| {
             let states = self.world.tenant(measured.tenant.as_str());
-            !self.waiting.contains(&measured.tenant) && states.is_some_and(States::can_be_evicted)
+            !waiting.contains(&measured.tenant) && states.is_some_and(States::can_be_evicted)
         };
         let left: Vec<&MeasuredPages> = pages.iter().filter(still_here).collect();
         let has_excess = left.len() * MAX_PAGE_BYTES > limit && left.iter().any(is_evictable);
@@ -705,17 +813,21 @@ impl SimulatedServer {
     }
 
     fn command(&mut self, tenant: usize, to: Option<u64>) {
-        self.tickets += 1;
-        let ticket = self.tickets;
-        let tenant = id(tenant);
-        self.commands.insert(ticket, tenant.clone());
+        let (tenant, ticket) = self.begin(tenant, false);
         self.tell(Event::PinRequested { tenant, to, ticket });
     }
 
+    /// Begins a command. Returns its tenant and its ticket.
+    fn begin(&mut self, tenant: usize, restores: bool) -> (TenantId, u64) {
+        self.tickets += 1;
+        let tenant = id(tenant);
+        self.commands
+            .insert(self.tickets, (tenant.clone(), restores));
+        (tenant, self.tickets)
+    }
+
     fn restart(&mut self) {
-        let pins = self.disk.pins.iter();
-        let pins = pins.map(|(tenant, number)| (tenant.clone(), *number));
-        self.world = World::new(Mode::Serve, pins.collect());
+        self.world = world_of(&self.disk);
         self.jobs.clear();
         self.data.clear();
         self.snapshot.clear();
@@ -743,6 +855,7 @@ impl SimulatedServer {
             !self.world.has_unpersisted() || !self.disk.has_theme,
             || "something is never persisted".to_owned(),
         );
+        self.settle_removed();
         for (tenant, folder) in self.disk.folders.clone() {
             let states = self.world.tenant(tenant.as_str()).cloned();
             let is_reading = states.as_ref().is_none_or(States::is_in_flight);
@@ -766,6 +879,34 @@ impl SimulatedServer {
                     format!("{tenant} has {key:?}, and shows {shown:?}")
                 }),
                 _ => {}
+            }
+        }
+    }
+
+    /// Checks that restored tenants are served, and that the history of other tenants without a folder is forgotten.
+    fn settle_removed(&mut self) {
+        for tenant in (0..TENANTS.len()).map(id) {
+            if self.disk.folders.contains_key(&tenant) {
+                continue;
+            }
+            let removed = self.disk.removed.get(&tenant).copied();
+            let shown = self.snapshot.get(&tenant).copied();
+            let failed = self.data.get(&tenant).map(|data| data.failed.clone());
+            let key = self.key(0);
+            let can_build = key.is_some_and(|key| !failed.unwrap_or_default().contains(&key));
+            match removed {
+                Some(removed) if removed.is_restored => {
+                    let is_served = shown.is_some_and(|shown| shown != ServedPage::Waiting);
+                    self.check(is_served || !can_build, || {
+                        format!("{tenant} is restored, and shows {shown:?}")
+                    });
+                }
+                _ => {
+                    let is_kept = self.disk.persisted.contains(&tenant);
+                    self.check(shown.is_none() && !is_kept && removed.is_none(), || {
+                        format!("{tenant} has no folder, and shows {shown:?}; {removed:?}")
+                    });
+                }
             }
         }
     }

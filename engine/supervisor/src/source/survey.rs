@@ -25,7 +25,7 @@ pub(crate) struct SurveyRequest {
     pub(crate) source: Arc<dyn TenantSource>,
     /// The themes to read again; `None` to read no themes.
     pub(crate) themes: Option<ThemesRequest>,
-    /// The persisted tenants to restore if no folders are listed; `None` once tenants are known.
+    /// The persisted tenants to restore; `None` without persisted data.
     pub(crate) restore: Option<RestoreRequest>,
 }
 
@@ -41,7 +41,10 @@ pub(crate) struct ThemesRequest {
 #[derive(Debug, Clone)]
 pub(crate) struct RestoreRequest {
     pub(crate) store: Arc<Store>,
-    pub(crate) tenants: Vec<String>,
+    /// The tenants to restore if no folders are listed; empty once tenants are known.
+    pub(crate) tenants: Vec<TenantId>,
+    /// The removed tenants to restore in any case.
+    pub(crate) removed: Vec<TenantId>,
     pub(crate) secure: bool,
 }
 
@@ -64,6 +67,8 @@ pub(crate) struct Survey {
     pub(crate) themes: Option<Result<Themes, SourceError>>,
     /// The persisted tenants, if no folders are listed at startup.
     pub(crate) restored: BTreeMap<TenantId, RestoredTenant>,
+    /// The removed tenants to restore; `None` for a tenant without persisted content.
+    pub(crate) removed: BTreeMap<TenantId, Option<RestoredTenant>>,
 }
 
 impl SurveyRequest {
@@ -71,9 +76,18 @@ impl SurveyRequest {
     pub(crate) fn run(self) -> Survey {
         let tenants = self.source.list();
         let is_missing = tenants.as_ref().map_or(true, BTreeMap::is_empty);
-        let restore = self.restore.filter(|_| is_missing);
+        let (mut restored, mut removed) = (BTreeMap::new(), BTreeMap::new());
+        if let Some(restore) = self.restore {
+            let read = |id: &TenantId| (id.clone(), restore.read(id, &*self.source));
+            removed = restore.removed.iter().map(read).collect();
+            if is_missing {
+                let found = |(id, tenant): (_, Option<_>)| Some((id, tenant?));
+                restored = restore.tenants.iter().map(read).filter_map(found).collect();
+            }
+        }
         Survey {
-            restored: restore.map_or_else(BTreeMap::new, |restore| restore.run(&*self.source)),
+            restored,
+            removed,
             tenants,
             deployment: self.source.deployment(),
             themes: self.themes.map(ThemesRequest::run),
@@ -91,21 +105,17 @@ impl ThemesRequest {
 }
 
 impl RestoreRequest {
-    fn run(&self, source: &dyn TenantSource) -> BTreeMap<TenantId, RestoredTenant> {
-        let restored = self.tenants.iter().filter_map(|name| {
-            let id = TenantId::new(name).ok()?;
-            let label = source.label(&id);
-            let find = || load_site(&self.store, &id, &label);
-            let site = guard("persisted", name, &label, find).ok().flatten()?;
-            let replaced = load_replaced(&self.store, &id, false, self.secure);
-            let cache = PersistedCache::of_tenant(&self.store, &id);
-            let restored = RestoredTenant {
-                site,
-                cache,
-                replaced,
-            };
-            Some((id, restored))
-        });
-        restored.collect()
+    /// Reads the persisted content of a tenant. Returns `None` if there is none, or if it is damaged.
+    fn read(&self, id: &TenantId, source: &dyn TenantSource) -> Option<RestoredTenant> {
+        let label = source.label(id);
+        let find = || load_site(&self.store, id, &label);
+        let site = guard("persisted", id.as_str(), &label, find)
+            .ok()
+            .flatten()?;
+        Some(RestoredTenant {
+            site,
+            cache: PersistedCache::of_tenant(&self.store, id),
+            replaced: load_replaced(&self.store, id, false, self.secure),
+        })
     }
 }

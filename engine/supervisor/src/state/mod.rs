@@ -1,6 +1,7 @@
-//! The data that survives a restart: valid folders, caches, addresses, releases and pins.
+//! The data that survives a restart: valid folders, caches, addresses, releases, pins, and requested paths without a page.
 
 pub(crate) mod deployment;
+pub(crate) mod not_found;
 pub(crate) mod release_key;
 pub(crate) mod release_record;
 pub(crate) mod releases;

@@ -12,18 +12,23 @@
 //! | `made.themes` | the [`Cache`] of shared files |
 //! | `old.tenant.<id>` | a tenant's files that were replaced within a day, for older pages that still name them |
 //! | `old.shared` | shared files that were replaced within a day, and the current shared files |
+//! | `not-found` | the requested paths without a page of the last day, with their counts |
+//! | `removed` | the tenants whose folders were removed, with the time, and whether an operator has restored them |
 //!
-//! A valid copy is used only while the folder itself is unusable. A tenant whose folder was removed is not served, unless the folder of tenants itself is missing.
+//! A valid copy is used only while the folder itself is unusable. A tenant whose folder was removed is not served, unless an operator restores the tenant, or the folder of tenants itself is missing.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
+use tracing::warn;
 
 use crate::jobs::packed_folder::{FolderContent, folder_of, rows_of};
 use crate::jobs::persisted_reading::PersistedReading;
+use crate::model::removal::{RemovedTenant, RemovedTenants};
 use crate::places::Places;
 use crate::snapshot::replaced::ReplacedFiles;
 use crate::state::deployment::locate;
@@ -47,6 +52,8 @@ const ADDRESSES: &str = "addresses";
 const VALID_DEPLOYMENT: &str = "good.deployment";
 const REPLACED_TENANT: &str = "old.tenant.";
 const REPLACED_SHARED: &str = "old.shared";
+const REMOVED: &str = "removed";
+const NOT_FOUND: &str = "not-found";
 /// The key of the only row of a table that has a single row.
 const ONLY_KEY: &str = "";
 
@@ -54,8 +61,8 @@ const ONLY_KEY: &str = "";
 #[derive(Debug)]
 pub struct Persisted {
     store: Arc<Store>,
-    /// The tenants with a persisted valid folder.
-    tenants: BTreeSet<String>,
+    /// The tenants with a persisted valid folder, including removed tenants.
+    tenants: BTreeSet<TenantId>,
     /// The fingerprints of the themes that this process wrote, by name.
     themes: BTreeMap<String, [u8; 32]>,
     /// The addresses and the text of `deployment.yaml` that this process wrote last.
@@ -145,7 +152,9 @@ impl Persisted {
         location.log(places);
         let store = Store::of_deployment(directory, &location.name, location.label, keep);
         Self {
-            tenants: store.tables(VALID_TENANT).into_iter().collect(),
+            tenants: (store.tables(VALID_TENANT).iter())
+                .filter_map(|name| TenantId::new(name).ok())
+                .collect(),
             themes: BTreeMap::new(),
             addresses: None,
             store: Arc::new(store),
@@ -185,26 +194,67 @@ impl Persisted {
         ReplacedFiles::of_rows(rows, FileOwner::Shared, secure)
     }
 
-    /// Returns the tenants with a persisted valid folder.
-    pub(crate) fn tenants(&self) -> impl Iterator<Item = &str> {
-        self.tenants.iter().map(String::as_str)
+    /// Returns the tenants with a persisted valid folder, including removed tenants.
+    pub(crate) fn tenants(&self) -> impl Iterator<Item = &TenantId> {
+        self.tenants.iter()
     }
 
-    /// Removes the tables of tenants whose folders were removed, so that these tenants are not restored.
-    pub(crate) fn remove_absent(&mut self, present: &BTreeMap<TenantId, PathBuf>) {
-        let store = &self.store;
-        store.set_tenants(present.keys().map(ToString::to_string));
-        self.tenants.retain(|name| {
-            let is_present = present.contains_key(name.as_str());
-            if !is_present {
-                store.remove_table(format!("{VALID_TENANT}{name}"));
-                store.remove_table(format!("{READ_TENANT}{name}"));
-                store.remove_table(format!("{TENANT_CACHE}{name}"));
-                store.remove_table(format!("{RENDERED_TENANT}{name}"));
-                store.remove_table(format!("{REPLACED_TENANT}{name}"));
-            }
-            is_present
-        });
+    /// Returns whether a tenant has a persisted valid folder.
+    pub(crate) fn has_tenant(&self, id: &TenantId) -> bool {
+        self.tenants.contains(id)
+    }
+
+    /// Returns the persisted removed tenants.
+    pub(crate) fn removed(&self) -> RemovedTenants {
+        let rows = in_memory(&self.store, REMOVED).unwrap_or_default();
+        let removed = |(id, value): (Bytes, Bytes)| {
+            let id = TenantId::new(std::str::from_utf8(&id).ok()?).ok()?;
+            let (is_restored, seconds) = value.split_first()?;
+            let seconds = u64::from_le_bytes(seconds.try_into().ok()?);
+            let removed = RemovedTenant {
+                at: UNIX_EPOCH.checked_add(Duration::from_secs(seconds))?,
+                is_restored: *is_restored != 0,
+            };
+            Some((id, removed))
+        };
+        rows.into_iter().filter_map(removed).collect()
+    }
+
+    /// Persists the removed tenants.
+    pub(crate) fn persist_removed(&self, removed: &RemovedTenants) {
+        let row = |(id, removed): (&TenantId, &RemovedTenant)| {
+            let seconds = removed.at.duration_since(UNIX_EPOCH).unwrap_or_default();
+            let seconds = seconds.as_secs().to_le_bytes();
+            let value = [&[u8::from(removed.is_restored)][..], &seconds].concat();
+            (id.to_string().into(), value.into())
+        };
+        let rows: Rows = removed.iter().map(row).collect();
+        self.store
+            .write_table(REMOVED.to_owned(), None, move || rows);
+    }
+
+    /// Sets the tenants whose newest releases stay: those with a folder, and removed ones.
+    pub(crate) fn retain_releases<'t>(&self, tenants: impl Iterator<Item = &'t TenantId>) {
+        self.store.set_tenants(tenants.map(ToString::to_string));
+    }
+
+    /// Removes the results of work for a tenant whose folder was removed. The valid folder and the releases stay.
+    pub(crate) fn remove_results(&self, id: &TenantId) {
+        for table in [READ_TENANT, TENANT_CACHE, RENDERED_TENANT] {
+            self.store.remove_table(format!("{table}{id}"));
+        }
+    }
+
+    /// Removes all data of a tenant, including its releases.
+    pub(crate) fn forget(&mut self, id: &TenantId) {
+        self.remove_results(id);
+        for table in [VALID_TENANT, REPLACED_TENANT] {
+            self.store.remove_table(format!("{table}{id}"));
+        }
+        self.tenants.remove(id);
+        if !self.store.forget(id.as_str()) {
+            warn!(tenant = %id, "too much is queued for the disk; releases of the removed tenant stay until the state needs their space");
+        }
     }
 
     /// Returns the persisted owner of each address.
@@ -270,7 +320,7 @@ impl Persisted {
             && (!self.tenants.contains(id.as_str()) || !cache.is_good)
         {
             cache.is_good = true;
-            self.tenants.insert(id.to_string());
+            self.tenants.insert(id.clone());
             self.persist_folder(format!("{VALID_TENANT}{id}"), content, fingerprint);
         }
         cache.write_if_changed(&self.store, &format!("{TENANT_CACHE}{id}"), has_grown);
@@ -368,6 +418,24 @@ pub(crate) fn load_reading(store: &Store, id: &TenantId, mark: &TableMark) -> Op
 pub(crate) fn load_site(store: &Store, id: &TenantId, label: &str) -> Option<Site> {
     let folder = load_folder(store, &format!("{VALID_TENANT}{id}"), label)?;
     tenant::read(id, &folder).0
+}
+
+/// Writes the requested paths without a page. `save` is called on the writer thread.
+pub(crate) fn write_not_found(store: &Store, save: impl FnOnce() -> Vec<u8> + Send + 'static) {
+    let rows = move || vec![(ONLY_KEY.into(), Bytes::from(save()).into())];
+    store.write_table(NOT_FOUND.to_owned(), None, rows);
+}
+
+/// Returns the persisted requested paths without a page.
+pub(crate) fn load_not_found(store: &Store) -> Option<Bytes> {
+    let (_, saved) = in_memory(store, NOT_FOUND)?.into_iter().next()?;
+    Some(saved)
+}
+
+/// Returns the last valid folder of a tenant, if it was persisted.
+#[must_use]
+pub fn valid_folder(store: &Store, id: &TenantId) -> Option<Folder> {
+    load_folder(store, &format!("{VALID_TENANT}{id}"), id.as_str())
 }
 
 /// The persisted data of a tenant's newest release, without its pages.

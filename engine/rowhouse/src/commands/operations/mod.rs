@@ -1,4 +1,4 @@
-//! Commands for operators, each a client of the admin listener of a running server.
+//! Commands for operators: clients of the admin listener of a running server, and `restore --to`, which reads the state.
 //!
 //! **Invariant:** opens no tenant's folder.
 
@@ -7,3 +7,4 @@ pub(crate) mod admin_token;
 pub(crate) mod certificates;
 pub(crate) mod probe;
 pub(crate) mod releases;
+pub(crate) mod restore;

@@ -46,6 +46,11 @@ pub(crate) fn list(arguments: &ReleasesArguments) -> anyhow::Result<ExitCode> {
                 }
                 ListFormat::Text => {
                     print(table(&releases, &TimeZone::system()).trim_end());
+                    if !releases.iter().any(|release| release.is_served) {
+                        say(&format!(
+                            "`{tenant}` is not served, because its folder was removed: `rowhouse restore {tenant}` serves it again"
+                        ));
+                    }
                 }
             }
             ExitCode::SUCCESS

@@ -212,7 +212,7 @@ impl GreetedSite {
             (false, State::Pending) => "queued for rendering",
             (false, State::Live) => "",
             (false, State::Degraded) => "serving the last valid pages",
-            (false, State::Absent) => "not served",
+            (false, State::Absent | State::Removed) => "not served",
         };
         if let [canonical, own @ ..] = &self.addresses[..] {
             write!(formatter, "  {LINK}{canonical}{LINK:#}")?;

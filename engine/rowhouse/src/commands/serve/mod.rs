@@ -76,7 +76,8 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     .awaiting_uploads()
     .with_memory(memory)
     .with_work_memory(memory::for_work(memory))
-    .with_asset_retention(Duration::from_secs(arguments.keep_assets.into()));
+    .with_asset_retention(Duration::from_secs(arguments.keep_assets.into()))
+    .with_removed_retention(Duration::from_secs(arguments.keep_removed.into()));
     let store = registry.store().cloned();
     let board = Arc::new(StatusBoard::default());
     registry = registry.with_render_times(board.renders.clone());

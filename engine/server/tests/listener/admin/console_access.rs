@@ -47,6 +47,10 @@ impl Control for OneTenant {
         Self::known(tenant)
     }
 
+    fn restore(&self, tenant: &str) -> Result<(), ControlError> {
+        Self::known(tenant)
+    }
+
     fn read_again(&self, tenant: &str) -> Result<(), ControlError> {
         Self::known(tenant)
     }

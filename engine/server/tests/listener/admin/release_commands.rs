@@ -67,6 +67,10 @@ impl Control for OneTenant {
         Self::check(tenant, None)
     }
 
+    fn restore(&self, tenant: &str) -> Result<(), ControlError> {
+        Self::check(tenant, None)
+    }
+
     fn read_again(&self, tenant: &str) -> Result<(), ControlError> {
         Self::check(tenant, None)
     }
@@ -105,6 +109,7 @@ fn releases_are_listed_compared_and_rolled_back() {
             serde_json::json!({ "release": 2 }),
         ),
         ("POST", "resume", serde_json::json!({})),
+        ("POST", "restore", serde_json::json!({})),
         ("POST", "read", serde_json::json!({})),
     ] {
         let path = format!("/tenants/bluedoor/{path}");
@@ -246,6 +251,10 @@ impl Control for SlowComparison {
 
     fn resume(&self, tenant: &str) -> Result<(), ControlError> {
         OneTenant.resume(tenant)
+    }
+
+    fn restore(&self, tenant: &str) -> Result<(), ControlError> {
+        OneTenant.restore(tenant)
     }
 
     fn read_again(&self, tenant: &str) -> Result<(), ControlError> {

@@ -7,7 +7,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 use crate::admin_listener::AdminListener;
 use crate::wire::{Server, get, request};
-use server::admin::status::{State, StateStatus, Status, StoreStatus, TenantStatus, by_id};
+use server::admin::status::{
+    RemovedTenant, State, StateStatus, Status, StoreStatus, TenantStatus, by_id,
+};
 use server::metrics::process_memory::ProcessMemory;
 use server::settings::Limits;
 
@@ -27,6 +29,35 @@ fn tenant(state: State) -> TenantStatus {
 }
 
 #[test]
+fn removed_tenant_is_named_for_a_day() {
+    let admin = AdminListener::open(&Server::start().snapshots);
+    let removed = |id: &str, age| RemovedTenant {
+        id: id.into(),
+        at: SystemTime::now() - age,
+        is_persisted: true,
+    };
+    let hour = Duration::from_secs(3_600);
+    admin.board.replace(Status {
+        complete: true,
+        removed: [removed("bluedoor", hour), removed("verses", 25 * hour)].into(),
+        ..Status::default()
+    });
+    let ready = "ready\nbluedoor: removed\n".to_owned();
+    assert_eq!(admin.ask("/readyz"), (200, ready));
+    let tenants: serde_json::Value = serde_json::from_str(&admin.ask("/tenants").1).unwrap();
+    assert_eq!(tenants.as_array().map(Vec::len), Some(1), "{tenants}");
+    assert_eq!(
+        (&tenants[0]["id"], &tenants[0]["state"]),
+        (&"bluedoor".into(), &"removed".into())
+    );
+    let (_, metrics) = admin.ask("/metrics");
+    assert!(
+        metrics.contains("rowhouse_tenants{state=\"removed\"} 1\n"),
+        "{metrics}"
+    );
+}
+
+#[test]
 fn degraded_tenant_is_named_and_process_stays_ready() {
     let admin = AdminListener::open(&Server::start().snapshots);
     assert_eq!(admin.ask("/livez").0, 200);
@@ -34,8 +65,7 @@ fn degraded_tenant_is_named_and_process_stays_ready() {
     admin.board.replace(Status {
         complete: true,
         tenants: by_id([tenant(State::Degraded)]),
-        alarm: None,
-        polling: false,
+        ..Status::default()
     });
     assert_eq!(
         admin.ask("/readyz"),
@@ -250,8 +280,7 @@ fn reloads_and_their_failures_are_reported() {
     admin.board.replace(Status {
         complete: true,
         tenants: by_id([tenant(State::Live)]),
-        alarm: None,
-        polling: false,
+        ..Status::default()
     });
     admin.board.reloaded(Duration::from_millis(50), None);
     let has = |line: &str| {

@@ -12,27 +12,38 @@ use crate::model::event::{Reply, Ticket};
 #[derive(Debug, Default)]
 pub(crate) struct Commands {
     last: Ticket,
-    /// The commands that wait until their pin is written to disk.
-    pins: BTreeMap<Ticket, PinCommand>,
+    /// The commands for single tenants.
+    of_tenants: BTreeMap<Ticket, TenantCommand>,
     /// The error of the last write of a pin, if it failed.
     problem: Option<String>,
     /// The callers that wait until all new data is passed to the store.
     flushes: Vec<Sender<()>>,
 }
 
-/// A command that pins a release, or removes the pin (`None`).
+/// A command for one tenant.
 #[derive(Debug)]
-pub(crate) struct PinCommand {
+pub(crate) struct TenantCommand {
     pub(crate) tenant: String,
-    pub(crate) release: Option<u64>,
+    pub(crate) kind: CommandKind,
     pub(crate) reply: Sender<Result<(), ControlError>>,
+}
+
+/// The kind of a command for one tenant.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum CommandKind {
+    /// Pin this release.
+    RollBack(u64),
+    /// Remove the pin.
+    Resume,
+    /// Serve the removed tenant.
+    Restore,
 }
 
 impl Commands {
     /// Adds a command, and returns its ticket.
-    pub(crate) fn add(&mut self, command: PinCommand) -> Ticket {
+    pub(crate) fn add(&mut self, command: TenantCommand) -> Ticket {
         self.last += 1;
-        self.pins.insert(self.last, command);
+        self.of_tenants.insert(self.last, command);
         self.last
     }
 
@@ -43,23 +54,27 @@ impl Commands {
 
     /// Sends the result of a command.
     pub(crate) fn reply(&mut self, ticket: Ticket, reply: Reply) {
-        let Some(command) = self.pins.remove(&ticket) else {
+        let Some(command) = self.of_tenants.remove(&ticket) else {
             return;
         };
-        let PinCommand {
+        let TenantCommand {
             tenant,
-            release,
+            kind,
             reply: sender,
         } = command;
         let failed = |problem: &str| Err(ControlError::Failed(problem.to_owned()));
         let result = match reply {
             Reply::Done => {
-                match release {
-                    Some(release) => info!(
+                match kind {
+                    CommandKind::RollBack(release) => info!(
                         tenant,
                         release, "rolled back; changes of the folder are not published"
                     ),
-                    None => info!(tenant, "resumed; changes of the folder are published again"),
+                    CommandKind::Resume => {
+                        info!(tenant, "resumed; changes of the folder are published again");
+                    }
+                    // `Action::Restore` is logged.
+                    CommandKind::Restore => {}
                 }
                 Ok(())
             }
@@ -70,6 +85,12 @@ impl Commands {
             Reply::NoPages => failed(
                 "nothing was changed: the folder has no valid pages; correct the errors that `rowhouse check` lists, then try again",
             ),
+            Reply::FolderPresent => failed(&format!(
+                "nothing was changed: the folder of `{tenant}` exists; only a tenant without a folder can be restored"
+            )),
+            Reply::NotPersisted => failed(&format!(
+                "nothing was changed: the state has no valid folder of `{tenant}`; copy the folder from a backup"
+            )),
             Reply::NotWritten => failed(&self.problem.take().unwrap_or_default()),
         };
         // The caller may have timed out.

@@ -1,0 +1,225 @@
+//! Tenants whose folders were removed: noted, restored for visitors on request, and forgotten after a time.
+//!
+//! ```text
+//! known ──folder gone──> Removed ──restore──> restored ──folder back──> known
+//!                           │ └────────folder back────────────────────────^
+//!                           └──retention over──> forgotten, with its history
+//! ```
+//!
+//! A restored tenant is a normal tenant of the world, except that a list without its folder does not remove it.
+//!
+//! **Invariant:** a restored tenant is never forgotten, and stays until its folder is back.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, SystemTime};
+
+use content::name::TenantId;
+
+use crate::model::event::{Action, ClockTime, Reply, Ticket};
+use crate::model::tenant::TenantState;
+use crate::model::world::World;
+
+/// The default time for which the history of a removed tenant is kept.
+const DEFAULT_RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// A tenant whose folder was removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RemovedTenant {
+    /// The time at which the removal was noticed.
+    pub(crate) at: SystemTime,
+    /// Whether an operator has restored the tenant.
+    pub(crate) is_restored: bool,
+}
+
+/// The removed tenants by id.
+pub(crate) type RemovedTenants = BTreeMap<TenantId, RemovedTenant>;
+
+/// The facts of an earlier process.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Remembered {
+    /// The pinned releases.
+    pub(crate) pins: BTreeMap<TenantId, u64>,
+    pub(crate) removed: RemovedTenants,
+    /// The tenants with a persisted valid folder, including removed ones.
+    pub(crate) tenants: BTreeSet<TenantId>,
+}
+
+/// The removed tenants, and the commands that restore them.
+#[derive(Debug)]
+pub(super) struct Removals {
+    tenants: RemovedTenants,
+    /// The commands whose tenants are being read.
+    restoring: BTreeMap<TenantId, Vec<Ticket>>,
+    /// The tenants of an earlier process, until the first list of folders.
+    former: BTreeSet<TenantId>,
+    retention: Duration,
+}
+
+impl Removals {
+    pub(super) const fn new(removed: RemovedTenants, former: BTreeSet<TenantId>) -> Self {
+        Self {
+            tenants: removed,
+            restoring: BTreeMap::new(),
+            former,
+            retention: DEFAULT_RETENTION,
+        }
+    }
+
+    /// Returns whether an operator has restored the tenant, whose folder is still gone.
+    fn is_restored(&self, id: &TenantId) -> bool {
+        self.tenants.get(id).is_some_and(|one| one.is_restored)
+    }
+}
+
+impl World {
+    /// Sets the time for which the history of a removed tenant is kept.
+    pub(crate) const fn set_removed_retention(&mut self, retention: Duration) {
+        self.removals.retention = retention;
+    }
+
+    /// Returns the time for which the history of a removed tenant is kept.
+    pub(crate) const fn removed_retention(&self) -> Duration {
+        self.removals.retention
+    }
+
+    /// Returns the removed tenants.
+    pub(crate) const fn removed(&self) -> &RemovedTenants {
+        &self.removals.tenants
+    }
+
+    /// Returns the removed tenants whose persisted folders are read next.
+    pub(crate) fn to_restore(&self) -> impl Iterator<Item = &TenantId> {
+        let removals = &self.removals;
+        let is_wanted =
+            move |id: &&TenantId| removals.is_restored(id) || removals.restoring.contains_key(*id);
+        let removed = removals.tenants.keys().filter(is_wanted);
+        removed.filter(|id| !self.tenants.contains_key(*id))
+    }
+
+    /// Returns the tenants whose folders are gone. The first list also covers the tenants of an earlier process.
+    pub(super) fn missing(&mut self, listed: &BTreeSet<TenantId>) -> BTreeSet<TenantId> {
+        let former = std::mem::take(&mut self.removals.former);
+        let known = former.into_iter().chain(self.tenants.keys().cloned());
+        let is_missing = |id: &TenantId| {
+            // A noted removal is not told again, and a restored tenant stays.
+            !listed.contains(id) && !self.removals.tenants.contains_key(id)
+        };
+        known.filter(is_missing).collect()
+    }
+
+    /// Notes that the folder of a tenant is gone.
+    pub(super) fn note_removal(&mut self, id: TenantId, now: ClockTime, actions: &mut Vec<Action>) {
+        let removed = RemovedTenant {
+            at: now.time,
+            is_restored: false,
+        };
+        self.removals.tenants.insert(id.clone(), removed);
+        actions.push(Action::ReportRemoval(id));
+    }
+
+    /// Notes the removed tenants whose folders are back, and returns them.
+    pub(super) fn note_returns(
+        &mut self,
+        listed: &BTreeSet<TenantId>,
+        actions: &mut Vec<Action>,
+    ) -> BTreeSet<TenantId> {
+        let removed = self.removals.tenants.keys();
+        let returned: BTreeSet<TenantId> =
+            removed.filter(|id| listed.contains(*id)).cloned().collect();
+        for id in &returned {
+            self.removals.tenants.remove(id);
+            actions.push(Action::ReportReturn(id.clone()));
+            self.reply_to_restore(id, Reply::FolderPresent, actions);
+        }
+        returned
+    }
+
+    /// Starts to restore a removed tenant, or refuses the command.
+    pub(super) fn request_restore(
+        &mut self,
+        id: TenantId,
+        ticket: Ticket,
+        now: ClockTime,
+        actions: &mut Vec<Action>,
+    ) {
+        let is_served = self.tenants.contains_key(&id);
+        let reply = match (self.removals.tenants.contains_key(&id), is_served) {
+            (true, true) => Reply::Done,
+            (false, true) => Reply::FolderPresent,
+            (false, false) => Reply::UnknownTenant,
+            (true, false) => {
+                self.removals.restoring.entry(id).or_default().push(ticket);
+                self.request_list(now);
+                return;
+            }
+        };
+        actions.push(Action::Reply { ticket, reply });
+    }
+
+    /// Adds a removed tenant whose persisted folder was read, and replies to the operator.
+    pub(super) fn finish_restore(
+        &mut self,
+        id: TenantId,
+        is_found: bool,
+        now: ClockTime,
+        actions: &mut Vec<Action>,
+    ) {
+        if self.tenants.contains_key(&id) {
+            self.reply_to_restore(&id, Reply::Done, actions);
+            return;
+        }
+        let is_requested = self.removals.restoring.contains_key(&id);
+        let Some(removed) = self.removals.tenants.get_mut(&id) else {
+            return;
+        };
+        if !is_requested && !removed.is_restored {
+            return;
+        }
+        if is_found {
+            let is_new = !std::mem::replace(&mut removed.is_restored, true);
+            self.add_without_folder(id.clone(), now);
+            actions.push(Action::Restore(id.clone()));
+            if is_new {
+                actions.push(Action::PersistRemovals);
+            }
+        }
+        let reply = match is_found {
+            true => Reply::Done,
+            false => Reply::NotPersisted,
+        };
+        self.reply_to_restore(&id, reply, actions);
+    }
+
+    fn reply_to_restore(&mut self, id: &TenantId, reply: Reply, actions: &mut Vec<Action>) {
+        let tickets = self.removals.restoring.remove(id).unwrap_or_default();
+        let tickets = tickets.into_iter();
+        actions.extend(tickets.map(|ticket| Action::Reply { ticket, reply }));
+    }
+
+    /// Forgets the removed tenants whose retention is over.
+    pub(super) fn forget_removed(&mut self, now: ClockTime, actions: &mut Vec<Action>) {
+        let retention = self.removals.retention;
+        let is_over = |(id, removed): (&TenantId, &RemovedTenant)| {
+            let age = now.time.duration_since(removed.at).unwrap_or_default();
+            let is_busy =
+                self.removals.restoring.contains_key(id) || self.pins.writing.contains_key(id);
+            (age >= retention && !removed.is_restored && !is_busy).then(|| id.clone())
+        };
+        let over: Vec<TenantId> = self.removals.tenants.iter().filter_map(is_over).collect();
+        for id in over {
+            self.removals.tenants.remove(&id);
+            self.pins.on_disk.remove(&id);
+            self.publication.urgent.note(&id, now.instant);
+            actions.push(Action::ForgetHistory(id));
+        }
+    }
+
+    /// Adds a tenant whose persisted content is served although its folder cannot be read, unless the tenant is known.
+    pub(super) fn add_without_folder(&mut self, id: TenantId, now: ClockTime) {
+        let mut tenant = TenantState::new(self.pins.of(&id));
+        tenant.errors.content = true;
+        self.publication.urgent.changes.note(&id);
+        self.tenants.entry(id).or_insert(tenant);
+        self.plan.note_everything(now.instant);
+    }
+}

@@ -1,0 +1,84 @@
+//! The data of tenants whose folders were removed: reports, restored tenants, and the end of their history.
+//!
+//! **Invariant:** [`crate::model::removal`] decides which tenants are restored and forgotten.
+
+use jiff::Timestamp;
+use tracing::{info, warn};
+
+use content::name::TenantId;
+use content::report::{Code, Diagnostic};
+
+use crate::runner::catalog::tenant::TenantData;
+use crate::runner::registry::Registry;
+use crate::source::survey::RestoredTenant;
+
+const SECONDS_PER_DAY: u64 = 24 * 60 * 60;
+
+/// Logs that the folder of a tenant was removed, and removes the results of work for the tenant.
+pub(crate) fn report(registry: &Registry, id: &TenantId) {
+    let persisted = registry.persisted.as_ref();
+    let persisted = persisted.filter(|persisted| persisted.has_tenant(id));
+    match persisted {
+        Some(persisted) => {
+            let kept_days = registry.world.removed_retention().as_secs() / SECONDS_PER_DAY;
+            warn!(
+                tenant = %id,
+                kept_days,
+                "folder removed; the tenant is not served; `rowhouse restore` serves its last valid folder again"
+            );
+            persisted.remove_results(id);
+        }
+        None => warn!(tenant = %id, "folder removed; the tenant is not served"),
+    }
+}
+
+/// Logs that the folder of a removed tenant is back.
+pub(crate) fn report_return(id: &TenantId) {
+    info!(tenant = %id, "folder of a removed tenant is back");
+}
+
+/// Adds a removed tenant that an operator has restored.
+pub(crate) fn restore(
+    registry: &mut Registry,
+    id: TenantId,
+    restored: RestoredTenant,
+    now: Timestamp,
+) {
+    info!(tenant = %id, "restored; serving the last valid folder until the folder is back");
+    add(registry, id, restored, now);
+}
+
+/// Adds a tenant whose persisted content is served in place of its folder.
+pub(crate) fn add(registry: &mut Registry, id: TenantId, restored: RestoredTenant, now: Timestamp) {
+    let RestoredTenant {
+        site,
+        cache,
+        replaced,
+    } = restored;
+    let label = site.label.clone();
+    let mut tenant = Box::new(TenantData::new(cache, replaced));
+    tenant.take(site, now, registry.settings.is_dev());
+    let message = "the folder is gone; serving its last valid copy";
+    let hint = format!(
+        "put the folder back, or write its last valid copy with `rowhouse restore {id} --to DIR`"
+    );
+    let problem = Diagnostic::error(Code::Unreadable, label, message).hint(hint);
+    tenant.reports.content.push(problem);
+    registry.catalog.tenants.insert(id, tenant);
+}
+
+/// Deletes the history of a removed tenant.
+pub(crate) fn forget(registry: &mut Registry, id: &TenantId) {
+    info!(tenant = %id, "history of a removed tenant deleted, because the time of `--keep-removed` is over");
+    if let Some(persisted) = &mut registry.persisted {
+        persisted.forget(id);
+    }
+    persist(registry);
+}
+
+/// Hands the removed tenants to the store.
+pub(crate) fn persist(registry: &Registry) {
+    if let Some(persisted) = &registry.persisted {
+        persisted.persist_removed(registry.world.removed());
+    }
+}
