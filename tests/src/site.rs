@@ -8,12 +8,12 @@ use std::sync::{Arc, OnceLock};
 use annotate_snippets::Renderer;
 use bytes::Bytes;
 use content::report::Report;
-use release::snapshot::{HostEntry, Mount, Pages, Resource, ResourceTable, Snapshot};
-use render::Caching;
+use release::snapshot::{HostEntry, Mount, MountPages, Resource, ResourceTable, Snapshot};
+use render::CachePolicy;
 use render::Islands;
-use rowhouse::export::{ExportError, Options, export};
+use rowhouse::export::{ExportError, ExportOptions, export};
 use rowhouse_ui::Bundle;
-use supervisor::{Places, Registry};
+use supervisor::{DeploymentConfig, Registry};
 use tempfile::TempDir;
 
 /// The time at which fixtures are compiled by default.
@@ -56,16 +56,16 @@ impl TestSite {
             }
         }
         let themes = folder.path().join("themes");
-        let places = Places {
+        let config = DeploymentConfig {
             tenants: folder.path().join("tenants"),
             themes: themes.is_dir().then_some(themes),
             deployment: None,
             origin: "https://studio.example".parse().expect("an origin"),
             hsts: None,
-            caching: Caching::default(),
+            caching: CachePolicy::default(),
         };
         let mut site = Self {
-            registry: Registry::new(places, islands),
+            registry: Registry::new(config, islands),
             snapshot: Snapshot::default(),
             folder,
         };
@@ -93,13 +93,13 @@ impl TestSite {
 
     /// Renders the images that pages name: social images and icons.
     pub fn render_images(&mut self) -> &mut Self {
-        self.registry.draw();
+        self.registry.render_images();
         self
     }
 
     /// Makes the best encodings of all pages.
     pub fn add_best_encodings(&mut self) -> &mut Self {
-        self.registry.improve();
+        self.registry.compress_fully();
         self
     }
 
@@ -107,7 +107,7 @@ impl TestSite {
     ///
     /// # Errors
     /// Fails if two resources have the same path.
-    pub fn exported(&self, options: Options) -> Result<BTreeMap<String, Bytes>, ExportError> {
+    pub fn exported(&self, options: ExportOptions) -> Result<BTreeMap<String, Bytes>, ExportError> {
         let mut files = BTreeMap::new();
         export(&self.registry, &self.snapshot, options, &mut files)?;
         Ok(files)
@@ -217,7 +217,7 @@ impl TestSite {
     #[must_use]
     pub fn rendered_image(&self, host: &str, path: &str) -> Option<&Resource> {
         match self.snapshot.hosts.get(host) {
-            Some(HostEntry::Site(routes)) => routes.pictures.get(path)?.get(),
+            Some(HostEntry::Site(routes)) => routes.images.get(path)?.get(),
             other => panic!("{host} serves no site: {other:?}"),
         }
     }
@@ -227,7 +227,7 @@ impl TestSite {
     /// # Panics
     /// Panics if there is no mount, or if it is not rendered.
     #[must_use]
-    pub fn pages(&self, host: &str, prefix: &str) -> &Pages {
+    pub fn pages(&self, host: &str, prefix: &str) -> &MountPages {
         let mount = self.mounted(host, prefix).expect("a mount");
         mount.pages.get().expect("what is rendered")
     }

@@ -8,9 +8,9 @@
  * Runs in the browser, as part of the loader.
  */
 import { isAsked } from './asked.ts';
-import type { When } from './when.ts';
+import type { StartPolicy } from './when.ts';
 
-export const interaction: When = (island) => {
+export const interaction: StartPolicy = (island) => {
   let pressed: HTMLElement | null | undefined;
   let living = false;
   const turn = async (event: Event & Partial<MouseEvent>) => {

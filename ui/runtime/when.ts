@@ -6,16 +6,16 @@
  */
 
 /** The element of an island. */
-export interface Island extends HTMLElement {
+export interface IslandElement extends HTMLElement {
   /** Fetches and mounts the island, once. The promise resolves when the island is mounted or has failed. */
   start(): Promise<void>;
 }
 
 /** Starts the island when the policy's condition is met. */
-export type When = (island: Island) => void;
+export type StartPolicy = (island: IslandElement) => void;
 
 /** Starts when the browser is idle, or after two seconds. Browsers without idle callbacks start after 200 ms. */
-const idle: When = (island) => {
+const idle: StartPolicy = (island) => {
   const ask: typeof requestIdleCallback | undefined = window.requestIdleCallback;
   if (ask) ask(() => island.start(), { timeout: 2000 });
   else setTimeout(() => island.start(), 200);
@@ -25,7 +25,7 @@ const idle: When = (island) => {
  * Starts when a part of the island comes near the viewport. The element itself is `display: contents` and has no
  * box, so its children are observed. Without children it starts like `idle`.
  */
-const visible: When = (island) => {
+const visible: StartPolicy = (island) => {
   if (!island.firstElementChild) {
     idle(island);
     return;
@@ -42,7 +42,7 @@ const visible: When = (island) => {
 };
 
 /** Starts as soon as the media query in the `media` attribute matches. */
-const media: When = (island) => {
+const media: StartPolicy = (island) => {
   const query = matchMedia(island.getAttribute('media') ?? 'all');
   const check = () => {
     if (!query.matches) return;
@@ -53,10 +53,10 @@ const media: When = (island) => {
   check();
 };
 
-const policies: Partial<Record<string, When>> = { idle, visible, media };
+const policies: Partial<Record<string, StartPolicy>> = { idle, visible, media };
 
 /** Returns the policy that a `client` attribute names. */
-export function when(client: string): When {
+export function when(client: string): StartPolicy {
   const policy = policies[client];
   if (policy) return policy;
   throw new Error(`no policy \`${client}\``);

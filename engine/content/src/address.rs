@@ -118,7 +118,7 @@ pub struct Address {
 }
 
 /// The owner of each address. An address is a host, or the domain followed by a prefix (`company.example/corner`).
-pub type Owners = HashMap<String, TenantId>;
+pub type AddressOwners = HashMap<String, TenantId>;
 
 #[cfg(test)]
 mod tests {

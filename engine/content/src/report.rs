@@ -155,7 +155,7 @@ impl<'de> Deserialize<'de> for Code {
 
 /// A position in a text file. Lines and columns count from 1; columns count characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Place {
+pub struct TextPosition {
     /// The line number.
     pub line: usize,
     /// The column number.
@@ -171,7 +171,7 @@ pub struct Diagnostic {
     pub file: String,
     /// The position in the file, if it is known.
     #[serde(flatten)]
-    pub place: Option<Place>,
+    pub position: Option<TextPosition>,
     /// The severity.
     pub severity: Severity,
     /// The kind of problem.
@@ -181,7 +181,7 @@ pub struct Diagnostic {
     /// How to fix the problem.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// The line of the file at `place`.
+    /// The line of the file at `position`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
@@ -192,7 +192,7 @@ impl Diagnostic {
     pub fn error(code: Code, file: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
             file: file.into(),
-            place: None,
+            position: None,
             severity: Severity::Error,
             code,
             message: shorten(escape_control_characters(message.into())),
@@ -212,13 +212,13 @@ impl Diagnostic {
 
     /// Adds the position and the line at that position. `text` is the complete file. Omits a line longer than [`MAX_SHOWN_LINE_BYTES`].
     #[must_use]
-    pub fn at(mut self, place: Place, text: &str) -> Self {
+    pub fn at(mut self, position: TextPosition, text: &str) -> Self {
         self.text = text
             .lines()
-            .nth(place.line.saturating_sub(1))
+            .nth(position.line.saturating_sub(1))
             .filter(|line| line.len() <= MAX_SHOWN_LINE_BYTES)
             .map(ToOwned::to_owned);
-        self.place = Some(place);
+        self.position = Some(position);
         self
     }
 
@@ -237,12 +237,13 @@ impl Diagnostic {
             Severity::Warning => Level::WARNING,
             Severity::Note => Level::NOTE,
         };
-        if let (Code::FillIn, Some(place), Some(text)) = (self.code, &self.place, &self.text) {
-            let Place {
+        if let (Code::FillIn, Some(position), Some(text)) = (self.code, &self.position, &self.text)
+        {
+            let TextPosition {
                 line,
                 column,
                 length,
-            } = *place;
+            } = *position;
             let title = one_line::title(&self.file, line, text, column, length);
             let title = level.primary_title(title).id(self.code.as_str());
             return renderer.render(&[Group::with_title(title)]).to_string();
@@ -250,27 +251,27 @@ impl Diagnostic {
         let title = level
             .primary_title(self.message.as_str())
             .id(self.code.as_str());
-        let mut group = match (&self.place, &self.text) {
-            (Some(place), Some(text)) => {
-                let (shown, span) = excerpt(text, *place);
+        let mut group = match (&self.position, &self.text) {
+            (Some(position), Some(text)) => {
+                let (shown, span) = excerpt(text, *position);
                 let group = Group::with_title(title);
                 let is_cut = shown.len() < text.len();
                 let snippet = Snippet::source(shown)
-                    .line_start(place.line)
+                    .line_start(position.line)
                     .annotation(AnnotationKind::Primary.span(span));
                 if is_cut {
                     // The snippet alone would count columns from the cut.
                     let origin = Origin::path(self.file.as_str())
-                        .line(place.line)
-                        .char_column(place.column);
+                        .line(position.line)
+                        .char_column(position.column);
                     group.element(origin).element(snippet)
                 } else {
                     group.element(snippet.path(self.file.as_str()))
                 }
             }
-            (Some(place), None) => {
-                let origin = Origin::path(self.file.as_str()).line(place.line);
-                Group::with_title(title).element(origin.char_column(place.column))
+            (Some(position), None) => {
+                let origin = Origin::path(self.file.as_str()).line(position.line);
+                Group::with_title(title).element(origin.char_column(position.column))
             }
             _ => Group::with_title(title).element(Origin::path(self.file.as_str())),
         };
@@ -284,11 +285,11 @@ impl Diagnostic {
 /// The length in bytes up to which a line is shown. Programs write longer lines, authors do not.
 const MAX_SHOWN_LINE_BYTES: usize = 16 << 10;
 
-/// Returns the part of a line around `place` that fits a terminal, and the byte range to underline.
-fn excerpt(line: &str, place: Place) -> (String, std::ops::Range<usize>) {
+/// Returns the part of a line around `position` that fits a terminal, and the byte range to underline.
+fn excerpt(line: &str, position: TextPosition) -> (String, std::ops::Range<usize>) {
     const MAX_WIDTH: usize = 100;
     const CONTEXT_BEFORE: usize = 30;
-    let start = place.column.saturating_sub(1);
+    let start = position.column.saturating_sub(1);
     let characters = line.chars().count();
     let cut = if characters > MAX_WIDTH {
         start.saturating_sub(CONTEXT_BEFORE)
@@ -302,7 +303,7 @@ fn excerpt(line: &str, place: Place) -> (String, std::ops::Range<usize>) {
             .nth(characters)
             .map_or(shown.len(), |(byte, _)| byte)
     };
-    let (from, to) = (start - cut, start - cut + place.length.max(1));
+    let (from, to) = (start - cut, start - cut + position.length.max(1));
     let span = offset(from)..offset(to);
     (shown, span)
 }

@@ -18,7 +18,7 @@ use thiserror::Error;
 pub use self::finder::{FormatCheck, Violation};
 use self::finder::{ViolationFinder, node_at};
 pub use self::reference::referred;
-use crate::report::{Code, Place};
+use crate::report::{Code, TextPosition};
 use crate::yaml::{Node, Value};
 
 /// A text with a `format`. Later checks of links, assets and Markdown need more than the text.
@@ -29,7 +29,7 @@ pub struct FormattedText {
     /// The text.
     pub text: String,
     /// The position of the text.
-    pub place: Place,
+    pub position: TextPosition,
 }
 
 /// The number of validation errors examined per file. Authors do not read further.
@@ -112,7 +112,7 @@ impl Schema {
         finder.count_the_rest();
         let mut problems = finder.problems;
         // In the order of the file. An unknown key comes before a missing one: it is often the same key, misspelt.
-        problems.sort_by_key(|problem| (problem.place, problem.code != Code::UnknownKey));
+        problems.sort_by_key(|problem| (problem.position, problem.code != Code::UnknownKey));
         problems
     }
 
@@ -136,11 +136,11 @@ impl Schema {
                 formatted.push(FormattedText {
                     format: format.to_owned(),
                     text: text.clone(),
-                    place: node.place,
+                    position: node.position,
                 });
             }
         }
-        formatted.sort_by_key(|text| text.place);
+        formatted.sort_by_key(|text| text.position);
         formatted.dedup();
         (formatted, formats)
     }

@@ -30,9 +30,9 @@ use self::incomplete::is_incomplete;
 pub use self::large::{CopyLargeFile, LargeSourceFile};
 pub use self::limits::FolderLimits;
 use self::limits::is_large_type;
-pub use self::stamp::{FileStamp, Stamp};
+pub use self::stamp::{FileStamp, FolderStamp};
 use self::walk::is_folder_of;
-pub use self::walk::{Identity, Sizes, Tree, is_folder, walk};
+pub use self::walk::{FolderIdentity, FolderSizes, FolderTree, is_folder, walk};
 use crate::report::{Code, Diagnostic, Report};
 
 /// The files of a folder, read into memory.
@@ -63,9 +63,9 @@ impl Folder {
 
     /// Returns the hashes of all files.
     #[must_use]
-    pub fn hashes(&self) -> Hashes {
+    pub fn hashes(&self) -> FileHashes {
         let (files, large) = (self.files.iter(), self.large.iter());
-        Hashes(
+        FileHashes(
             files
                 .map(|(path, bytes)| (path.clone(), Sha256::digest(bytes).into()))
                 .chain(large.map(|(path, file)| (path.clone(), file.digest)))
@@ -82,9 +82,9 @@ impl Folder {
 
 /// The SHA-256 of each file of a folder, by path.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Hashes(BTreeMap<String, [u8; 32]>);
+pub struct FileHashes(BTreeMap<String, [u8; 32]>);
 
-impl Hashes {
+impl FileHashes {
     /// Returns the hash of the entire folder, as [`Folder::fingerprint`] does.
     #[must_use]
     pub fn fingerprint(&self) -> [u8; 32] {
@@ -111,7 +111,7 @@ impl Hashes {
     }
 }
 
-impl FromIterator<(String, [u8; 32])> for Hashes {
+impl FromIterator<(String, [u8; 32])> for FileHashes {
     fn from_iter<T: IntoIterator<Item = (String, [u8; 32])>>(hashes: T) -> Self {
         Self(hashes.into_iter().collect())
     }
@@ -223,7 +223,7 @@ pub fn read(
         .read(copy_large, (&BTreeMap::new(), SystemTime::now()))
 }
 
-impl Tree {
+impl FolderTree {
     /// Reads the files that [`walk`] found, as [`read`] does.
     ///
     /// Does not read a large file in `known` that has not changed. `now` must not be later than the start of the read.
@@ -289,7 +289,7 @@ impl FileContent {
 /// Reads a file. If the file cannot be read, reports the reason in `tree`.
 fn read_file(
     root: &FolderRoot,
-    tree: &mut Tree,
+    tree: &mut FolderTree,
     path: &str,
     copy_large: Option<(CopyLargeFile<'_>, Option<&LargeSourceFile>, SystemTime)>,
     now: SystemTime,

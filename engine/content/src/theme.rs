@@ -4,19 +4,19 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | [`shape`] | the theme's schemas for the content that authors write |
+//! | [`data_schema`] | the theme's schemas for the content that authors write |
 //! | `file` | the theme's YAML files |
-//! | [`kind`] | section types: schema and example |
+//! | [`section_type`] | section types: schema and example |
 //! | [`strings`] | the UI strings of a language |
-//! | [`words`] | the check that no UI string is missing |
+//! | [`required_strings`] | the check that no UI string is missing |
 //!
 //! **Invariant:** knows no tenant and no page, and renders nothing.
 
+pub mod data_schema;
 mod file;
-pub mod kind;
-pub mod shape;
+pub mod required_strings;
+pub mod section_type;
 pub mod strings;
-pub mod words;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -28,9 +28,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 use sha2::{Digest, Sha256};
 
+use self::data_schema::DataSchema;
 use self::file::{read_yaml, report_violations};
-use self::kind::SectionKind;
-use self::shape::Shape;
+use self::section_type::SectionType;
 use self::strings::Strings;
 use crate::formats::checked_by;
 use crate::formats::values::Colour;
@@ -103,9 +103,9 @@ pub struct Theme {
     /// The files by path.
     pub files: BTreeMap<String, Bytes>,
     /// The section types by name.
-    pub kinds: BTreeMap<String, Arc<SectionKind>>,
+    pub section_types: BTreeMap<String, Arc<SectionType>>,
     /// The schema of a tenant's settings.
-    pub settings: Arc<Shape>,
+    pub settings: Arc<DataSchema>,
     /// The UI strings by language (BCP 47).
     pub strings: BTreeMap<String, Strings>,
     /// A hash of all folders that make up the theme.
@@ -150,7 +150,7 @@ static SCHEMA: LazyLock<Schema> = LazyLock::new(checked_by::<ThemeManifest>);
 /// The UI strings of the built-in theme `base`. It has every string that the program uses.
 static BASE_STRINGS: LazyLock<BTreeMap<String, Strings>> = LazyLock::new(|| {
     let base = embedded().remove("base").unwrap_or_default();
-    words::built_in(&base.files)
+    required_strings::built_in(&base.files)
 });
 
 impl Theme {
@@ -197,8 +197,8 @@ fn build_theme(
 ) -> Option<Theme> {
     let label = folders.get(name)?.label.clone();
     let manifest = layers.manifest?;
-    let kinds = kind::read_all(&label, &layers.files, report);
-    let settings = Shape::new(&Json::Object(manifest.settings.clone()), None, None);
+    let section_types = section_type::read_all(&label, &layers.files, report);
+    let settings = DataSchema::new(&Json::Object(manifest.settings.clone()), None, None);
     let settings = match settings {
         Ok(settings) => settings,
         Err(error) => {
@@ -213,19 +213,19 @@ fn build_theme(
     };
     let fingerprint = fingerprint(&line, folders);
     let mut strings = layers.strings;
-    words::complete(&label, &mut strings, &BASE_STRINGS, report);
+    required_strings::complete(&label, &mut strings, &BASE_STRINGS, report);
     let theme = Theme {
         name: name.to_owned(),
         label,
         line,
         manifest,
         files: layers.files,
-        kinds,
+        section_types,
         settings: Arc::new(settings),
         strings,
         fingerprint,
     };
-    words::check(&theme.label, &theme.files, &theme.languages(), report);
+    required_strings::check(&theme.label, &theme.files, &theme.languages(), report);
     Some(theme)
 }
 

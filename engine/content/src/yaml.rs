@@ -6,7 +6,7 @@
 //! **Invariant:** knows no keys and no types of any file.
 
 mod block;
-mod cause;
+mod problem;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,9 +15,9 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::{DuplicateKeyPolicy, Error, Location, Spanned};
 
-pub use self::block::place_in_block;
-pub use self::cause::{invisible_space, quoted};
-use crate::report::{Code, Diagnostic, LineIndex, Place};
+pub use self::block::position_in_block;
+pub use self::problem::{invisible_space, quoted};
+use crate::report::{Code, Diagnostic, LineIndex, TextPosition};
 
 /// A value and its position.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,7 +25,7 @@ pub struct Node {
     /// The value.
     pub value: Value,
     /// The position of its first character.
-    pub place: Place,
+    pub position: TextPosition,
 }
 
 /// The value types of YAML (YAML 1.2, core schema).
@@ -51,7 +51,7 @@ pub struct MapKey {
     /// The key.
     pub name: String,
     /// The position of the key.
-    pub place: Place,
+    pub position: TextPosition,
 }
 
 /// The reason why a text is not valid YAML.
@@ -64,7 +64,7 @@ pub struct YamlError {
     /// The correct way to write the text.
     pub hint: Option<String>,
     /// The position, if the parser reports one.
-    pub place: Option<Place>,
+    pub position: Option<TextPosition>,
 }
 
 impl YamlError {
@@ -72,8 +72,8 @@ impl YamlError {
     pub(crate) fn diagnostic(self, file: impl Into<String>, text: &str) -> Diagnostic {
         let mut diagnostic = Diagnostic::error(self.code, file, self.message);
         diagnostic.hint = self.hint;
-        match self.place {
-            Some(place) => diagnostic.at(place, text),
+        match self.position {
+            Some(position) => diagnostic.at(position, text),
             None => diagnostic,
         }
     }
@@ -111,24 +111,24 @@ fn failure(text: &str, error: &Error, first_line: usize) -> YamlError {
         true => Code::TooLarge,
         false => Code::BadYaml,
     };
-    let (message, place) = (
+    let (message, position) = (
         message(error.without_snippet()),
-        error.location().map(place),
+        error.location().map(position),
     );
-    let cause = place
+    let cause = position
         .filter(|_| code == Code::BadYaml)
-        .and_then(|place| cause::explain(text, &message, place));
-    let (message, hint, place) = match cause {
-        Some(cause) => (cause.message, Some(cause.hint), Some(cause.place)),
-        None => (message, None, place),
+        .and_then(|position| problem::explain(text, &message, position));
+    let (message, hint, position) = match cause {
+        Some(cause) => (cause.message, Some(cause.hint), Some(cause.position)),
+        None => (message, None, position),
     };
     YamlError {
         code,
         message,
         hint,
-        place: place.map(|place| Place {
-            line: place.line + first_line - 1,
-            ..place
+        position: position.map(|position| TextPosition {
+            line: position.line + first_line - 1,
+            ..position
         }),
     }
 }
@@ -191,21 +191,21 @@ fn first_sentence(message: &str) -> String {
 }
 
 fn node(spanned: Spanned<Value>) -> Node {
-    let mut place = place(spanned.referenced);
+    let mut position = position(spanned.referenced);
     if let Value::Text(text) = &spanned.value {
-        place.length = place
+        position.length = position
             .length
             .max(text.lines().next().map_or(1, |line| line.chars().count()));
     }
     Node {
         value: spanned.value,
-        place,
+        position,
     }
 }
 
-fn place(location: Location) -> Place {
+fn position(location: Location) -> TextPosition {
     let number = |number: u64| usize::try_from(number).unwrap_or(usize::MAX).max(1);
-    Place {
+    TextPosition {
         line: number(location.line()),
         column: number(location.column()),
         length: 1,
@@ -220,27 +220,27 @@ fn complete(node: &mut Node, text: &LineIndex<'_>, above: usize) {
             .for_each(|item| complete(item, text, above)),
         Value::Map(pairs) => {
             for (key, value) in pairs {
-                key.place.line += above;
+                key.position.line += above;
                 complete(value, text, above);
             }
         }
         Value::Number(number, written) => {
-            let line = text.get(node.place.line);
+            let line = text.get(node.position.line);
             let token: String = line
                 .chars()
-                .skip(node.place.column - 1)
+                .skip(node.position.column - 1)
                 .take_while(|sign| !sign.is_whitespace() && !",]}".contains(*sign))
                 .collect();
             let is_number =
                 token.starts_with(|sign: char| sign.is_ascii_digit() || "+-.".contains(sign));
             if is_number {
-                node.place.length = token.chars().count();
+                node.position.length = token.chars().count();
                 *written = (token != number.to_string()).then(|| Box::new(token));
             }
         }
         Value::Null | Value::Bool(_) | Value::Text(_) => {}
     }
-    node.place.line += above;
+    node.position.line += above;
 }
 
 impl<'de> Deserialize<'de> for Value {
@@ -305,9 +305,9 @@ impl<'de> Visitor<'de> for ValueVisitor {
         let mut pairs = Vec::new();
         while let Some(key) = map.next_key::<Spanned<String>>()? {
             let key = MapKey {
-                place: Place {
+                position: TextPosition {
                     length: key.value.chars().count().max(1),
-                    ..place(key.referenced)
+                    ..position(key.referenced)
                 },
                 name: key.value,
             };
@@ -349,7 +349,7 @@ impl Node {
     #[must_use]
     pub fn from_json(value: &serde_json::Value) -> Self {
         use serde_json::Value as Json;
-        const NOWHERE: Place = Place {
+        const NOWHERE: TextPosition = TextPosition {
             line: 1,
             column: 1,
             length: 1,
@@ -366,7 +366,7 @@ impl Node {
                     .map(|(name, value)| {
                         let key = MapKey {
                             name: name.clone(),
-                            place: NOWHERE,
+                            position: NOWHERE,
                         };
                         (key, Self::from_json(value))
                     })
@@ -375,7 +375,7 @@ impl Node {
         };
         Self {
             value,
-            place: NOWHERE,
+            position: NOWHERE,
         }
     }
 }
@@ -393,12 +393,12 @@ mod tests {
 
     #[test]
     fn lone_carriage_return_does_not_end_a_line() {
-        let place = |text: &str| {
+        let position = |text: &str| {
             let node = parse(text, 1).unwrap();
-            (node.place.line, node.place.column)
+            (node.position.line, node.position.column)
         };
-        assert_eq!(place("\rword"), (1, 2));
-        assert_eq!(place("# first\r\nsecond"), (2, 1));
+        assert_eq!(position("\rword"), (1, 2));
+        assert_eq!(position("# first\r\nsecond"), (2, 1));
         assert_eq!(lines("a\rb\r\nc\r"), "a b\r\nc ");
         assert!(matches!(lines("a\r\nb\n"), Cow::Borrowed(_)));
     }
@@ -408,21 +408,21 @@ mod tests {
         let node = parse("title: Ok\nitems:\n  - a\n  - b: 1\n", 2).expect("valid");
         let (key, value) = &pairs(&node)[0];
         assert_eq!(
-            (key.place.line, key.place.column, key.place.length),
+            (key.position.line, key.position.column, key.position.length),
             (2, 1, 5)
         );
-        assert_eq!((value.place.line, value.place.column), (2, 8));
+        assert_eq!((value.position.line, value.position.column), (2, 8));
         let Value::List(items) = &pairs(&node)[1].1.value else {
             panic!("no list")
         };
-        assert_eq!((items[0].place.line, items[0].place.column), (4, 5));
+        assert_eq!((items[0].position.line, items[0].position.column), (4, 5));
     }
 
     #[test]
     fn duplicate_keys_are_kept() {
         let node = parse("a: 1\na: 2\n", 1).expect("valid");
         assert_eq!(pairs(&node).len(), 2);
-        assert_eq!(pairs(&node)[1].0.place.line, 2);
+        assert_eq!(pairs(&node)[1].0.position.line, 2);
     }
 
     #[test]
@@ -455,7 +455,7 @@ mod tests {
     fn syntax_error_has_a_position_in_the_file() {
         let error = parse("a: [1, 2\nb: 3\n", 10).expect_err("invalid");
         assert!(
-            error.place.is_some_and(|place| place.line >= 10),
+            error.position.is_some_and(|position| position.line >= 10),
             "{error:?}"
         );
     }

@@ -21,19 +21,19 @@ pub const MAX_MEMORY_BYTES: u64 = 32 << 20;
 pub const BLOCK_BYTES: usize = 64 << 10;
 
 /// A SHA-256 digest.
-pub type Hash = [u8; 32];
+pub type Sha256Digest = [u8; 32];
 
 /// A file that is too large for memory. A copy shares the open file.
 #[derive(Debug, Clone)]
 pub struct LargeFile {
     file: Arc<File>,
     length: u64,
-    digest: Hash,
-    blocks: Arc<[Hash]>,
+    digest: Sha256Digest,
+    blocks: Arc<[Sha256Digest]>,
 }
 
 /// The parts of a [`LargeFile`]: the open file, its length in bytes, its hash, and the hash of each block.
-pub type LargeParts = (Arc<File>, u64, Hash, Arc<[Hash]>);
+pub type LargeParts = (Arc<File>, u64, Sha256Digest, Arc<[Sha256Digest]>);
 
 /// Files with the same bytes are equal.
 impl PartialEq for LargeFile {
@@ -86,7 +86,7 @@ impl LargeFile {
 
     /// Returns the SHA-256 of the content.
     #[must_use]
-    pub const fn digest(&self) -> &Hash {
+    pub const fn digest(&self) -> &Sha256Digest {
         &self.digest
     }
 
@@ -161,7 +161,7 @@ pub fn copy_private(file: File, length: u64, folder: &Path) -> io::Result<LargeF
 fn hash_blocks(
     from: &mut impl Read,
     mut block: impl FnMut(&[u8]) -> io::Result<()>,
-) -> io::Result<(u64, Hash, Arc<[Hash]>)> {
+) -> io::Result<(u64, Sha256Digest, Arc<[Sha256Digest]>)> {
     let (mut all, mut blocks, mut length) = (Sha256::new(), Vec::new(), 0);
     let mut bytes = Vec::with_capacity(BLOCK_BYTES);
     loop {

@@ -8,7 +8,7 @@ use std::ops::Range;
 use bytes::Bytes;
 use sha2::{Digest as _, Sha256};
 
-use crate::large::{Hash, LargeFile};
+use crate::large::{LargeFile, Sha256Digest};
 
 /// Bytes in memory or in a file on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,7 +52,7 @@ impl Payload {
 
     /// Returns the SHA-256 of the bytes.
     #[must_use]
-    pub fn digest(&self) -> Hash {
+    pub fn digest(&self) -> Sha256Digest {
         match self {
             Self::Memory(bytes) => Sha256::digest(bytes).into(),
             Self::Large(file) => *file.digest(),

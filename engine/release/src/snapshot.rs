@@ -7,7 +7,7 @@
 //!
 //! **Invariant:** knows no YAML, Markdown, Tera, React or sockets. Every response is prepared in advance; a request only looks it up.
 
-mod coding;
+mod content_encoding;
 pub mod fields;
 pub mod resources;
 pub mod traffic;
@@ -18,8 +18,8 @@ use http::HeaderValue;
 use imbl::shared_ptr::DefaultSharedPtr;
 use tokio::sync::Notify;
 
-pub use self::coding::{Coding, Variant, Variants};
-pub use self::resources::{Body, FILES_BELOW, Resource, ResourceTable, Resources, Table};
+pub use self::content_encoding::{ContentEncoding, Variant, Variants};
+pub use self::resources::{Body, FILES_BELOW, LookupMap, Resource, ResourceTable, Resources};
 use self::traffic::Traffic;
 
 /// All responses of the program at one point in time.
@@ -82,7 +82,7 @@ pub struct HostRoutes {
     /// Each table holds paths below [`FILES_BELOW`] and is shared by all addresses of its tenant.
     pub replaced: VersionedTable<Arc<ResourceTable>>,
     /// Images by complete path. Each slot is filled when its image is rendered.
-    pub pictures: VersionedTable<Arc<Slot<Resource>>>,
+    pub images: VersionedTable<Arc<Slot<Resource>>>,
 }
 
 impl HostRoutes {
@@ -97,7 +97,7 @@ impl HostRoutes {
 
     /// Returns whether `path`, which is below `prefix`, belongs to a tenant with a longer prefix.
     #[must_use]
-    pub fn is_taken_below(&self, prefix: &str, path: &str) -> bool {
+    pub fn is_owned_below(&self, prefix: &str, path: &str) -> bool {
         let ends = path.match_indices('/').map(|(end, _)| end);
         let mut longer = ends.chain([path.len()]).filter(|end| *end > prefix.len());
         longer.any(|end| self.prefixes.contains_key(&path[..end]))
@@ -171,7 +171,7 @@ pub struct Mount {
     /// The mount prefix, for example `/corner`; empty at the root of a host.
     pub prefix: Box<str>,
     /// The tenant's responses, filled when the tenant is rendered.
-    pub pages: Slot<Pages>,
+    pub pages: Slot<MountPages>,
     /// The tenant's counters. [`Mount::count_in`] sets them before the mount is served.
     pub traffic: OnceLock<Arc<Traffic>>,
 }
@@ -196,7 +196,7 @@ impl Mount {
 
 /// All responses of a tenant at one address. A copy shares the resources.
 #[derive(Debug, Clone)]
-pub struct Pages {
+pub struct MountPages {
     /// Resources by path below the prefix (`/terms`; `/` for the mount itself).
     pub resources: Resources,
     /// The 404 pages, each with the path prefix that it covers, for example `/blog` ("Post not found"). Most specific first.
@@ -247,7 +247,7 @@ mod tests {
             ("/da", "/da/x/y", true),
             ("/da/x", "/da/x/y", false),
         ] {
-            assert_eq!(routes.is_taken_below(prefix, path), is_taken, "{path}");
+            assert_eq!(routes.is_owned_below(prefix, path), is_taken, "{path}");
         }
     }
 }

@@ -51,15 +51,15 @@ pub use self::access::AccessError;
 use self::access::USED_FILE;
 use self::blobs::{BlobId, Blobs};
 use self::health::{Health, QueuedReleases};
-pub use self::pages::PlacedPages;
+pub use self::pages::AddressPages;
 pub use self::releases::ReleaseInfo;
-use self::releases::{Releases, is_tenant};
-use self::tables::Tables;
+use self::releases::{ReleaseFolder, is_tenant};
+use self::tables::TableFile;
 pub use self::tables::{Rows, TableMark, rows_in_memory};
 pub use self::writer::NewRelease;
 use self::writer::{
-    DiskUsage, KnownTenants, MAX_WAITING_JOBS, PendingTables, StoreJob, StoreWriter, TableVersion,
-    WaitingJobs,
+    DiskUsage, ExistingTenants, MAX_WAITING_JOBS, PendingTables, StoreJob, StoreWriter,
+    TableVersion, WaitingJobs,
 };
 
 /// How long the state of a deployment is retained after its last startup.
@@ -103,7 +103,7 @@ pub struct Release {
     /// The metadata of the release.
     pub entry: ReleaseInfo,
     /// The tenant's responses, by address. Equal bodies share their bytes.
-    pub places: Vec<PlacedPages>,
+    pub addresses: Vec<AddressPages>,
 }
 
 /// Limits on the stored releases.
@@ -135,15 +135,15 @@ pub struct StateFolder {
 /// Dropping the store waits until all queued data is on disk, and releases the lock.
 #[derive(Debug)]
 pub struct Store {
-    releases: Releases,
-    tables: Tables,
+    releases: ReleaseFolder,
+    tables: TableFile,
     blobs: Blobs,
     folder: PathBuf,
     /// The text that says whose state this is; empty without a deployment.
     label: String,
     limits: RetentionLimits,
     pending_tables: Arc<PendingTables>,
-    known_tenants: Arc<KnownTenants>,
+    existing_tenants: Arc<ExistingTenants>,
     queued: Arc<QueuedReleases>,
     waiting_jobs: Arc<WaitingJobs>,
     usage: Arc<DiskUsage>,
@@ -222,10 +222,10 @@ impl Store {
     #[must_use]
     pub fn reader(folder: PathBuf) -> Self {
         Self {
-            releases: Releases {
+            releases: ReleaseFolder {
                 folder: folder.join("releases"),
             },
-            tables: Tables::new(folder.join("tables")),
+            tables: TableFile::new(folder.join("tables")),
             blobs: Blobs::new(folder.join("blobs")),
             folder,
             label: String::new(),
@@ -234,7 +234,7 @@ impl Store {
                 bytes: 0,
             },
             pending_tables: Arc::default(),
-            known_tenants: Arc::default(),
+            existing_tenants: Arc::default(),
             queued: Arc::default(),
             waiting_jobs: Arc::default(),
             usage: Arc::default(),
@@ -275,7 +275,7 @@ impl Store {
             tables: self.tables.clone(),
             blobs: self.blobs.clone(),
             pending_tables: self.pending_tables.clone(),
-            known_tenants: self.known_tenants.clone(),
+            existing_tenants: self.existing_tenants.clone(),
             max_releases: self.limits.releases,
             budget: self.limits.bytes,
             is_closing: is_closing.clone(),
@@ -490,11 +490,11 @@ impl Store {
             }
         }
         let pages = self.or_logged(tenant, number, release.pages.rest())?;
-        let places = pages::read(&pages, &blobs, release.layout).ok_or_else(disk::damaged);
-        let places = self.or_logged(tenant, number, places)?;
+        let addresses = pages::read(&pages, &blobs, release.layout).ok_or_else(disk::damaged);
+        let addresses = self.or_logged(tenant, number, addresses)?;
         Some(Release {
             entry: release.entry,
-            places,
+            addresses,
         })
     }
 
@@ -548,7 +548,7 @@ impl Store {
     ///
     /// Releases of other tenants stay while there is room, in case the tenants return. Without room, even their newest releases may be dropped.
     pub fn set_tenants(&self, tenants: impl IntoIterator<Item = String>) {
-        self.known_tenants.set(tenants.into_iter().collect());
+        self.existing_tenants.set(tenants.into_iter().collect());
     }
 
     /// Queues the removal of all releases of a tenant. Returns `false` if too many jobs wait for the disk.

@@ -15,8 +15,8 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use release::snapshot::fields::Fields;
-use release::snapshot::{Body, Coding, Pages, Resource, Variant};
-use release::store::{NewRelease, PlacedPages, RetentionLimits, Rows, Store};
+use release::snapshot::{Body, ContentEncoding, MountPages, Resource, Variant};
+use release::store::{AddressPages, NewRelease, RetentionLimits, Rows, Store};
 
 /// The environment variable with the folder in which the child records.
 const FOLDER: &str = "ROWHOUSE_KILLED_FOLDER";
@@ -42,7 +42,7 @@ fn page(text: String) -> Arc<Resource> {
         fields: Arc::new(Fields::new(given, false, false)),
         cache_tag: None,
         variants: [Variant {
-            coding: Coding::Identity,
+            encoding: ContentEncoding::Identity,
             bytes: text.into(),
             etag: HeaderValue::from_static("\"x\""),
         }]
@@ -63,10 +63,10 @@ fn release(tenant: &str, key: u64) -> NewRelease {
         cause: vec![key.to_string()],
         pages: PATHS as usize,
         key: hash,
-        places: vec![PlacedPages {
+        addresses: vec![AddressPages {
             host: "here.example".to_owned(),
             prefix: String::new(),
-            pages: Pages {
+            pages: MountPages {
                 resources: resources.collect(),
                 not_found: vec![("".into(), error.clone())],
                 method_not_allowed: error,
@@ -166,7 +166,7 @@ fn check(folder: &Path, store: &Store) -> usize {
             let loaded = store.load(tenant, entry.number).expect("a release");
             assert_eq!(loaded.entry, entry);
             let key = u64::from_le_bytes(entry.key[..8].try_into().expect("8 bytes"));
-            let pages = &loaded.places[0].pages;
+            let pages = &loaded.addresses[0].pages;
             assert_eq!(pages.resources.iter().count() as u64, PATHS);
             for path in 0..PATHS {
                 let Resource::Body(body) = &*pages.resources[&*format!("/{path}")] else {

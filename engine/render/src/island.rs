@@ -19,7 +19,7 @@ use thiserror::Error;
 use super::markdown::escape;
 use crate::compile::cache::{self, Cache};
 use crate::resources::asset::{ASSETS, Asset, policy_hash};
-use crate::resources::encodings::compress::Level;
+use crate::resources::encodings::compress::CompressionLevel;
 use crate::resources::file_resource::shared_files;
 use content::report::{Code, hint_for};
 use content::schema::{Schema, SchemaError};
@@ -58,9 +58,9 @@ pub struct Islands {
 }
 
 impl Islands {
-    /// Hashes and compresses the bundle's files. `secure` means that the deployment uses TLS.
+    /// Hashes and compresses the bundle's files. `is_secure` means that the deployment uses TLS.
     #[must_use]
-    pub fn new(bundle: Bundle, secure: bool) -> Self {
+    pub fn new(bundle: Bundle, is_secure: bool) -> Self {
         let assets: Vec<Asset> = bundle
             .files()
             .map(|(name, bytes)| {
@@ -69,12 +69,17 @@ impl Islands {
             })
             .collect();
         Self {
-            files: shared_files(&assets, Level::Shared, secure, &Cache::default()),
+            files: shared_files(
+                &assets,
+                CompressionLevel::Shared,
+                is_secure,
+                &Cache::default(),
+            ),
             loader_hash: policy_hash(bundle.loader()),
             run: run(&bundle, &assets),
             words: assets
                 .iter()
-                .map(|asset| (asset.hashed_name.clone(), words(&asset.bytes)))
+                .map(|asset| (asset.hashed_name.clone(), class_words(&asset.bytes)))
                 .collect(),
             schemas: bundle
                 .manifest()
@@ -92,13 +97,13 @@ impl Islands {
 
     /// Adds the live-reload script, for `--dev`.
     #[must_use]
-    pub fn with_dev_script(mut self, secure: bool) -> Self {
+    pub fn with_dev_script(mut self, is_secure: bool) -> Self {
         let script = Bytes::copy_from_slice(self.bundle.dev_script().as_bytes());
         let script = Asset::new("dev.js", script);
         self.files.extend(shared_files(
             std::slice::from_ref(&script),
-            Level::Shared,
-            secure,
+            CompressionLevel::Shared,
+            is_secure,
             &Cache::default(),
         ));
         self.dev = Some(script);
@@ -145,7 +150,7 @@ fn run(bundle: &Bundle, assets: &[Asset]) -> BTreeMap<String, BTreeSet<String>> 
 }
 
 /// Returns the words of a script that look like a class name.
-fn words(script: &[u8]) -> BTreeSet<Box<str>> {
+fn class_words(script: &[u8]) -> BTreeSet<Box<str>> {
     let is_part = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'-';
     let words = script.split(|byte| !is_part(byte));
     let words = words.filter(|word| word.len() > 2 && word[0].is_ascii_lowercase());
@@ -268,7 +273,11 @@ pub(super) fn render(
                 call.prefix.as_bytes(),
             ],
         );
-        let render = || in_engine(bundle, |engine| engine.known_or_rendered(key, call, &props));
+        let render = || {
+            in_engine(bundle, |engine| {
+                engine.cached_or_rendered(key, call, &props)
+            })
+        };
         let html = cache
             .get(key, render)
             .map_err(|reason| IslandError::Failed {
@@ -366,7 +375,7 @@ struct Engine {
     runtime: Runtime,
     context: Context,
     /// The last results, shared by tenants whose islands have the same content.
-    known: HashMap<cache::Key, Bytes>,
+    known: HashMap<cache::CacheKey, Bytes>,
 }
 
 impl Engine {
@@ -399,9 +408,9 @@ impl Engine {
         Ok(engine)
     }
 
-    fn known_or_rendered(
+    fn cached_or_rendered(
         &mut self,
-        key: cache::Key,
+        key: cache::CacheKey,
         call: &IslandCall<'_>,
         props: &str,
     ) -> Result<Bytes, String> {

@@ -25,7 +25,7 @@
 //!
 //! - Opens no file and no socket: callers pass in the content, and the results are in memory.
 //! - Knows no other tenant's content: only the names, addresses and settings that other tenants' pages may show.
-//! - Knows no time of day: the same folders in the same year give the same bytes on any machine. Only the watchdog ([`Progress`]) reads a clock, and it never changes a byte.
+//! - Knows no time of day: the same folders in the same year give the same bytes on any machine. Only the watchdog ([`RenderAttempt`]) reads a clock, and it never changes a byte.
 //! - Knows no request: every header field and the fast content encodings exist before the first request. The supervisor decides when the best encodings are made ([`CompressTask`]).
 mod compile;
 mod images;
@@ -39,24 +39,24 @@ mod site_files;
 mod styles;
 mod theme;
 
-pub use compile::cache::{Cache, Key};
+pub use compile::cache::{Cache, CacheKey};
 pub use compile::compile;
-pub use compile::compiled_tenant::{Compiled, PlacedMount};
-pub use compile::inputs::Inputs;
-pub use compile::outcome::{Outcome, reading_key, release_key};
+pub use compile::compiled_tenant::{AddressMount, CompiledTenant};
+pub use compile::inputs::CompileInputs;
+pub use compile::persisted_tenant::{PersistedTenant, reading_key, release_key};
 pub use compile::prepare::card;
-pub use compile::progress::Progress;
-pub use compile::site_card::Card;
-pub use images::{DrawTask, PendingPictures, Picture};
+pub use compile::render_attempt::RenderAttempt;
+pub use compile::site_card::SiteCard;
+pub use images::{GeneratedImage, ImageSlots, ImageTask};
 pub use island::Islands;
-pub use lints::links::NeighbourLink;
-pub use lints::pages::Orphan;
+pub use lints::links::CrossTenantLink;
+pub use lints::pages::OrphanPage;
 pub use pages::dev;
-pub use pages::links::resolver::{Deployment, below};
+pub use pages::links::resolver::{DeploymentFacts, below};
 pub use resources::asset::{ASSETS, policy_hash};
 pub use resources::encodings::best_encodings::CompressTask;
 pub use resources::encodings::page_encodings::Encoder;
-pub use resources::header_fields::Caching;
+pub use resources::header_fields::CachePolicy;
 pub use resources::replaced_files::{FileOwner, replaced_file, replaced_files};
 pub use resources::shared_files::{default_image, moved_to, shared, unknown_host};
 pub use site_files::{HostFacts, Listing, host_files};

@@ -14,13 +14,13 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, Version};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
-use release::snapshot::{Coding, Snapshot};
-use render::Caching;
+use release::snapshot::{ContentEncoding, Snapshot};
+use render::CachePolicy;
 use render::Islands;
 use render::below;
 use rowhouse_ui::Bundle;
 use server::response::respond::{RequestHead, respond};
-use supervisor::{Places, Registry};
+use supervisor::{DeploymentConfig, Registry};
 use tempfile::TempDir;
 use url::Url;
 
@@ -71,7 +71,7 @@ impl Deployment {
             "---\ntitle: Terms\naliases: [/conditions]\n---\n## Fees\n",
         );
         write("corner/pages/notes/first.md", "---\ntitle: First\n---\n");
-        let places = Places {
+        let config = DeploymentConfig {
             tenants: folder.path().join("tenants"),
             // A small theme, since every case renders it.
             themes: Some(
@@ -80,10 +80,10 @@ impl Deployment {
             deployment: None,
             origin: "https://studio.example".parse().unwrap(),
             hsts: None,
-            caching: Caching::default(),
+            caching: CachePolicy::default(),
         };
         let islands = Islands::new(Bundle::embedded().unwrap(), true);
-        let registry = Registry::new(places, Arc::new(islands));
+        let registry = Registry::new(config, Arc::new(islands));
         Self { folder, registry }
     }
 
@@ -115,7 +115,7 @@ fn get(snapshot: &Snapshot, url: &Url) -> (StatusCode, Option<String>, String) {
         has_content: false,
     };
     let answer = respond(snapshot, &asked);
-    assert_eq!(answer.coding, Coding::Identity);
+    assert_eq!(answer.encoding, ContentEncoding::Identity);
     let location = answer.response.headers().get("location");
     let location = location.map(|value| value.to_str().unwrap().to_owned());
     let text = String::from_utf8_lossy(answer.response.body().in_memory().unwrap()).into_owned();
@@ -217,12 +217,12 @@ proptest! {
             let report = deployment.registry.report();
             let told: Vec<_> = report.iter().filter(|told| told.file.ends_with("corner/pages/links.md")).collect();
             for told in &told {
-                if let (Some(place), Some(text)) = (told.place, &told.text) {
+                if let (Some(place), Some(text)) = (told.position, &told.text) {
                     prop_assert!(place.line >= 1 && place.column <= text.chars().count() + 1, "{told:?}");
                 }
             }
             if !report.is_servable() {
-                let lines = told.iter().filter(|told| told.severity == Severity::Error && told.place.is_some());
+                let lines = told.iter().filter(|told| told.severity == Severity::Error && told.position.is_some());
                 prop_assert!(lines.count() > 0, "{report:?}");
                 return Ok(());
             }

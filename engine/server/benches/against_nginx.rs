@@ -27,8 +27,8 @@ use hyper_util::rt::TokioIo;
 use process::{Server, announce, is_installed, on_first_core, quantile};
 use release::snapshot::fields::Fields;
 use release::snapshot::{
-    Body, Coding, HostEntry, HostRoutes, Mount, Pages, Resource, Slot, Snapshot, Variant,
-    VersionedTable,
+    Body, ContentEncoding, HostEntry, HostRoutes, Mount, MountPages, Resource, Slot, Snapshot,
+    Variant, VersionedTable,
 };
 use server::access_log::{AccessLog, LogFormat};
 use server::listen;
@@ -362,13 +362,17 @@ fn serve_rowhouse(logging: bool) {
 /// Builds a snapshot with as many hosts and paths as six sites have, so that look-ups do not hit the first entry.
 fn snapshot() -> Snapshot {
     let fields = Arc::new(Fields::new(headers(), true, false));
-    let variant = |coding, bytes: Vec<u8>, etag| Variant {
-        coding,
+    let variant = |encoding, bytes: Vec<u8>, etag| Variant {
+        encoding,
         bytes: bytes.into(),
         etag: HeaderValue::from_static(etag),
     };
-    let gzip = variant(Coding::Gzip, compressed(), ETAG);
-    let plain = variant(Coding::Identity, vec![b'x'; 4 * COMPRESSED], "\"plain\"");
+    let gzip = variant(ContentEncoding::Gzip, compressed(), ETAG);
+    let plain = variant(
+        ContentEncoding::Identity,
+        vec![b'x'; 4 * COMPRESSED],
+        "\"plain\"",
+    );
     let page = || {
         Arc::new(Resource::Body(Body {
             status: StatusCode::OK,
@@ -384,7 +388,7 @@ fn snapshot() -> Snapshot {
         Arc::new(Mount {
             tenant: tenant.into(),
             prefix: prefix.into(),
-            pages: Slot::from(Pages {
+            pages: Slot::from(MountPages {
                 resources,
                 not_found: vec![("".into(), page())],
                 method_not_allowed: page(),

@@ -26,7 +26,8 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use process::{Server, announce, is_installed, on_first_core, quantile};
 use release::snapshot::fields::Fields;
 use release::snapshot::{
-    Body, Coding, HostEntry, HostRoutes, Mount, Pages, Resource, Slot, Snapshot, Variant,
+    Body, ContentEncoding, HostEntry, HostRoutes, Mount, MountPages, Resource, Slot, Snapshot,
+    Variant,
 };
 use rustls::crypto::aws_lc_rs;
 use rustls::{ClientConfig, RootCertStore};
@@ -431,7 +432,7 @@ fn snapshot() -> Snapshot {
     let headers: HeaderMap = FIELDS.iter().map(field).collect();
     let fields = Arc::new(Fields::new(headers, true, false));
     let plain = Variant {
-        coding: Coding::Identity,
+        encoding: ContentEncoding::Identity,
         bytes: vec![b'x'; BODY].into(),
         etag: HeaderValue::from_static("\"plain\""),
     };
@@ -444,7 +445,7 @@ fn snapshot() -> Snapshot {
     let mount = Mount {
         tenant: "studio".into(),
         prefix: "".into(),
-        pages: Slot::from(Pages {
+        pages: Slot::from(MountPages {
             resources: [("/page".into(), Arc::clone(&page))].into(),
             not_found: vec![("".into(), Arc::clone(&page))],
             method_not_allowed: page,

@@ -27,9 +27,9 @@
 //!
 //! **Invariant:** the only library crate that uses both `render` and `server`. It does not handle requests itself.
 
+mod deployment_config;
 mod jobs;
 mod model;
-mod places;
 mod runner;
 #[cfg(test)]
 mod simulation;
@@ -37,11 +37,11 @@ mod snapshot;
 pub mod source;
 mod state;
 
-pub use self::places::Places;
+pub use self::deployment_config::DeploymentConfig;
 pub use self::runner::operator::{Inbox, Operator};
 pub use self::runner::registry::{Registry, ReloadError};
 pub use self::runner::reload_loop::{ReloadLoop, log_report};
 pub use self::snapshot::compare;
 pub use self::snapshot::findings::{Findings, TenantFindings};
 pub use self::snapshot::replaced;
-pub use self::state::tables::{Persisted, valid_folder};
+pub use self::state::tables::{PersistedState, valid_folder};

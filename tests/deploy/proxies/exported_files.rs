@@ -11,7 +11,7 @@ use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, HOST};
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Version};
 use image::{DynamicImage, ImageFormat, RgbImage};
 use rowhouse::export::folder::ExportWriter;
-use rowhouse::export::{Options, WebServer, export};
+use rowhouse::export::{ExportOptions, WebServer, export};
 use rowhouse_tests::{Answer, TestSite, Visitor, reserved_address};
 use server::response::respond::{RequestHead, respond};
 use tempfile::TempDir;
@@ -172,10 +172,10 @@ fn compare_responses(own: &Response<Bytes>, other: &Answer, at: &str) {
 fn compare_server(server: WebServer, run: impl FnOnce(&Path, SocketAddr) -> Program) {
     let site = create_site();
     let public = TempDir::new().expect("a folder");
-    let options = Options {
+    let options = ExportOptions {
         compressed: true,
         server: Some(server),
-        ..Options::default()
+        ..ExportOptions::default()
     };
     let mut writer = ExportWriter::begin(public.path()).expect("a folder");
     export(site.registry(), &site.snapshot, options, &mut writer).expect("files");

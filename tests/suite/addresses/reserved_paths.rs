@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use content::name::reserved::{is_reserved, takes_reserved};
+use content::name::reserved::{hides_reserved_path, is_reserved};
 use release::snapshot::HostEntry;
 use rowhouse_tests::TestSite;
 
@@ -70,7 +70,7 @@ fn generated_files_have_reserved_paths() {
             continue;
         };
         // Images are served below the mount whose pages name them.
-        assert!(host.pictures.keys().all(|path| takes_reserved(path)));
+        assert!(host.images.keys().all(|path| hides_reserved_path(path)));
         seen.extend(
             host.files
                 .keys()

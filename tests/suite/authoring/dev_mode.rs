@@ -33,7 +33,7 @@ pub(crate) fn everything(snapshot: &Snapshot) -> Vec<(String, &Resource)> {
         for (path, file) in &routes.files {
             add(format!("{host} {path}"), file);
         }
-        for (path, slot) in &routes.pictures {
+        for (path, slot) in &routes.images {
             if let Some(picture) = slot.get() {
                 add(format!("{host} {path}"), picture);
             }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use rowhouse::export::Options;
+use rowhouse::export::ExportOptions;
 use rowhouse_tests::TestSite;
 
 use crate::pages::broken_links::{addresses, broken_of};
@@ -137,7 +137,7 @@ fn file_is_served_with_any_name_and_spelling() {
     let (checked, broken) = broken_of(&mut site, "corner");
     assert!(checked > 50 && broken.is_empty(), "{broken:#?}");
 
-    let files = site.exported(Options::default()).expect("files");
+    let files = site.exported(ExportOptions::default()).expect("files");
     let mut seen = BTreeSet::new();
     for (host, prefix) in PLACES {
         let html = site.page(host, prefix, "/").expect("a page");

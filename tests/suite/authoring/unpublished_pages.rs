@@ -49,7 +49,7 @@ fn links_to_drafts_are_warnings_and_drafts_are_counted() {
             (
                 one.severity,
                 one.message.clone(),
-                one.place.map(|place| place.line),
+                one.position.map(|position| position.line),
             )
         })
         .collect();

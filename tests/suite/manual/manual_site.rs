@@ -194,7 +194,11 @@ fn search_of_manual_finds_each_page_by_words_of_task() {
 fn kinds(theme: &str) -> Vec<String> {
     let theme = content::theme::load(theme, &content::theme::embedded()).0;
     let theme = theme.expect("a theme");
-    theme.kinds.keys().map(ToString::to_string).collect()
+    theme
+        .section_types
+        .keys()
+        .map(ToString::to_string)
+        .collect()
 }
 
 #[test]

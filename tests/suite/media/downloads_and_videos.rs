@@ -4,7 +4,7 @@ use http::header::{
     ACCEPT_RANGES, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_RANGE,
     CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, RANGE, X_CONTENT_TYPE_OPTIONS,
 };
-use rowhouse::export::Options;
+use rowhouse::export::ExportOptions;
 use rowhouse_tests::TestSite;
 
 use crate::pages::broken_links::{addresses, answer, broken_of};
@@ -200,7 +200,7 @@ fn download_address_redirects_to_newest_file() {
             }
         }
     }
-    let files = site.exported(Options::default()).expect("files");
+    let files = site.exported(ExportOptions::default()).expect("files");
     let rules = String::from_utf8_lossy(&files["corner.studio.example/_redirects"]).into_owned();
     assert!(rules.contains("/press-kit /assets/press-kit."), "{rules}");
     assert!(rules.contains(".zip 302\n"), "{rules}");
@@ -278,7 +278,7 @@ fn verification_file_is_served_unchanged_and_never_as_page() {
 #[test]
 fn export_has_verification_files_that_are_not_pages() {
     let site = with_texts();
-    let files = site.exported(Options::default()).expect("files");
+    let files = site.exported(ExportOptions::default()).expect("files");
     for path in ["google1a.html", "BingSiteAuth.xml"] {
         let file = files[&format!("{HOST}/{path}")].to_vec();
         assert_eq!(file, MARKUP.as_bytes(), "{path}");

@@ -4,7 +4,7 @@ use std::io::Cursor;
 
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION};
 use image::{DynamicImage, ImageFormat, RgbImage};
-use rowhouse::export::Options;
+use rowhouse::export::ExportOptions;
 use rowhouse_tests::TestSite;
 
 use crate::pages::broken_links::{answer, broken_of};
@@ -130,7 +130,7 @@ fn export_has_every_size() {
     site.write("tenants/corner/assets/hall.jpg", photo(800, 600))
         .reload()
         .render_images();
-    let files = site.exported(Options::default()).expect("files");
+    let files = site.exported(ExportOptions::default()).expect("files");
     for (host, prefix) in PLACES {
         let html = site.page(host, prefix, "/").expect("a page");
         let sizes = sizes(&html);
@@ -156,7 +156,7 @@ fn served_files_do_not_contain_location_of_photo() {
     let html = site.page(HOST, "", "/").expect("a page");
     // The photo was taken upright.
     assert!(html.contains(" width=\"600\" height=\"900\""), "{html}");
-    let files = site.exported(Options::default()).expect("files");
+    let files = site.exported(ExportOptions::default()).expect("files");
     for (file, bytes) in &files {
         assert!(
             !bytes.windows(PLACE.len()).any(|part| part == PLACE),

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::sync::Arc;
 
-use release::snapshot::{Coding, HostEntry, Resource};
+use release::snapshot::{ContentEncoding, HostEntry, Resource};
 use rowhouse_tests::{TestSite, expect_text, fixture, text_of, workspace};
 use tempfile::TempDir;
 
@@ -107,8 +107,8 @@ fn same_folders_give_same_bytes() {
                 (Resource::Body(one), Resource::Body(other)) => {
                     for (one, other) in one.variants.iter().zip(other.variants.iter()) {
                         assert_eq!(
-                            (one.coding, &one.etag, &one.bytes),
-                            (other.coding, &other.etag, &other.bytes),
+                            (one.encoding, &one.etag, &one.bytes),
+                            (other.encoding, &other.etag, &other.bytes),
                             "{path}"
                         );
                     }
@@ -125,19 +125,28 @@ fn same_folders_give_same_bytes() {
 #[test]
 fn page_has_every_content_encoding() {
     let mut site = TestSite::fixture("sites");
-    let codings = |site: &TestSite| -> Vec<(Coding, u64)> {
+    let codings = |site: &TestSite| -> Vec<(ContentEncoding, u64)> {
         let pages = site.pages("studio.example", "");
         let Resource::Body(body) = pages.resources["/"].as_ref() else {
             panic!("no body")
         };
         let variants = body.variants.iter();
-        variants.map(|one| (one.coding, one.bytes.len())).collect()
+        variants
+            .map(|one| (one.encoding, one.bytes.len()))
+            .collect()
     };
     let quick = codings(&site);
-    let named: Vec<Coding> = quick.iter().map(|(coding, _)| *coding).collect();
-    assert_eq!(named, [Coding::Brotli, Coding::Gzip, Coding::Identity]);
+    let named: Vec<ContentEncoding> = quick.iter().map(|(coding, _)| *coding).collect();
+    assert_eq!(
+        named,
+        [
+            ContentEncoding::Brotli,
+            ContentEncoding::Gzip,
+            ContentEncoding::Identity
+        ]
+    );
     let all = codings(site.add_best_encodings());
-    assert_eq!(all[0].0, Coding::Brotli);
+    assert_eq!(all[0].0, ContentEncoding::Brotli);
     assert!(all[0].1 < quick[0].1, "it takes long, and comes later");
     assert_eq!(all[1..], quick[1..]);
 }

@@ -1,7 +1,7 @@
 //! The bytes that a visitor waits for before the first view of a page of the six sites.
 
 use release::snapshot::fields::{CACHE_TAG, X_REQUEST_ID};
-use release::snapshot::{Body, Coding, HostEntry, Mount, Pages, Resource, Variant};
+use release::snapshot::{Body, ContentEncoding, HostEntry, Mount, MountPages, Resource, Variant};
 use rowhouse_tests::{TestSite, text_of, workspace};
 
 /// Ten segments of 1,460 bytes: the initial window of a TCP connection (RFC 6928).
@@ -16,7 +16,7 @@ const REQUEST_ID: &str = "2f847d16ee1a26dc-12345";
 
 /// Returns the length of the head in HTTP/1.1, which is longer than in later versions.
 fn head(body: &Body, variant: &Variant) -> usize {
-    let fields = body.fields.for_body(variant.coding, &variant.etag);
+    let fields = body.fields.for_body(variant.encoding, &variant.etag);
     let fields = fields.iter().map(|(name, value)| {
         let value = match name {
             name if name == CACHE_TAG => body.cache_tag.as_ref().map_or(0, |tag| tag.len()),
@@ -32,7 +32,7 @@ fn head(body: &Body, variant: &Variant) -> usize {
 struct Found<'s> {
     place: String,
     mount: &'s Mount,
-    served: &'s Pages,
+    served: &'s MountPages,
     body: &'s Body,
     html: String,
 }
@@ -79,7 +79,7 @@ fn every_page_fits_into_first_round_trip() {
     site.add_best_encodings();
     for Found { place, body, .. } in pages(&site) {
         let best = body.variants.iter().next().expect("a coding");
-        assert_eq!(best.coding, Coding::Brotli, "{place}");
+        assert_eq!(best.encoding, ContentEncoding::Brotli, "{place}");
         let (head, page) = (head(body, best) as u64, best.bytes.len());
         if head + page > ROUND_TRIP {
             let bytes = head + page;

@@ -229,7 +229,7 @@ fn app_is_associated_with_own_host_only() {
             panic!("{path} is no body");
         };
         let whole = body.variants.identity().expect("a body");
-        let fields = body.fields.for_body(whole.coding, &whole.etag);
+        let fields = body.fields.for_body(whole.encoding, &whole.etag);
         assert_eq!(fields["content-type"], "application/json", "{path}");
     }
     for (host, prefix) in [

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant, SystemTime};
 use bytes::Bytes;
 use render::Islands;
 use rowhouse::export::folder::{ExportSummary, ExportWriter};
-use rowhouse::export::{self, ExportError, Options, Sink as _, WriteError};
+use rowhouse::export::{self, ExportError, ExportOptions, Sink as _, WriteError};
 use rowhouse_tests::{Answer, NOW, TestServer, TestSite, binary, workspace};
 use rowhouse_ui::Bundle;
 use server::admin::status::StatusBoard;
@@ -324,7 +324,11 @@ fn modified(folder: &Path) -> BTreeMap<String, SystemTime> {
 }
 
 /// Exports the last snapshot of a copied fixture, without a process.
-fn write(site: &mut TestSite, to: &Path, options: Options) -> Result<ExportSummary, ExportError> {
+fn write(
+    site: &mut TestSite,
+    to: &Path,
+    options: ExportOptions,
+) -> Result<ExportSummary, ExportError> {
     site.reload();
     let mut writer = ExportWriter::begin(to)?;
     export::export(site.registry(), &site.snapshot, options, &mut writer)?;
@@ -332,7 +336,7 @@ fn write(site: &mut TestSite, to: &Path, options: Options) -> Result<ExportSumma
 }
 
 fn written(site: &mut TestSite, to: &Path) -> ExportSummary {
-    write(site, to, Options::default()).expect("written files")
+    write(site, to, ExportOptions::default()).expect("written files")
 }
 
 #[test]
@@ -388,7 +392,7 @@ fn foreign_folder_or_file_is_refused() {
     let to = site.path("public");
     fs::create_dir_all(&to).expect("a folder");
     fs::write(to.join("precious.txt"), "mine").expect("a file");
-    let refused = write(&mut site, &to, Options::default());
+    let refused = write(&mut site, &to, ExportOptions::default());
     assert!(
         matches!(refused, Err(ExportError::Write(WriteError::NotAnExport(_)))),
         "{refused:?}"
@@ -405,7 +409,7 @@ fn foreign_folder_or_file_is_refused() {
     std::os::unix::fs::symlink(site.path("tenants"), &about).expect("a link");
     let before = modified(&app);
     site.edit("tenants/app/pages/terms.md", "title: ", "title: New ");
-    let refused = write(&mut site, &to, Options::default());
+    let refused = write(&mut site, &to, ExportOptions::default());
     assert!(
         matches!(&refused, Err(ExportError::Write(WriteError::ForeignFile(path))) if *path == about),
         "{refused:?}"
@@ -418,7 +422,7 @@ fn export_is_same_with_little_memory() {
     let site = TestSite::fixture("sites");
     let bundle = Bundle::embedded().expect("the islands");
     let islands = Arc::new(Islands::new(bundle, true));
-    let places = site.registry().places().clone();
+    let places = site.registry().config().clone();
     let mut small = Registry::new(places, islands)
         .without_compression()
         .serving()
@@ -428,9 +432,9 @@ fn export_is_same_with_little_memory() {
     let snapshot = small.finish(&StatusBoard::default(), now);
     let snapshot = snapshot.expect("a snapshot");
     assert!(snapshot.is_partial, "there is no room for all");
-    let options = Options {
+    let options = ExportOptions {
         compressed: true,
-        ..Options::default()
+        ..ExportOptions::default()
     };
     let mut files = BTreeMap::new();
     export::export(&small, &snapshot, options, &mut files).expect("files");
@@ -467,7 +471,7 @@ fn alias_equal_to_file_of_page_is_exported_once() {
     let mut site = TestSite::fixture("sites");
     let page = "---\ntitle: Prices\naliases: [/prices.html]\n---\n";
     site.write("tenants/app/pages/prices.md", page).reload();
-    let files = site.exported(Options::default()).expect("files");
+    let files = site.exported(ExportOptions::default()).expect("files");
     assert!(files.contains_key("studio.example/app/prices.html"));
 }
 
@@ -499,9 +503,9 @@ fn error_prevents_export_without_despite_errors() {
 fn not_found_pages_are_in_their_folders() {
     let mut site = TestSite::fixture("sites");
     let to = site.path("public");
-    let options = Options {
+    let options = ExportOptions {
         not_found_rules: true,
-        ..Options::default()
+        ..ExportOptions::default()
     };
     write(&mut site, &to, options).expect("written files");
     for file in [

@@ -29,7 +29,7 @@ fn answers(snapshot: &Snapshot) -> BTreeMap<String, String> {
         };
         routes.root.iter().for_each(|root| mount(root));
         routes.prefixes.values().for_each(|one| mount(one));
-        for path in routes.pictures.keys() {
+        for path in routes.images.keys() {
             all.insert(format!("{host}{path}"), "a picture".to_owned());
         }
     }

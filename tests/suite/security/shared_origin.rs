@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rowhouse::export::Options;
+use rowhouse::export::ExportOptions;
 use rowhouse_tests::{Answer, TestServer, TestSite};
 
 const SCRIPT: &str = "document.title = 'taken'";
@@ -383,7 +383,7 @@ fn redirect_is_percent_encoded() {
     );
     site.reload();
     assert!(site.report().is_servable(), "{}", site.report_text());
-    let exported = site.exported(Options::default()).expect("files");
+    let exported = site.exported(ExportOptions::default()).expect("files");
     let redirects = &exported["app.studio.example/_redirects"];
     let redirects = String::from_utf8_lossy(redirects);
     let expected = "/old https://xn--exmple-cua.org/gr%C3%BCn?a=%C3%A4#x 301\n/older /terms?q=%C3%BC#scope 301\n";
@@ -400,7 +400,7 @@ fn tenant_files_are_exported_under_inert_names() {
         );
     }
     site.reload();
-    let exported = site.exported(Options::default()).expect("files");
+    let exported = site.exported(ExportOptions::default()).expect("files");
     let names: Vec<&str> = exported
         .keys()
         .filter_map(|file| file.strip_prefix("studio.example/app/assets/"))

@@ -6,11 +6,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use release::snapshot::{HostEntry, Snapshot};
-use render::Caching;
+use render::CachePolicy;
 use render::Islands;
 use rowhouse_tests::text_of;
 use rowhouse_ui::Bundle;
-use supervisor::{Persisted, Places, Registry};
+use supervisor::{DeploymentConfig, PersistedState, Registry};
 
 use crate::state::stateful_deployment::{RETENTION_LIMITS, StatefulDeployment};
 
@@ -53,18 +53,18 @@ fn has_replaced_files(deployment: &StatefulDeployment) -> bool {
 #[test]
 fn replaced_file_is_served_for_a_day_over_changes_and_restarts() {
     let deployment = StatefulDeployment::new();
-    let places = Places {
+    let places = DeploymentConfig {
         tenants: deployment.path("tenants"),
         themes: Some(deployment.path("themes")),
         origin: "https://studio.example".parse().expect("an origin"),
         hsts: None,
-        caching: Caching::default(),
+        caching: CachePolicy::default(),
         deployment: None,
     };
     let bundle = Bundle::embedded().expect("the islands");
     let islands = Arc::new(Islands::new(bundle, true));
     let start = || {
-        let kept = Persisted::open(&deployment.path("state"), &places, RETENTION_LIMITS);
+        let kept = PersistedState::open(&deployment.path("state"), &places, RETENTION_LIMITS);
         Registry::new(places.clone(), Arc::clone(&islands)).with_persisted(kept)
     };
     let at = |registry: &mut Registry, hours: usize| {
@@ -72,7 +72,7 @@ fn replaced_file_is_served_for_a_day_over_changes_and_restarts() {
         let now = format!("2026-11-{day:02}T{hour:02}:00:00Z");
         let now = now.parse().expect("a moment");
         let snapshot = registry.reload(now).expect("the folders");
-        registry.keep();
+        registry.persist();
         registry.finish_persisting();
         snapshot
     };

@@ -325,7 +325,7 @@ fn releases_in_the_queue_are_written_before_the_process_ends() {
 /// Whether a page of a release contains some words.
 fn has_words(release: &Release, words: &str) -> bool {
     let pages = release
-        .places
+        .addresses
         .iter()
         .flat_map(|place| place.pages.resources.values());
     let mut bodies = pages.filter_map(|resource| match &**resource {

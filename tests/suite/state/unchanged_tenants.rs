@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use content::report::Report;
-use release::snapshot::{Coding, Resource};
-use render::Caching;
+use release::snapshot::{ContentEncoding, Resource};
+use render::CachePolicy;
 use render::Islands;
 use rowhouse_tests::state;
 use rowhouse_ui::Bundle;
-use supervisor::{Persisted, Places, Registry};
+use supervisor::{DeploymentConfig, PersistedState, Registry};
 
 use crate::authoring::dev_mode::everything;
 use crate::media::images::photo;
@@ -104,7 +104,7 @@ fn unrequested_images_are_rendered_from_persisted_inputs() {
 
 /// A process that starts, serves all pages and ends.
 struct Process {
-    places: Places,
+    places: DeploymentConfig,
     state: PathBuf,
     now: &'static str,
     /// Whether images are rendered.
@@ -114,13 +114,13 @@ struct Process {
 impl Process {
     fn of(deployment: &StatefulDeployment) -> Self {
         Self {
-            places: Places {
+            places: DeploymentConfig {
                 tenants: deployment.path("tenants"),
                 themes: Some(deployment.path("themes")),
                 deployment: None,
                 origin: "https://studio.example".parse().expect("an origin"),
                 hsts: None,
-                caching: Caching::default(),
+                caching: CachePolicy::default(),
             },
             state: deployment.path("state"),
             now: "2026-11-21T12:00:00Z",
@@ -131,7 +131,7 @@ impl Process {
     /// Runs with the state, and compares the result with a process without it. Returns the number of tenants that were not rendered.
     #[track_caller]
     fn run(&self) -> u64 {
-        let kept = Persisted::open(&self.state, &self.places, RETENTION_LIMITS);
+        let kept = PersistedState::open(&self.state, &self.places, RETENTION_LIMITS);
         let (served, said, recalls) = self.served(Some(kept));
         let (anew, said_anew, _) = self.served(None);
         assert_eq!(said, said_anew);
@@ -145,8 +145,8 @@ impl Process {
     #[expect(clippy::type_complexity, reason = "said once")]
     fn served(
         &self,
-        kept: Option<Persisted>,
-    ) -> (Vec<(String, Vec<(Coding, Vec<u8>)>)>, Report, u64) {
+        kept: Option<PersistedState>,
+    ) -> (Vec<(String, Vec<(ContentEncoding, Vec<u8>)>)>, Report, u64) {
         let bundle = Bundle::embedded().expect("the islands");
         let islands = Arc::new(Islands::new(bundle, true));
         let mut registry = Registry::new(self.places.clone(), islands);
@@ -156,9 +156,9 @@ impl Process {
         let snapshot = registry.reload(self.now.parse().expect("a moment"));
         let snapshot = snapshot.expect("the folders");
         if self.draws {
-            registry.draw();
+            registry.render_images();
         }
-        registry.keep();
+        registry.persist();
         registry.finish_persisting();
         let resources = everything(&snapshot).into_iter();
         let bodies = resources.map(|(name, resource)| (name, codings(resource)));
@@ -171,14 +171,14 @@ impl Process {
 }
 
 /// Returns the bytes of a resource in every encoding.
-fn codings(resource: &Resource) -> Vec<(Coding, Vec<u8>)> {
+fn codings(resource: &Resource) -> Vec<(ContentEncoding, Vec<u8>)> {
     match resource {
         Resource::Body(body) => {
             let variants = body.variants.iter();
             variants
                 .map(|variant| {
                     (
-                        variant.coding,
+                        variant.encoding,
                         variant.bytes.to_bytes().expect("bytes").to_vec(),
                     )
                 })

@@ -8,8 +8,8 @@
 import { oneAtATime, whileVisible } from '../following.ts';
 import type { IslandError } from '../loader.ts';
 import { Overlay } from './overlay.ts';
-import { type Facts, factsOf, swapStyle } from './page.ts';
-import { errorsFor, type State } from './state.ts';
+import { factsOf, type PageState, swapStyle } from './page.ts';
+import { type DeploymentDiagnostics, errorsFor } from './state.ts';
 
 const EVENTS = '/.rowhouse/events';
 /** Milliseconds until a failed request is repeated. */
@@ -22,7 +22,7 @@ const overlay = new Overlay();
 if (tag?.dataset.draft !== undefined) overlay.mark('Draft: only you see this page');
 
 /** Fetches the current state of the page; `undefined` if the server does not respond. */
-async function fetchFacts(): Promise<Facts | undefined> {
+async function fetchFacts(): Promise<PageState | undefined> {
   const response = await fetch(location.href, { cache: 'no-cache' });
   return factsOf(await response.text());
 }
@@ -43,7 +43,7 @@ function listen() {
   if (source || document.hidden) return;
   source = new EventSource(EVENTS);
   source.onmessage = (message: MessageEvent<string>) => {
-    overlay.show(errorsFor(tenant, JSON.parse(message.data) as State));
+    overlay.show(errorsFor(tenant, JSON.parse(message.data) as DeploymentDiagnostics));
     void refresh();
   };
 }

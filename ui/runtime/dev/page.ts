@@ -1,7 +1,7 @@
 /** Reads the state of a page from its HTML, and swaps its style. Runs in the browser, with `--dev` only. */
 
 /** The state of a page that is compared. */
-export interface Facts {
+export interface PageState {
   /** A digest of the page without its style, made by the engine. */
   page: string;
   style: string;
@@ -11,7 +11,7 @@ export interface Facts {
  * Reads the state of a page. The engine writes these tags in a fixed form, and the policy forbids scripts to parse
  * HTML.
  */
-export function factsOf(html: string): Facts | undefined {
+export function factsOf(html: string): PageState | undefined {
   const page = /<script [^>]*\bdata-page="([^"]+)"/.exec(html)?.[1];
   if (!page) return undefined;
   return { page, style: /<style>(.*?)<\/style>/s.exec(html)?.[1] ?? '' };
@@ -21,7 +21,7 @@ export function factsOf(html: string): Facts | undefined {
 const adopted = new CSSStyleSheet();
 
 /** Replaces the page's style in one step, so that the page is never without styles. */
-export function swapStyle({ style }: Facts): void {
+export function swapStyle({ style }: PageState): void {
   const first = document.querySelector('head > style');
   if (style === first?.textContent) return;
   adopted.replaceSync(style);

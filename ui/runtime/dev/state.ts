@@ -16,14 +16,14 @@ export interface Diagnostic {
 }
 
 /** The state of all tenants, sent on connecting and after each change. */
-export interface State {
+export interface DeploymentDiagnostics {
   /** Diagnostics that concern every page. */
   everyone: Diagnostic[];
   /** Diagnostics of each tenant, by its id. */
   tenants: Record<string, Diagnostic[]>;
 }
 
-export function errorsFor(tenant: string, state: State): Diagnostic[] {
+export function errorsFor(tenant: string, state: DeploymentDiagnostics): Diagnostic[] {
   return [...state.everyone, ...(state.tenants[tenant] ?? [])];
 }
 

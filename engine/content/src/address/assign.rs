@@ -6,9 +6,9 @@ use std::ops::Bound;
 
 use super::claim::{Claim, ClaimSource, Tenants, claims};
 use super::deployment::{DeploymentFile, find};
-use super::{Address, Origin, Owners};
+use super::{Address, AddressOwners, Origin};
 use crate::name::{TenantId, WWW, ascii_host};
-use crate::report::{Code, Diagnostic, Place};
+use crate::report::{Code, Diagnostic, TextPosition};
 use crate::tenant::manifest::CanonicalPlace;
 use crate::tenant::{MANIFEST, Site};
 use crate::yaml;
@@ -23,7 +23,7 @@ pub struct Assignment {
     /// The tenant at the root of the domain.
     pub root: Option<TenantId>,
     /// The owners of all addresses. The next assignment takes them as [`AddressRules::before`].
-    pub owners: Owners,
+    pub owners: AddressOwners,
 }
 
 /// The rules of an assignment, apart from the tenants' claims.
@@ -34,7 +34,7 @@ pub struct AddressRules<'a> {
     /// The addresses that tenants may claim. `None` allows any free address.
     pub deployment: Option<&'a DeploymentFile>,
     /// The owners of all addresses before this assignment.
-    pub before: &'a Owners,
+    pub before: &'a AddressOwners,
 }
 
 /// Assigns hosts and prefixes to all tenants.
@@ -48,7 +48,7 @@ pub fn assign<'a>(
     let tenants: Tenants<'a> = tenants.into_iter().collect();
     let mut assigner = Assigner {
         rules,
-        owners: Owners::with_capacity(rules.before.len()),
+        owners: AddressOwners::with_capacity(rules.before.len()),
         root: None,
         root_paths: BTreeMap::new(),
         addresses: BTreeMap::new(),
@@ -77,10 +77,10 @@ pub fn assign<'a>(
 
 struct Assigner<'a> {
     rules: AddressRules<'a>,
-    owners: Owners,
+    owners: AddressOwners,
     root: Option<&'a Site>,
     /// The paths that the root tenant itself serves, each with the file and position that define it.
-    root_paths: BTreeMap<Cow<'a, str>, (&'a str, Option<Place>)>,
+    root_paths: BTreeMap<Cow<'a, str>, (&'a str, Option<TextPosition>)>,
     addresses: BTreeMap<TenantId, Vec<(usize, Address)>>,
     conflicts: BTreeMap<TenantId, Vec<Diagnostic>>,
 }
@@ -130,7 +130,7 @@ impl<'a> Assigner<'a> {
             );
             let diagnostic = Diagnostic::error(Code::AddressRefused, site.name_of(MANIFEST), message)
                 .hint("remove `aliases`, or add `aliases` to single pages; the tenant keeps its other addresses");
-            let diagnostic = place_of(site, "prefix", first.as_str(), diagnostic);
+            let diagnostic = position_of(site, "prefix", first.as_str(), diagnostic);
             self.add_conflict(&site.id, diagnostic);
         }
     }
@@ -166,7 +166,7 @@ impl<'a> Assigner<'a> {
         let node = yaml::parse(text, 1).ok();
         let key = node.as_ref().and_then(|node| find(node, &["root"]));
         let diagnostic = match key {
-            Some((place, _)) => diagnostic.at(place, text),
+            Some((position, _)) => diagnostic.at(position, text),
             None => diagnostic,
         };
         self.add_conflict(&site.id, diagnostic);
@@ -191,7 +191,7 @@ impl<'a> Assigner<'a> {
             owner => owner.cloned(),
         };
         if let Some(owner) = owner {
-            return self.report_taken(claim, &owner);
+            return self.report_address_conflict(claim, &owner);
         }
         if is_owned && !claim.prefix.is_empty() {
             self.report_hidden_root_paths(claim);
@@ -268,7 +268,7 @@ impl<'a> Assigner<'a> {
     fn root_paths_below(
         &self,
         prefix: &str,
-    ) -> impl Iterator<Item = (&Cow<'a, str>, &(&'a str, Option<Place>))> {
+    ) -> impl Iterator<Item = (&Cow<'a, str>, &(&'a str, Option<TextPosition>))> {
         let from = (Bound::Included(prefix), Bound::Unbounded);
         let from = self.root_paths.range::<str, _>(from);
         from.take_while(move |(path, _)| path.starts_with(prefix))
@@ -279,15 +279,15 @@ impl<'a> Assigner<'a> {
     fn report_hidden_root_paths(&mut self, claim: &Claim<'a>) {
         let Some(root) = self.root else { return };
         let mut found = Vec::new();
-        for (path, (file, place)) in self.root_paths_below(&claim.prefix) {
+        for (path, (file, position)) in self.root_paths_below(&claim.prefix) {
             let message = format!("the path `{path}` belongs to the tenant `{}`", claim.id);
             let diagnostic = Diagnostic::error(Code::AddressTaken, root.name_of(file), message)
                 .hint(format!(
                     "choose another path; the tenant `{}` already has `{}`",
                     claim.id, claim.prefix
                 ));
-            found.push(match place {
-                Some(place) => root.locate(diagnostic, file, *place),
+            found.push(match position {
+                Some(position) => root.locate(diagnostic, file, *position),
                 None => diagnostic,
             });
         }
@@ -297,7 +297,7 @@ impl<'a> Assigner<'a> {
             .extend(found);
     }
 
-    fn report_taken(&mut self, claim: &Claim<'a>, owner: &TenantId) {
+    fn report_address_conflict(&mut self, claim: &Claim<'a>, owner: &TenantId) {
         let Some(site) = claim.site else { return };
         let what = if claim.prefix.is_empty() {
             "host"
@@ -330,7 +330,7 @@ impl<'a> Assigner<'a> {
             ClaimSource::Aliases => "prefix",
             _ => "hostname",
         };
-        place_of(site, format, claim.text(), diagnostic)
+        position_of(site, format, claim.text(), diagnostic)
     }
 
     fn add_address(&mut self, order: usize, id: &TenantId, host: &str, prefix: &str) {
@@ -392,30 +392,30 @@ impl<'a> Assigner<'a> {
 }
 
 /// Returns every path that the root tenant serves now or may serve later, with the file and position that define it: pages (also drafts, scheduled and expired ones), redirects, downloads and texts.
-fn root_paths(site: &Site) -> BTreeMap<Cow<'_, str>, (&str, Option<Place>)> {
+fn root_paths(site: &Site) -> BTreeMap<Cow<'_, str>, (&str, Option<TextPosition>)> {
     let manifest = &site.manifest;
-    let place = |texts: &[crate::schema::FormattedText], format: &str, text: &str| {
+    let position = |texts: &[crate::schema::FormattedText], format: &str, text: &str| {
         let mut texts = texts.iter();
         texts
             .find(|found| found.format == format && found.text == text)
-            .map(|found| found.place)
+            .map(|found| found.position)
     };
     let hidden = site.hidden.keys();
     let hidden = hidden.map(|path| (Cow::from(path.as_str()), (PAGES, None)));
     let downloads = manifest.downloads().chain(manifest.files());
     let downloads = downloads.map(|(path, file)| {
-        let place = place(&site.formatted, "file", file.as_str());
-        (Cow::from(path), (MANIFEST, place))
+        let position = position(&site.formatted, "file", file.as_str());
+        (Cow::from(path), (MANIFEST, position))
     });
     let redirects = manifest.redirects.iter().map(|redirect| {
         let path = redirect.from.as_str();
-        let place = place(&site.formatted, "route", path);
-        (Cow::from(path), (MANIFEST, place))
+        let position = position(&site.formatted, "route", path);
+        (Cow::from(path), (MANIFEST, position))
     });
     let pages = site.pages.values().flat_map(|page| {
         page.paths().map(move |path| {
-            let place = place(&page.formatted, "route", path);
-            (Cow::from(path), (page.file.as_str(), place))
+            let position = position(&page.formatted, "route", path);
+            (Cow::from(path), (page.file.as_str(), position))
         })
     });
     hidden
@@ -438,7 +438,7 @@ fn is_in_collection(root: &Site, prefix: &str) -> bool {
 }
 
 /// Adds the position at which a manifest claims an address.
-fn place_of(site: &Site, format: &str, text: &str, diagnostic: Diagnostic) -> Diagnostic {
+fn position_of(site: &Site, format: &str, text: &str, diagnostic: Diagnostic) -> Diagnostic {
     let mut stated = site.formatted.iter();
     let is_meant = |written: &str| {
         let host = (format == "hostname")
@@ -447,7 +447,7 @@ fn place_of(site: &Site, format: &str, text: &str, diagnostic: Diagnostic) -> Di
         host.as_deref().unwrap_or(written) == text
     };
     match stated.find(|stated| stated.format == format && is_meant(&stated.text)) {
-        Some(stated) => site.locate(diagnostic, MANIFEST, stated.place),
+        Some(stated) => site.locate(diagnostic, MANIFEST, stated.position),
         None => diagnostic,
     }
 }

@@ -15,7 +15,7 @@ pub(super) struct Claim<'a> {
     pub(super) site: Option<&'a Site>,
     pub(super) host: String,
     pub(super) prefix: String,
-    /// The host followed by the prefix: the key in [`Owners`](super::Owners).
+    /// The host followed by the prefix: the key in [`AddressOwners`](super::AddressOwners).
     pub(super) address: String,
     pub(super) source: ClaimSource,
 }

@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 use crate::formats::checked_by;
 use crate::formats::values::{HostName, Prefix};
 use crate::name::{TenantId, ascii_host};
-use crate::report::{Code, Diagnostic, Place, Report, hint_for};
+use crate::report::{Code, Diagnostic, Report, TextPosition, hint_for};
 use crate::schema::Schema;
 use crate::tenant::manifest::{MAX_ALIASES, MAX_HOSTS};
 use crate::yaml::{self, Node, Value};
@@ -74,11 +74,13 @@ impl DeploymentFile {
     #[must_use]
     pub fn read(label: &str, text: &str) -> (Option<Self>, Report) {
         let mut report = Report::default();
-        let located = |code, message, place: Option<Place>| {
+        let located = |code, message, position: Option<TextPosition>| {
             let diagnostic = Diagnostic::error(code, label, message);
-            place
+            position
                 .into_iter()
-                .fold(diagnostic, |diagnostic, place| diagnostic.at(place, text))
+                .fold(diagnostic, |diagnostic, position| {
+                    diagnostic.at(position, text)
+                })
         };
         let node = match yaml::parse(text, 1) {
             Ok(node) => node,
@@ -90,7 +92,7 @@ impl DeploymentFile {
         let (problems, _) = SCHEMA.check(&node);
         report.extend(problems.into_iter().map(|problem| Diagnostic {
             hint: problem.hint,
-            ..located(problem.code, problem.message, Some(problem.place))
+            ..located(problem.code, problem.message, Some(problem.position))
         }));
         if !report.is_servable() {
             return (None, report);
@@ -132,7 +134,7 @@ impl DeploymentFile {
         if !self.is_valid() {
             return format!("correct `{file}` first: until then, no addresses are listed");
         }
-        let at = |path: &[&str]| self.key(path).map(|place| place.line);
+        let at = |path: &[&str]| self.key(path).map(|position| position.line);
         let id = tenant.as_str();
         let (words, line) = if let Some(line) = at(&["tenants", id, key]) {
             (format!("`{address}` to `{key}` of `{id}`"), line)
@@ -159,9 +161,9 @@ impl DeploymentFile {
             _ if !self.is_valid() => {
                 format!("correct `{file}` first: until then, no root tenant is set")
             }
-            Some(place) => format!(
+            Some(position) => format!(
                 "ask the operator to write `root: {tenant}` in `{file}`, line {}",
-                place.line
+                position.line
             ),
             None => format!("ask the operator to write `root: {tenant}` into `{file}`"),
         }
@@ -191,24 +193,28 @@ impl DeploymentFile {
         &self,
         known: impl Iterator<Item = &'a str> + Clone,
     ) -> Vec<Diagnostic> {
-        let unknown_tenant = |name: &str, place: Option<Place>| {
+        let unknown_tenant = |name: &str, position: Option<TextPosition>| {
             if known.clone().any(|known| known == name) {
                 return None;
             }
             let message = format!("unknown tenant `{name}`");
             let diagnostic = Diagnostic::warning(Code::UnknownTenant, self.label.as_str(), message)
                 .hint(hint_for(name, known.clone()));
-            Some(place.into_iter().fold(diagnostic, |diagnostic, place| {
-                diagnostic.at(place, &self.text)
-            }))
+            Some(
+                position
+                    .into_iter()
+                    .fold(diagnostic, |diagnostic, position| {
+                        diagnostic.at(position, &self.text)
+                    }),
+            )
         };
         let root = self.claims.root.as_deref();
-        let root = root.map(|root| (root, self.value(&["root"]).map(|node| node.place)));
+        let root = root.map(|root| (root, self.value(&["root"]).map(|node| node.position)));
         let tenants = self.claims.tenants.keys();
         let tenants = tenants.map(|id| (id.as_str(), self.key(&["tenants", id])));
         root.into_iter()
             .chain(tenants)
-            .filter_map(|(name, place)| unknown_tenant(name, place))
+            .filter_map(|(name, position)| unknown_tenant(name, position))
             .collect()
     }
 
@@ -240,21 +246,21 @@ impl DeploymentFile {
                     let message = format!("`{address}` is already listed for the tenant `{owner}`");
                     let diagnostic =
                         Diagnostic::error(Code::AddressTaken, self.label.as_str(), message)
-                            .at(item.place, &self.text);
+                            .at(item.position, &self.text);
                     found.push(
                         diagnostic.hint(format!("remove the address here or in line {line}")),
                     );
                 }
                 _ => {
-                    seen.insert(meant, (id, item.place.line));
+                    seen.insert(meant, (id, item.position.line));
                 }
             }
         }
         found
     }
 
-    fn key(&self, path: &[&str]) -> Option<Place> {
-        find(&self.node, path).map(|(place, _)| place)
+    fn key(&self, path: &[&str]) -> Option<TextPosition> {
+        find(&self.node, path).map(|(position, _)| position)
     }
 
     fn value(&self, path: &[&str]) -> Option<&Node> {
@@ -263,14 +269,14 @@ impl DeploymentFile {
 }
 
 /// Finds the node at a path of keys. Returns the position of the last key, and its value.
-pub(super) fn find<'a>(node: &'a Node, path: &[&str]) -> Option<(Place, &'a Node)> {
+pub(super) fn find<'a>(node: &'a Node, path: &[&str]) -> Option<(TextPosition, &'a Node)> {
     let (first, rest) = path.split_first()?;
     let Value::Map(pairs) = &node.value else {
         return None;
     };
     let (key, value) = pairs.iter().find(|(key, _)| key.name == *first)?;
     match rest {
-        [] => Some((key.place, value)),
+        [] => Some((key.position, value)),
         rest => find(value, rest),
     }
 }

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde_json::Value as Json;
 use values::is_email;
 
-use crate::name::reserved::{is_reserved, takes_reserved};
+use crate::name::reserved::{hides_reserved_path, is_reserved};
 use crate::name::{ascii_host, exported, is_route_path};
 use crate::schema::Schema;
 
@@ -77,7 +77,7 @@ pub fn check_format(format: &str, text: &str) -> Result<(), (String, Option<Stri
             "write `%20` for a space",
         ),
         "route" if is_reserved(text) => fail(reserved_message(text), RESERVED_PATH_HINT),
-        "prefix" if takes_reserved(text) => fail(reserved_message(text), RESERVED_PATH_HINT),
+        "prefix" if hides_reserved_path(text) => fail(reserved_message(text), RESERVED_PATH_HINT),
         "prefix" if exported::check_own(text).is_err() => fail(
             format!("`{text}` cannot be exported"),
             "choose another path; `404`, `index` and names that end in `.html` have a special meaning on static hosts",

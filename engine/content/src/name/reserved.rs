@@ -84,7 +84,7 @@ pub fn is_free_for_text(path: &str) -> bool {
 
 /// Returns whether a prefix would hide one of the engine's own paths on the host or on a shorter prefix, for example `/assets` or `/corner/assets`.
 #[must_use]
-pub fn takes_reserved(prefix: &str) -> bool {
+pub fn hides_reserved_path(prefix: &str) -> bool {
     let mut slashes = prefix.match_indices('/');
     slashes.any(|(slash, _)| is_reserved(&prefix[slash..]))
 }
@@ -105,10 +105,10 @@ mod tests {
             &sitemap_part(12),
             "/blog/feed.xml",
         ] {
-            assert!(is_reserved(own) && takes_reserved(own), "{own}");
+            assert!(is_reserved(own) && hides_reserved_path(own), "{own}");
         }
         for free in ["/", "/terms", "/my-assets", "/sitemap", "/robots", "/a.b"] {
-            assert!(!is_reserved(free) && !takes_reserved(free), "{free}");
+            assert!(!is_reserved(free) && !hides_reserved_path(free), "{free}");
         }
         for free in ["/google1a2b.html", "/.well-known/atproto-did", "/ads.txt"] {
             assert!(is_free_for_text(free), "{free}");
@@ -126,7 +126,7 @@ mod tests {
             assert!(!is_free_for_text(own), "{own}");
         }
         for deep in ["/services/assets", "/docs/robots.txt"] {
-            assert!(!is_reserved(deep) && takes_reserved(deep), "{deep}");
+            assert!(!is_reserved(deep) && hides_reserved_path(deep), "{deep}");
         }
     }
 }

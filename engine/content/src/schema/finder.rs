@@ -8,7 +8,7 @@ use jsonschema::paths::Location;
 use serde_json::Value as Json;
 
 use super::reference::referred;
-use crate::report::{Code, Place, hint_for, list};
+use crate::report::{Code, TextPosition, hint_for, list};
 use crate::yaml::{Node, Value};
 
 /// The number of violations of one code that are listed. Further violations are counted.
@@ -20,7 +20,7 @@ pub struct Violation {
     /// The kind of problem.
     pub code: Code,
     /// The position in the file.
-    pub place: Place,
+    pub position: TextPosition,
     /// The message: lower case, no full stop.
     pub message: String,
     /// How to fix the problem.
@@ -62,7 +62,7 @@ impl<'a> ViolationFinder<'a> {
             .filter(|(_, count)| **count > MAX_VIOLATIONS);
         self.problems.extend(counts.map(|(code, count)| Violation {
             code: *code,
-            place: self.node.place,
+            position: self.node.position,
             message: format!("{count} problems of this kind in total; not all are listed"),
             hint: None,
         }));
@@ -73,10 +73,10 @@ impl<'a> ViolationFinder<'a> {
             Value::Map(pairs) => {
                 let mut known = HashMap::new();
                 for (key, value) in pairs {
-                    if let Some(first) = known.insert(key.name.as_str(), key.place) {
+                    if let Some(first) = known.insert(key.name.as_str(), key.position) {
                         self.push(Violation {
                             code: Code::DuplicateKey,
-                            place: key.place,
+                            position: key.position,
                             message: format!("duplicate key `{}`", key.name),
                             hint: Some(format!("remove the key here or in line {}", first.line)),
                         });
@@ -131,7 +131,7 @@ impl<'a> ViolationFinder<'a> {
                 let about = about.and_then(|properties| description(properties.get(name)));
                 self.push(Violation {
                     code: Code::MissingKey,
-                    place: node.place,
+                    position: node.position,
                     message: format!("{what} needs the key `{name}`"),
                     hint: about.map(|text| format!("add `{name}`: {text}")),
                 });
@@ -167,7 +167,7 @@ impl<'a> ViolationFinder<'a> {
                 if let Err((message, hint)) = formats(format, text) {
                     self.push(Violation {
                         code: Code::BadValue,
-                        place: node.place,
+                        position: node.position,
                         message: format!("{what}: {message}"),
                         hint,
                     });
@@ -176,13 +176,13 @@ impl<'a> ViolationFinder<'a> {
             // The schema's description explains which values exclude each other.
             ValidationErrorKind::Not { .. } => self.push(Violation {
                 code: Code::BadValue,
-                place: node.place,
+                position: node.position,
                 message: format!("{what} is not valid"),
                 hint: None,
             }),
             ValidationErrorKind::MinLength { limit: 1 } => self.push(Violation {
                 code: Code::BadValue,
-                place: node.place,
+                position: node.position,
                 message: format!("{what} is empty"),
                 hint: Some("write a text, or remove the key".to_owned()),
             }),
@@ -196,14 +196,14 @@ impl<'a> ViolationFinder<'a> {
                     .and_then(|most| items.get(most));
                 self.push(Violation {
                     code: Code::TooLarge,
-                    place: first.map_or(node.place, |first| first.place),
+                    position: first.map_or(node.position, |first| first.position),
                     message: format!("{what} has {} items; the limit is {limit}", items.len()),
                     hint: Some("remove this item and all items after it".to_owned()),
                 });
             }
             _ => self.push(Violation {
                 code: Code::BadValue,
-                place: node.place,
+                position: node.position,
                 message: format!("{what}: {}", error.masked_with("the value")),
                 hint: None,
             }),
@@ -243,7 +243,7 @@ impl<'a> ViolationFinder<'a> {
         if let Some((key, _)) = pairs.iter().find(|(key, _)| key.name == name) {
             self.problems.push(Violation {
                 code: Code::UnknownKey,
-                place: key.place,
+                position: key.position,
                 message: format!("unknown key `{name}` in {what}"),
                 hint,
             });
@@ -282,7 +282,7 @@ impl<'a> ViolationFinder<'a> {
             return match value.map(|(_, value)| (value, &value.value)) {
                 None => self.push(Violation {
                     code: Code::MissingKey,
-                    place: node.place,
+                    position: node.position,
                     message: format!("{what} needs the key `{tag}`"),
                     hint: Some(format!("valid here: {}", list(names.iter().copied()))),
                 }),
@@ -343,7 +343,7 @@ impl<'a> ViolationFinder<'a> {
     ) {
         self.push(Violation {
             code: Code::BadValue,
-            place: node.place,
+            position: node.position,
             message: format!("`{text}` is not a valid value for {what}"),
             hint: Some(match crate::report::nearest(text, names.clone()) {
                 Some(name) => format!("did you mean `{name}`? Valid here: {}", list(names)),
@@ -374,7 +374,7 @@ impl<'a> ViolationFinder<'a> {
         };
         self.push(Violation {
             code: Code::WrongType,
-            place: node.place,
+            position: node.position,
             message: format!(
                 "{what} should be {}, but is {}",
                 wanted.join(" or "),

@@ -10,10 +10,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use sha2::{Digest, Sha256};
 
-use super::Tree;
+use super::FolderTree;
 
 /// A SHA-256 of the paths, sizes, times, inode numbers and devices of a folder's files.
-pub type Stamp = [u8; 32];
+pub type FolderStamp = [u8; 32];
 
 /// The assumed longest clock tick of a file system. Two changes within one tick look the same. Most clocks tick at least every ten milliseconds.
 const MAX_CLOCK_TICK: Duration = Duration::from_millis(50);
@@ -52,12 +52,12 @@ impl FileStamp {
     }
 }
 
-impl Tree {
+impl FolderTree {
     /// Returns the stamp of the folder. Call it before reading the files, so that a later write changes the stamp.
     ///
     /// Returns `None` if any file cannot be read, or changed within one clock tick before `now`.
     #[must_use]
-    pub fn stamp(&self, now: SystemTime) -> Option<Stamp> {
+    pub fn stamp(&self, now: SystemTime) -> Option<FolderStamp> {
         let root = self.root.as_ref()?;
         if self.is_cut || self.report.iter().len() > 0 {
             return None;

@@ -490,7 +490,7 @@ fn added_removed_and_replaced_files_have_changed() {
 }
 
 /// Returns the stamp of a folder as computed one hour from now.
-fn stamp(app: &Path) -> Option<Stamp> {
+fn stamp(app: &Path) -> Option<FolderStamp> {
     let later = SystemTime::now() + Duration::from_secs(3_600);
     walk(app, "app", FolderLimits::default(), &Activity::default()).stamp(later)
 }

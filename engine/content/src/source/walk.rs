@@ -18,13 +18,13 @@ use crate::report::guard::inject;
 use crate::report::{Code, Diagnostic, Report};
 
 /// The device and inode number of a folder. They identify it even if another folder takes its path.
-pub type Identity = (u64, u64);
+pub type FolderIdentity = (u64, u64);
 
 /// The files and folders found in a folder, by path with `/` between segments.
 #[derive(Debug)]
-pub struct Tree {
+pub struct FolderTree {
     /// All folders that are not hidden. The first is the folder itself, with an empty path.
-    pub folders: Vec<(String, Identity)>,
+    pub folders: Vec<(String, FolderIdentity)>,
     /// All files that are not hidden.
     pub files: Vec<String>,
     /// The files that were reached through a link.
@@ -44,18 +44,18 @@ pub struct Tree {
 
 /// The total bytes of a folder's files that are held in memory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Sizes {
+pub struct FolderSizes {
     /// Bytes of all files.
     pub total: u64,
     /// Bytes of the files that are parsed: the manifest and the pages.
     pub text: u64,
 }
 
-impl Tree {
+impl FolderTree {
     /// Returns the current sizes of the files, without opening any.
     #[must_use]
-    pub fn sizes(&self) -> Sizes {
-        let mut sizes = Sizes::default();
+    pub fn sizes(&self) -> FolderSizes {
+        let mut sizes = FolderSizes::default();
         for path in &self.files {
             self.activity.begin();
             let place = self.root.as_ref().map(|folder| folder.path().join(path));
@@ -80,11 +80,16 @@ impl Tree {
 ///
 /// Opens no file for its content. Through `activity`, another thread sees whether the file system responds.
 #[must_use]
-pub fn walk(directory: &Path, label: &str, limits: FolderLimits, activity: &Activity) -> Tree {
+pub fn walk(
+    directory: &Path,
+    label: &str,
+    limits: FolderLimits,
+    activity: &Activity,
+) -> FolderTree {
     activity.begin();
     inject("walk", label);
     let mut walker = Walker {
-        tree: Tree {
+        tree: FolderTree {
             folders: Vec::new(),
             files: Vec::new(),
             linked: Vec::new(),
@@ -127,7 +132,7 @@ fn holds_its_own_parent(directory: &Path, resolved: &Path) -> bool {
     directory.is_symlink() && parent.is_some_and(|parent| parent.starts_with(resolved))
 }
 
-impl Tree {
+impl FolderTree {
     /// Returns the name of a file in reports, or of the folder itself for an empty path.
     pub(super) fn name_of(&self, path: &str) -> String {
         match path {
@@ -203,9 +208,9 @@ fn too_large(file: String, message: String) -> Diagnostic {
 }
 
 struct Walker {
-    tree: Tree,
+    tree: FolderTree,
     /// The path at which each folder was first found.
-    found: HashMap<Identity, String>,
+    found: HashMap<FolderIdentity, String>,
     /// Links to visit after all real folders.
     links: VecDeque<String>,
     /// The number of entries listed, including hidden ones.
@@ -263,7 +268,7 @@ impl Walker {
         self.tree.files.push(path);
     }
 
-    fn folder(&mut self, folder: fs::File, path: String, identity: Identity) {
+    fn folder(&mut self, folder: fs::File, path: String, identity: FolderIdentity) {
         if let Some(first) = self.found.get(&identity) {
             let message = match first.as_str() {
                 "" => "the symbolic link points to the entire folder, which contains the link"

@@ -9,10 +9,10 @@ use super::manifest::DEFAULT_THEME;
 use super::prose::entities;
 use super::{FILE_START, MANIFEST};
 use crate::formats::link::path_of;
-use crate::report::{Code, Diagnostic, Place, Report, Severity, hint_for, list, nearest};
+use crate::report::{Code, Diagnostic, Report, Severity, TextPosition, hint_for, list, nearest};
 use crate::schema::{FormattedText, Violation};
 use crate::theme::Theme;
-use crate::theme::shape::{Data, FRAGMENT};
+use crate::theme::data_schema::{CheckedData, FRAGMENT};
 use crate::theme::strings::{self, Strings};
 use crate::yaml::{Node, Value};
 
@@ -78,7 +78,7 @@ impl ThemedValues {
     fn settings(&self) -> Node {
         self.settings.clone().unwrap_or(Node {
             value: Value::Map(Vec::new()),
-            place: FILE_START,
+            position: FILE_START,
         })
     }
 }
@@ -96,7 +96,7 @@ fn remove_key(node: &mut Node, name: &str) -> Option<Node> {
 #[derive(Debug, Default)]
 pub struct ThemedContent {
     /// The settings, including the theme's defaults.
-    pub settings: Data,
+    pub settings: CheckedData,
     /// The sections of each page, by the page's path.
     pub sections: BTreeMap<String, Vec<SectionData>>,
     /// All texts of sections and settings that have a format, with their positions, by file.
@@ -119,7 +119,7 @@ pub struct SectionData {
     /// The section type.
     pub kind: String,
     /// The data that the author wrote.
-    pub data: Data,
+    pub data: CheckedData,
 }
 
 /// Checks a tenant against its theme. The tenant fits if the report has no errors.
@@ -150,7 +150,7 @@ pub fn conform(written: &ThemedValues, theme: &Theme) -> (ThemedContent, Report)
 
 /// Returns a tenant's settings in the shape of its theme, or `None` if they do not fit.
 #[must_use]
-pub fn settings(written: &ThemedValues, theme: &Theme) -> Option<Data> {
+pub fn settings(written: &ThemedValues, theme: &Theme) -> Option<CheckedData> {
     let fits = theme.settings.check(&written.settings(), "`settings`");
     fits.ok().map(|(data, _)| data)
 }
@@ -163,7 +163,7 @@ struct ThemeCheck<'a> {
 }
 
 impl ThemeCheck<'_> {
-    fn settings(&mut self) -> Data {
+    fn settings(&mut self) -> CheckedData {
         let written = self.written.settings();
         match self.theme.settings.check(&written, "`settings`") {
             Ok((data, formatted)) => {
@@ -173,7 +173,7 @@ impl ThemeCheck<'_> {
             }
             Err(problems) => {
                 self.report_violations(MANIFEST, Severity::Error, problems);
-                Data::default()
+                CheckedData::default()
             }
         }
     }
@@ -192,7 +192,7 @@ impl ThemeCheck<'_> {
             .flat_map(|(_, strings)| strings)
             .map(|(key, text)| (key.as_str(), text))
             .collect();
-        let places = LazyCell::new(|| places_of(node));
+        let positions = LazyCell::new(|| positions_of(node));
         let name = self.name_of(MANIFEST);
         let source = self.written.texts.get(MANIFEST);
         for (key, text) in &strings {
@@ -220,9 +220,12 @@ impl ThemeCheck<'_> {
                     ),
                 };
                 let diagnostic = Diagnostic::error(code, &name, message).hint(hint);
-                let place = places.get(key.as_str()).copied().unwrap_or(node.place);
+                let position = positions
+                    .get(key.as_str())
+                    .copied()
+                    .unwrap_or(node.position);
                 match source {
-                    Some(source) => diagnostic.at(place, source),
+                    Some(source) => diagnostic.at(position, source),
                     None => diagnostic,
                 }
             });
@@ -238,7 +241,7 @@ impl ThemeCheck<'_> {
                 return None;
             }
         };
-        let shape = &self.theme.kinds.get(&kind)?.shape;
+        let shape = &self.theme.section_types.get(&kind)?.shape;
         match shape.check(node, &format!("a `{kind}` section")) {
             Ok((data, formatted)) => {
                 self.report_violations(file, Severity::Warning, entities(node, &formatted));
@@ -255,10 +258,10 @@ impl ThemeCheck<'_> {
 
     /// Returns the section type, if the theme has it.
     fn kind(&self, node: &Node) -> Result<Option<String>, Violation> {
-        let names = || self.theme.kinds.keys().map(String::as_str);
-        let violation = |code, place, message: &str, hint: String| Violation {
+        let names = || self.theme.section_types.keys().map(String::as_str);
+        let violation = |code, position, message: &str, hint: String| Violation {
             code,
-            place,
+            position,
             message: message.to_owned(),
             hint: Some(hint),
         };
@@ -270,21 +273,23 @@ impl ThemeCheck<'_> {
         };
         let Some((_, kind)) = pairs.iter().find(|(key, _)| key.name == "kind") else {
             let message = "an item of `sections` needs the key `kind`";
-            return Err(violation(Code::MissingKey, node.place, message, valid()));
+            return Err(violation(Code::MissingKey, node.position, message, valid()));
         };
         match &kind.value {
-            Value::Text(text) if self.theme.kinds.contains_key(text) => Ok(Some(text.clone())),
+            Value::Text(text) if self.theme.section_types.contains_key(text) => {
+                Ok(Some(text.clone()))
+            }
             Value::Text(text) => {
                 let message = format!("`{text}` is not a valid section type");
                 let hint = match nearest(text, names()) {
                     Some(near) => format!("did you mean `{near}`? Valid here: {}", list(names())),
                     None => valid(),
                 };
-                Err(violation(Code::BadValue, kind.place, &message, hint))
+                Err(violation(Code::BadValue, kind.position, &message, hint))
             }
             _ => {
                 let message = "`kind` should be a text";
-                Err(violation(Code::WrongType, kind.place, message, valid()))
+                Err(violation(Code::WrongType, kind.position, message, valid()))
             }
         }
     }
@@ -304,7 +309,7 @@ impl ThemeCheck<'_> {
                     severity,
                     hint: problem.hint,
                     ..match text {
-                        Some(text) => diagnostic.at(problem.place, text),
+                        Some(text) => diagnostic.at(problem.position, text),
                         None => diagnostic,
                     }
                 }
@@ -314,8 +319,8 @@ impl ThemeCheck<'_> {
 }
 
 /// Returns the positions of all keys of a mapping and its nested mappings, by key path joined with dots.
-fn places_of(node: &Node) -> HashMap<String, Place> {
-    let mut places = HashMap::new();
+fn positions_of(node: &Node) -> HashMap<String, TextPosition> {
+    let mut positions = HashMap::new();
     let mut open = vec![(String::new(), node)];
     while let Some((prefix, node)) = open.pop() {
         let Value::Map(pairs) = &node.value else {
@@ -324,8 +329,8 @@ fn places_of(node: &Node) -> HashMap<String, Place> {
         for (key, value) in pairs {
             let name = format!("{prefix}{}", key.name);
             open.push((format!("{name}."), value));
-            places.entry(name).or_insert(key.place);
+            positions.entry(name).or_insert(key.position);
         }
     }
-    places
+    positions
 }

@@ -129,9 +129,9 @@ fn at(
     text: Option<&String>,
 ) -> Diagnostic {
     let mut files = formatted.iter().filter(|text| text.format == "file");
-    let place = files.find(|text| text.text == named);
-    match (place, text) {
-        (Some(found), Some(text)) => diagnostic.at(found.place, text),
+    let found = files.find(|text| text.text == named);
+    match (found, text) {
+        (Some(found), Some(text)) => diagnostic.at(found.position, text),
         _ => diagnostic,
     }
 }

@@ -87,15 +87,15 @@ impl Site {
     ///
     /// A draft that is served is hidden from search engines. Most sites have no such pages and are not copied.
     #[must_use]
-    pub fn at(self: &Arc<Self>, now: Timestamp, drafts: bool) -> Arc<Self> {
+    pub fn at(self: &Arc<Self>, now: Timestamp, includes_drafts: bool) -> Arc<Self> {
         let mut pages = self.pages.values();
-        if pages.all(|page| page.is_shown(now, drafts) && !page.front.draft) {
+        if pages.all(|page| page.is_shown(now, includes_drafts) && !page.front.draft) {
             return Arc::clone(self);
         }
         let mut site = Self::clone(self);
         let pages = std::mem::take(&mut site.pages);
         for (path, mut page) in pages {
-            if page.is_shown(now, drafts) {
+            if page.is_shown(now, includes_drafts) {
                 page.front.noindex |= page.front.draft;
                 site.pages.insert(path, page);
                 continue;
@@ -128,24 +128,24 @@ impl Site {
         &self,
         diagnostic: Diagnostic,
         file: &str,
-        place: crate::report::Place,
+        position: crate::report::TextPosition,
     ) -> Diagnostic {
         match self.written.texts.get(file) {
-            Some(text) => diagnostic.at(place, text),
+            Some(text) => diagnostic.at(position, text),
             None => diagnostic,
         }
     }
 
     /// Returns the position of a top-level text value in the manifest, if it occurs there.
     #[must_use]
-    pub fn place_of(&self, text: &str) -> Option<crate::report::Place> {
+    pub fn position_of(&self, text: &str) -> Option<crate::report::TextPosition> {
         let manifest = yaml::parse(self.written.texts.get(MANIFEST)?, 1).ok()?;
         let Value::Map(pairs) = manifest.value else {
             return None;
         };
         let is_meant = |value: &Node| matches!(&value.value, Value::Text(found) if found == text);
         let (_, found) = pairs.into_iter().find(|(_, value)| is_meant(value))?;
-        Some(found.place)
+        Some(found.position)
     }
 
     /// Returns the name of a file in reports.
@@ -336,21 +336,21 @@ impl SiteReader<'_> {
         }
         let text = self.text(file, bytes)?;
         let Some(parts) = page::split(&text) else {
-            let (message, hint, place) = page::why_not_split(&text);
+            let (message, hint, position) = page::why_not_split(&text);
             let name = self.folder.name_of(file);
             let diagnostic = Diagnostic::error(Code::BadFrontMatter, name, message);
-            self.report.push(diagnostic.at(place, &text).hint(hint));
+            self.report.push(diagnostic.at(position, &text).hint(hint));
             return None;
         };
         let typed = self.typed(file, &text, parts.front, 2, &FRONT_MATTER_SCHEMA);
         if typed.is_none()
-            && let Some(place) = page::end_of_front_matter(parts.front)
+            && let Some(position) = page::end_of_front_matter(parts.front)
         {
             let name = self.folder.name_of(file);
             let message = "the front matter seems to end here, without its second line `---`";
             let diagnostic = Diagnostic::error(Code::BadFrontMatter, name, message);
             let hint = "add a line `---` above this line";
-            self.report.push(diagnostic.at(place, &text).hint(hint));
+            self.report.push(diagnostic.at(position, &text).hint(hint));
         }
         let (front, formatted) = typed?;
         self.warn_of_dates(file, &text, &front);
@@ -399,7 +399,7 @@ impl SiteReader<'_> {
             let mut formatted = page.formatted.iter();
             let alias = formatted.find(|text| text.format == "route" && text.text == path);
             match (alias, text) {
-                (Some(alias), Some(text)) => diagnostic.at(alias.place, text),
+                (Some(alias), Some(text)) => diagnostic.at(alias.position, text),
                 _ => diagnostic,
             }
         });
@@ -415,8 +415,8 @@ impl SiteReader<'_> {
             let name = self.folder.name_of(file);
             let diagnostic = Diagnostic::warning(Code::UnlikelyDate, name, message).hint(hint);
             let found = pairs.iter().find(|(found, _)| found.name == key);
-            let place = found.map_or(FILE_START, |(key, _)| key.place);
-            self.report.push(diagnostic.at(place, text));
+            let position = found.map_or(FILE_START, |(key, _)| key.position);
+            self.report.push(diagnostic.at(position, text));
         }
     }
 
@@ -455,9 +455,9 @@ impl SiteReader<'_> {
             self.report.add(Severity::Error, code, &name, || {
                 let diagnostic = Diagnostic::error(code, &name, message)
                     .hint("redirect only unused paths, each path once, and to a page");
-                let place = formatted.iter().find(|text| text.text == at);
-                match (place, text) {
-                    (Some(formatted), Some(text)) => diagnostic.at(formatted.place, text),
+                let position = formatted.iter().find(|text| text.text == at);
+                match (position, text) {
+                    (Some(formatted), Some(text)) => diagnostic.at(formatted.position, text),
                     _ => diagnostic,
                 }
             });
@@ -538,13 +538,13 @@ impl SiteReader<'_> {
         if !problems.is_empty()
             && let Some(cause) = yaml::invisible_space(yaml)
         {
-            let place = crate::report::Place {
-                line: cause.place.line + first_line - 1,
-                ..cause.place
+            let position = crate::report::TextPosition {
+                line: cause.position.line + first_line - 1,
+                ..cause.position
             };
             let diagnostic = Diagnostic::error(Code::BadYaml, &name, cause.message);
             self.report
-                .push(diagnostic.hint(cause.hint).at(place, text));
+                .push(diagnostic.hint(cause.hint).at(position, text));
         }
         let elsewhere = ["sections", "settings", "strings"];
         for warning in prose::check(&node, &formatted, (&name, text), &elsewhere) {
@@ -558,7 +558,7 @@ impl SiteReader<'_> {
             self.report
                 .add(Severity::Error, code, &name, || Diagnostic {
                     hint: problem.hint,
-                    ..Diagnostic::error(code, &name, problem.message).at(problem.place, text)
+                    ..Diagnostic::error(code, &name, problem.message).at(problem.position, text)
                 });
         }
         if !clean {

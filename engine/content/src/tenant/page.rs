@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json};
 
 use super::manifest::NamedLink;
 use crate::formats::values::{Asset, Date, Moment, RoutePath};
-use crate::report::Place;
+use crate::report::TextPosition;
 use crate::schema::FormattedText;
 
 /// The front matter of a page. Only `title` is required.
@@ -219,8 +219,8 @@ impl Page {
 
     /// Returns whether the page is served at time `now`. `drafts`: whether drafts are served.
     #[must_use]
-    pub fn is_shown(&self, now: Timestamp, drafts: bool) -> bool {
-        if self.front.draft && !drafts {
+    pub fn is_shown(&self, now: Timestamp, includes_drafts: bool) -> bool {
+        if self.front.draft && !includes_drafts {
             return false;
         }
         let begun = self
@@ -275,19 +275,19 @@ pub fn split(text: &str) -> Option<PageParts<'_>> {
 }
 
 /// The position of the first characters of a file.
-pub(crate) const FILE_START: Place = Place {
+pub(crate) const FILE_START: TextPosition = TextPosition {
     line: 1,
     column: 1,
     length: 3,
 };
 
 /// Explains why a file has no front matter between two `---` lines: the problem, the fix, and the position.
-pub(super) fn why_not_split(text: &str) -> (&'static str, &'static str, Place) {
+pub(super) fn why_not_split(text: &str) -> (&'static str, &'static str, TextPosition) {
     let first = text.lines().next().unwrap_or_default();
     let below = text.get(first.len() + 1..).unwrap_or_default();
     match first.trim_end() {
         "---" => {
-            let last = Place {
+            let last = TextPosition {
                 line: text.lines().count().max(1),
                 ..FILE_START
             };
@@ -311,7 +311,7 @@ pub(super) fn why_not_split(text: &str) -> (&'static str, &'static str, Place) {
 }
 
 /// Finds where front matter, which begins in line 2, seems to end: at an unindented line that is not a key, a comment or a list item.
-pub(super) fn end_of_front_matter(front: &str) -> Option<Place> {
+pub(super) fn end_of_front_matter(front: &str) -> Option<TextPosition> {
     let is_key = |character: char| character.is_alphanumeric() || "_-.\"'".contains(character);
     let is_yaml = |line: &str| {
         let (key, rest) = line.split_once(':').unwrap_or(("", ""));
@@ -333,7 +333,7 @@ pub(super) fn end_of_front_matter(front: &str) -> Option<Place> {
         let is_heading = after_gap && line.starts_with('#');
         let is_text = after_gap && !line.starts_with([' ', '\t', '#', '-']) && !is_yaml(line);
         if is_ruler || is_heading || is_text {
-            return Some(Place {
+            return Some(TextPosition {
                 line: index + 2,
                 column: 1,
                 length: line.chars().count(),

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::report::{Code, Diagnostic, LineIndex, Place};
+use crate::report::{Code, Diagnostic, LineIndex, TextPosition};
 use crate::schema::{FormattedText, Violation};
 use crate::yaml::{MapKey, Node, Value, quoted};
 
@@ -23,9 +23,9 @@ pub(super) fn check(
     if let Value::Map(pairs) = &node.value {
         for (key, value) in pairs {
             let is_ours = !elsewhere.contains(&key.name.as_str());
-            let warn = |code, place, message: String, hint: String| {
+            let warn = |code, position, message: String, hint: String| {
                 let diagnostic = Diagnostic::warning(code, name, message);
-                found.push(diagnostic.at(place, text).hint(hint));
+                found.push(diagnostic.at(position, text).hint(hint));
             };
             check_value(key, value, &file, (formatted, is_ours), &mut { warn });
         }
@@ -40,14 +40,14 @@ struct CheckedFile<'a> {
     has_aliases: bool,
 }
 
-type Warn<'a> = dyn FnMut(Code, Place, String, String) + 'a;
+type WarningSink<'a> = dyn FnMut(Code, TextPosition, String, String) + 'a;
 
 fn check_value(
     key: &MapKey,
     value: &Node,
     file: &CheckedFile<'_>,
     (formatted, is_ours): (&[FormattedText], bool),
-    warn: &mut Warn<'_>,
+    warn: &mut WarningSink<'_>,
 ) {
     match &value.value {
         Value::Map(pairs) => {
@@ -75,9 +75,9 @@ fn check_value(
 }
 
 /// Warns of text that YAML cuts from the value of a key.
-fn warn_of_cut_text(key: &MapKey, file: &CheckedFile<'_>, warn: &mut Warn<'_>) {
-    let line = file.lines.get(key.place.line);
-    let before = key.place.column - 1 + key.name.chars().count();
+fn warn_of_cut_text(key: &MapKey, file: &CheckedFile<'_>, warn: &mut WarningSink<'_>) {
+    let line = file.lines.get(key.position.line);
+    let before = key.position.column - 1 + key.name.chars().count();
     let mut signs = line.char_indices().skip(before);
     let Some((at, ':')) = signs.next() else {
         return;
@@ -89,14 +89,14 @@ fn warn_of_cut_text(key: &MapKey, file: &CheckedFile<'_>, warn: &mut Warn<'_>) {
         let quoted = quoted(value);
         format!("put the value in quotes: `{}: {quoted}`", key.name)
     };
-    let place = |at: usize, cut: &str| Place {
-        line: key.place.line,
+    let position = |at: usize, cut: &str| TextPosition {
+        line: key.position.line,
         column: line[..at].chars().count() + 1,
         length: cut.chars().count(),
     };
     if let Some((name, what)) = property(value, file.has_aliases) {
         let message = format!("YAML reads `{name}` as {what}, so visitors do not see it");
-        warn(Code::CutText, place(begin, name), message, in_quotes());
+        warn(Code::CutText, position(begin, name), message, in_quotes());
     }
     if value.starts_with(['"', '\'', '|', '>', '&', '*', '!', '[', '{']) {
         return;
@@ -113,11 +113,11 @@ fn warn_of_cut_text(key: &MapKey, file: &CheckedFile<'_>, warn: &mut Warn<'_>) {
         .split_whitespace()
         .next()
         .unwrap_or_default();
-    let place = place(at + 1 + hash + 1, cut);
+    let position = position(at + 1 + hash + 1, cut);
     let message =
         format!("YAML reads `{cut}` as the start of a comment, so visitors do not see it");
     let hint = format!("{}; in a comment, write a space after `#`", in_quotes());
-    warn(Code::CutText, place, message, hint);
+    warn(Code::CutText, position, message, hint);
 }
 
 /// Returns the tag or anchor at the start of a value, if it is unlikely to be intended (YAML 1.2.2, section 6.9).
@@ -132,12 +132,17 @@ fn property(value: &str, has_aliases: bool) -> Option<(&str, &'static str)> {
     }
 }
 
-fn warn_of_entity(key: &MapKey, value: &Node, formatted: &[FormattedText], warn: &mut Warn<'_>) {
-    let has_format = |place| formatted.iter().any(|text| text.place == place);
+fn warn_of_entity(
+    key: &MapKey,
+    value: &Node,
+    formatted: &[FormattedText],
+    warn: &mut WarningSink<'_>,
+) {
+    let has_format = |position| formatted.iter().any(|text| text.position == position);
     if let Some(found) = violation(&key.name, value, &has_format) {
         warn(
             found.code,
-            found.place,
+            found.position,
             found.message,
             found.hint.unwrap_or_default(),
         );
@@ -148,8 +153,8 @@ fn warn_of_entity(key: &MapKey, value: &Node, formatted: &[FormattedText], warn:
 ///
 /// Skips texts that have a format, such as Markdown: their format has its own rules.
 pub(super) fn entities(node: &Node, formatted: &[FormattedText]) -> Vec<Violation> {
-    let places: HashSet<Place> = formatted.iter().map(|text| text.place).collect();
-    let has_format = |place| places.contains(&place);
+    let positions: HashSet<TextPosition> = formatted.iter().map(|text| text.position).collect();
+    let has_format = |position| positions.contains(&position);
     let mut found = Vec::new();
     let mut open = vec![("", node)];
     while let Some((name, node)) = open.pop() {
@@ -165,16 +170,20 @@ pub(super) fn entities(node: &Node, formatted: &[FormattedText]) -> Vec<Violatio
 }
 
 /// Returns a violation if a text has a character reference and no format.
-fn violation(name: &str, value: &Node, has_format: &dyn Fn(Place) -> bool) -> Option<Violation> {
+fn violation(
+    name: &str,
+    value: &Node,
+    has_format: &dyn Fn(TextPosition) -> bool,
+) -> Option<Violation> {
     let Value::Text(text) = &value.value else {
         return None;
     };
-    let entity = entity(text).filter(|_| !has_format(value.place))?;
+    let entity = entity(text).filter(|_| !has_format(value.position))?;
     let hint =
         "write the character itself, such as `&`, `\u{2019}` or `\u{fc}`; this text is not HTML";
     Some(Violation {
         code: Code::HtmlEntity,
-        place: value.place,
+        position: value.position,
         message: format!("`{name}` contains `{entity}`, which visitors see letter by letter"),
         hint: Some(hint.to_owned()),
     })
@@ -218,7 +227,7 @@ mod tests {
             .map(|warning| {
                 (
                     warning.code,
-                    warning.place.expect("a position").line,
+                    warning.position.expect("a position").line,
                     warning.hint,
                 )
             })

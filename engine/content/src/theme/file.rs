@@ -31,8 +31,8 @@ pub(super) fn report_violations(
     report: &mut Report,
 ) {
     for problem in problems {
-        let diagnostic =
-            Diagnostic::error(problem.code, file, problem.message.clone()).at(problem.place, text);
+        let diagnostic = Diagnostic::error(problem.code, file, problem.message.clone())
+            .at(problem.position, text);
         report.push(Diagnostic {
             hint: problem.hint.clone(),
             ..diagnostic

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
 
-use crate::report::{Code, Place, list};
+use crate::report::{Code, TextPosition, list};
 use crate::schema::Violation;
 use crate::yaml::{Node, Value};
 
@@ -118,7 +118,7 @@ pub fn read(node: &Node) -> (Strings, Vec<Violation>) {
     match &node.value {
         Value::Map(_) | Value::Null => collect(node, "", &mut strings, &mut problems),
         _ => problems.push(wrong(
-            node.place,
+            node.position,
             "UI strings must be a mapping from keys to texts".to_owned(),
             "begin with `skip: Skip to content`",
         )),
@@ -147,11 +147,11 @@ fn collect(node: &Node, prefix: &str, strings: &mut Strings, problems: &mut Vec<
         match text {
             Ok(_) if strings.contains_key(&name) => problems.push(Violation {
                 code: Code::DuplicateKey,
-                ..wrong(key.place, format!("duplicate key `{name}`"), "remove one of the two")
+                ..wrong(key.position, format!("duplicate key `{name}`"), "remove one of the two")
             }),
             Ok(text) => drop(strings.insert(name, text)),
             Err(problem) => problems.push(wrong(
-                value.place,
+                value.position,
                 format!("`{name}`: {problem}"),
                 "write `{name}`, `{count, number}`, `{day, date}` or `{names, list}`, and `{{` for a brace",
             )),
@@ -159,10 +159,10 @@ fn collect(node: &Node, prefix: &str, strings: &mut Strings, problems: &mut Vec<
     }
 }
 
-fn wrong(place: Place, message: String, hint: &str) -> Violation {
+fn wrong(position: TextPosition, message: String, hint: &str) -> Violation {
     Violation {
         code: Code::BadValue,
-        place,
+        position,
         message,
         hint: Some(hint.to_owned()),
     }

@@ -1,22 +1,26 @@
 //! Finds lines of block scalars (`text: |`) in the file that contains them.
 
-use crate::report::{LineIndex, Place};
+use crate::report::{LineIndex, TextPosition};
 
 /// Returns the position in the file of a line, from 1, of a block scalar (YAML 1.2.2, section 8.1).
 ///
-/// `place` is the position of the value in `file`. For a value that is not a block scalar, returns `place`.
+/// `position` is the position of the value in `file`. For a value that is not a block scalar, returns `position`.
 #[must_use]
-pub fn place_in_block(file: &LineIndex<'_>, place: Place, line: usize) -> Place {
+pub fn position_in_block(
+    file: &LineIndex<'_>,
+    position: TextPosition,
+    line: usize,
+) -> TextPosition {
     let rest: String = file
-        .get(place.line)
+        .get(position.line)
         .chars()
-        .skip(place.column - 1)
+        .skip(position.column - 1)
         .collect();
-    let above = file.get(place.line.saturating_sub(1));
+    let above = file.get(position.line.saturating_sub(1));
     let (header, style) = match (rest.chars().next(), style_at_end(above)) {
-        (Some(style @ ('|' | '>')), _) => (place.line, style),
-        (_, Some(style)) => (place.line - 1, style),
-        _ => return place,
+        (Some(style @ ('|' | '>')), _) => (position.line, style),
+        (_, Some(style)) => (position.line - 1, style),
+        _ => return position,
     };
     let mut number = header + 1;
     let mut current = 1;
@@ -36,7 +40,7 @@ pub fn place_in_block(file: &LineIndex<'_>, place: Place, line: usize) -> Place 
     }
     let text = file.get(number);
     let indent = text.chars().take_while(|sign| *sign == ' ').count();
-    Place {
+    TextPosition {
         line: number,
         column: indent + 1,
         length: text.trim().chars().count().max(1),
@@ -65,17 +69,17 @@ mod tests {
     use crate::yaml::{Node, Value, parse};
 
     fn line_of(yaml: &str, line: usize) -> usize {
-        fn text(node: &Node) -> Option<Place> {
+        fn text(node: &Node) -> Option<TextPosition> {
             match &node.value {
-                Value::Text(_) => Some(node.place),
+                Value::Text(_) => Some(node.position),
                 Value::Map(pairs) => pairs.iter().find_map(|(_, value)| text(value)),
                 Value::List(items) => items.iter().find_map(text),
                 _ => None,
             }
         }
         let node = parse(yaml, 1).expect("YAML");
-        let place = text(&node).expect("a text");
-        place_in_block(&LineIndex::of(yaml), place, line).line
+        let position = text(&node).expect("a text");
+        position_in_block(&LineIndex::of(yaml), position, line).line
     }
 
     #[test]

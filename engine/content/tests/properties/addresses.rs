@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use content::address::deployment::DeploymentFile;
-use content::address::{AddressRules, Assignment, Origin, Owners, assign};
+use content::address::{AddressOwners, AddressRules, Assignment, Origin, assign};
 use content::name::TenantId;
-use content::name::reserved::takes_reserved;
+use content::name::reserved::hides_reserved_path;
 use content::source::Folder;
 use content::tenant::{Site, read};
 use proptest::prelude::*;
@@ -178,7 +178,7 @@ fn given(assignment: &Assignment) -> BTreeMap<String, &TenantId> {
         for address in addresses {
             let name = format!("{}{}", address.host, address.prefix);
             assert_eq!(all.insert(name, id), None, "{address:?} has two owners");
-            assert!(!takes_reserved(&address.prefix), "{address:?}");
+            assert!(!hides_reserved_path(&address.prefix), "{address:?}");
             assert_ne!(address.host, format!("www.{DOMAIN}"));
             let is_root = address.host == DOMAIN && address.prefix.is_empty();
             assert!(
@@ -197,7 +197,7 @@ proptest! {
         let origin: Origin = format!("https://{DOMAIN}").parse().unwrap();
         let mut tenants: BTreeMap<TenantId, Option<Site>> = BTreeMap::new();
         let mut deployment: Option<DeploymentFile> = None;
-        let mut before = Owners::new();
+        let mut before = AddressOwners::new();
         for event in events {
             match event {
                 Event::Folder(id, wanted) => {
@@ -215,7 +215,7 @@ proptest! {
                     deployment = text.and_then(|text| DeploymentFile::read("deployment.yaml", text).0);
                 }
             }
-            let give = |before: &Owners| {
+            let give = |before: &AddressOwners| {
                 let rules = AddressRules { origin: &origin, deployment: deployment.as_ref(), before };
                 assign(rules, tenants.iter().map(|(id, site)| (id, site.as_ref())))
             };

@@ -199,7 +199,7 @@ fn check(id: &str, folder: &Folder) -> Result<(), TestCaseError> {
                 && !first.is_whitespace(),
             "{diagnostic:?}"
         );
-        let Some(place) = diagnostic.place else {
+        let Some(position) = diagnostic.position else {
             continue;
         };
         let file = folder
@@ -212,15 +212,15 @@ fn check(id: &str, folder: &Folder) -> Result<(), TestCaseError> {
         let lines: Vec<&str> = text.lines().collect();
         // An error about the end of a file may be positioned behind the last line.
         prop_assert!(
-            (1..=lines.len() + 1).contains(&place.line),
+            (1..=lines.len() + 1).contains(&position.line),
             "{diagnostic:?} in {} lines",
             lines.len()
         );
-        let line = lines.get(place.line - 1).copied();
+        let line = lines.get(position.line - 1).copied();
         prop_assert_eq!(diagnostic.text.as_deref(), line, "{:?}", diagnostic);
         let width = line.unwrap_or("").chars().count();
-        prop_assert!((1..=width + 1).contains(&place.column), "{diagnostic:?}");
-        prop_assert!(place.length >= 1);
+        prop_assert!((1..=width + 1).contains(&position.column), "{diagnostic:?}");
+        prop_assert!(position.length >= 1);
     }
     let again = content::tenant::read(&id, folder).1;
     prop_assert_eq!(report, again);

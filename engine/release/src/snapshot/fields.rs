@@ -11,7 +11,7 @@ use http::header::{
     HeaderValue, VARY,
 };
 
-use super::coding::Coding;
+use super::content_encoding::ContentEncoding;
 
 /// The header field by which shared caches purge related responses together.
 pub const CACHE_TAG: HeaderName = HeaderName::from_static("cache-tag");
@@ -36,7 +36,7 @@ pub fn cache_tag(tenant: &str, path: &str) -> String {
 /// The header fields of one class of bodies, by content encoding.
 #[derive(Debug)]
 pub struct Fields {
-    by_encoding: [HeaderMap; Coding::ALL.len()],
+    by_encoding: [HeaderMap; ContentEncoding::ALL.len()],
     not_modified: HeaderMap,
     given: HeaderMap,
     varies: bool,
@@ -83,10 +83,10 @@ impl Fields {
         if ranges {
             all.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
         }
-        let by_encoding = Coding::ALL.map(|coding| {
+        let by_encoding = ContentEncoding::ALL.map(|encoding| {
             let mut fields = all.clone();
-            if coding != Coding::Identity {
-                fields.insert(CONTENT_ENCODING, HeaderValue::from_static(coding.token()));
+            if encoding != ContentEncoding::Identity {
+                fields.insert(CONTENT_ENCODING, HeaderValue::from_static(encoding.token()));
             }
             fields
         });
@@ -101,14 +101,14 @@ impl Fields {
 
     /// Returns the arguments of [`new`](Self::new), in the same order. The same arguments build the same fields.
     #[must_use]
-    pub const fn given(&self) -> (&HeaderMap, bool, bool) {
+    pub const fn parts(&self) -> (&HeaderMap, bool, bool) {
         (&self.given, self.varies, self.ranges)
     }
 
-    /// Returns a copy of the fields of a body in `coding`, with its entity tag.
+    /// Returns a copy of the fields of a body in `encoding`, with its entity tag.
     #[must_use]
-    pub fn for_body(&self, coding: Coding, etag: &HeaderValue) -> HeaderMap {
-        tagged(&self.by_encoding[coding as usize], etag)
+    pub fn for_body(&self, encoding: ContentEncoding, etag: &HeaderValue) -> HeaderMap {
+        tagged(&self.by_encoding[encoding as usize], etag)
     }
 
     /// Returns a copy of the fields of a response with status 304.
@@ -152,14 +152,14 @@ mod tests {
         let fields = Fields::new(given, true, true);
         let etag = HeaderValue::from_static("\"x\"");
 
-        let copy = fields.for_body(Coding::Gzip, &etag);
+        let copy = fields.for_body(ContentEncoding::Gzip, &etag);
         assert_eq!(copy[CONTENT_ENCODING], "gzip");
         assert_eq!(copy[ETAG], "\"x\"");
         assert_eq!(copy[VARY], "accept-encoding");
         assert_eq!(copy[ACCEPT_RANGES], "bytes");
         assert!(
             !fields
-                .for_body(Coding::Identity, &etag)
+                .for_body(ContentEncoding::Identity, &etag)
                 .contains_key(CONTENT_ENCODING)
         );
 

@@ -10,14 +10,14 @@ use std::sync::Arc;
 
 use http::{HeaderValue, StatusCode};
 
-use super::coding::Variants;
+use super::content_encoding::Variants;
 use super::fields::Fields;
 
 /// A map from text to values with a hasher that is fast for short keys. Every request looks up its host, prefix and path.
-pub type Table<V> = hashbrown::HashMap<Box<str>, V>;
+pub type LookupMap<V> = hashbrown::HashMap<Box<str>, V>;
 
 /// Resources by path: percent-decoded, without a trailing slash (`/` for the root).
-pub type ResourceTable = Table<Arc<Resource>>;
+pub type ResourceTable = LookupMap<Arc<Resource>>;
 
 /// The response at one path.
 #[derive(Debug)]

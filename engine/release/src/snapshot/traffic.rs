@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use http::StatusCode;
 
-use super::coding::Coding;
+use super::content_encoding::ContentEncoding;
 
 /// Upper bounds of the latency histogram, in microseconds. A final bucket counts slower responses.
 ///
@@ -25,7 +25,7 @@ pub const CLASSES: [&str; 4] = ["2xx", "3xx", "4xx", "5xx"];
 /// The traffic counters of one tenant.
 #[derive(Debug, Default)]
 pub struct Traffic {
-    cells: [[TrafficCell; Coding::ALL.len()]; CLASSES.len()],
+    cells: [[TrafficCell; ContentEncoding::ALL.len()]; CLASSES.len()],
     latency: [AtomicU64; LATENCY_BOUNDS.len() + 1],
     latency_sum: AtomicU64,
     /// Whether [`Traffic::note`] was called since the last [`Traffic::rearm`].
@@ -41,11 +41,11 @@ struct TrafficCell {
 
 /// One item of [`Traffic::counts`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Count {
+pub struct TrafficCount {
     /// The status class, `2xx` to `5xx`.
     pub class: &'static str,
     /// The content encoding of the body.
-    pub coding: Coding,
+    pub encoding: ContentEncoding,
     /// The number of responses.
     pub requests: u64,
     /// Bytes of response bodies, as sent.
@@ -65,11 +65,17 @@ impl Traffic {
     /// Counts one response with `bytes` of body.
     ///
     /// `took` runs from the request until the response is ready to send. The time a client takes to read says nothing about the server.
-    pub fn record(&self, status: StatusCode, coding: Coding, bytes: u64, took: Duration) {
+    pub fn record(
+        &self,
+        status: StatusCode,
+        encoding: ContentEncoding,
+        bytes: u64,
+        took: Duration,
+    ) {
         let class = usize::from(status.as_u16() / 100)
             .saturating_sub(2)
             .min(CLASSES.len() - 1);
-        let cell = &self.cells[class][coding as usize];
+        let cell = &self.cells[class][encoding as usize];
         cell.requests.fetch_add(1, Relaxed);
         cell.bytes.fetch_add(bytes, Relaxed);
 
@@ -94,17 +100,20 @@ impl Traffic {
     }
 
     /// Returns the counters that are not zero.
-    pub fn counts(&self) -> impl Iterator<Item = Count> {
+    pub fn counts(&self) -> impl Iterator<Item = TrafficCount> {
         CLASSES.iter().zip(&self.cells).flat_map(|(class, row)| {
-            Coding::ALL.iter().zip(row).filter_map(|(coding, cell)| {
-                let requests = cell.requests.load(Relaxed);
-                (requests > 0).then(|| Count {
-                    class,
-                    coding: *coding,
-                    requests,
-                    bytes: cell.bytes.load(Relaxed),
+            ContentEncoding::ALL
+                .iter()
+                .zip(row)
+                .filter_map(|(encoding, cell)| {
+                    let requests = cell.requests.load(Relaxed);
+                    (requests > 0).then(|| TrafficCount {
+                        class,
+                        encoding: *encoding,
+                        requests,
+                        bytes: cell.bytes.load(Relaxed),
+                    })
                 })
-            })
         })
     }
 
@@ -127,25 +136,35 @@ mod tests {
         let traffic = Traffic::default();
         traffic.record(
             StatusCode::OK,
-            Coding::Brotli,
+            ContentEncoding::Brotli,
             10,
             Duration::from_micros(26),
         );
-        traffic.record(StatusCode::OK, Coding::Brotli, 5, Duration::from_secs(60));
-        traffic.record(StatusCode::NOT_FOUND, Coding::Identity, 7, Duration::ZERO);
+        traffic.record(
+            StatusCode::OK,
+            ContentEncoding::Brotli,
+            5,
+            Duration::from_secs(60),
+        );
+        traffic.record(
+            StatusCode::NOT_FOUND,
+            ContentEncoding::Identity,
+            7,
+            Duration::ZERO,
+        );
         let counts: Vec<_> = traffic.counts().collect();
         assert_eq!(
             counts,
             [
-                Count {
+                TrafficCount {
                     class: "2xx",
-                    coding: Coding::Brotli,
+                    encoding: ContentEncoding::Brotli,
                     requests: 2,
                     bytes: 15
                 },
-                Count {
+                TrafficCount {
                     class: "4xx",
-                    coding: Coding::Identity,
+                    encoding: ContentEncoding::Identity,
                     requests: 1,
                     bytes: 7
                 },

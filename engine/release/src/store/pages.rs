@@ -22,17 +22,19 @@ use super::blobs::{BlobId, BlobPayloads, MIN_BLOB_BYTES};
 use super::format::{ByteReader, ByteWriter};
 use crate::payload::Payload;
 use crate::snapshot::fields::Fields;
-use crate::snapshot::{Body, Coding, Pages, Resource, ResourceTable, Resources, Variant, Variants};
+use crate::snapshot::{
+    Body, ContentEncoding, MountPages, Resource, ResourceTable, Resources, Variant, Variants,
+};
 
 /// The responses of a tenant at one address.
 #[derive(Debug, Clone)]
-pub struct PlacedPages {
+pub struct AddressPages {
     /// The host name: lower case, no port.
     pub host: String,
     /// The mount prefix, for example `/corner`; empty at the root of the host.
     pub prefix: String,
     /// The responses, by path below the prefix.
-    pub pages: Pages,
+    pub pages: MountPages,
 }
 
 /// How the files of each address are encoded.
@@ -41,7 +43,7 @@ pub(super) enum PagesLayout {
     /// The first address with a table of files holds the table; later addresses refer to that address.
     SharedFiles,
     /// Every address lists its files among its pages, as in version 2 of the format.
-    FilesAtEachPlace,
+    FilesAtEachAddress,
 }
 
 /// The largest number of header fields that is accepted. More than any body has; a header map panics when it grows too large.
@@ -131,7 +133,7 @@ impl PagesEncoder {
     }
 
     fn fields(&mut self, fields: &Fields) -> usize {
-        let (given, varies, ranges) = fields.given();
+        let (given, varies, ranges) = fields.parts();
         let mut entry = ByteWriter::default();
         entry.number(varies.into());
         entry.number(ranges.into());
@@ -163,7 +165,7 @@ impl PagesEncoder {
                 let identity = body.variants.identity();
                 entry.number(identity.is_some().into());
                 if let Some(identity) = identity {
-                    let (_, is_compressible, _) = body.fields.given();
+                    let (_, is_compressible, _) = body.fields.parts();
                     let from = match is_compressible && !self.is_common {
                         true => MIN_BLOB_BYTES,
                         false => MIN_SHARED_BLOB_BYTES,
@@ -178,7 +180,7 @@ impl PagesEncoder {
         number
     }
 
-    fn place(&mut self, placed: &PlacedPages, to: &mut ByteWriter) {
+    fn place(&mut self, placed: &AddressPages, to: &mut ByteWriter) {
         // No host: the address holds files that the pages of other tenants use, too.
         self.is_common = placed.host.is_empty();
         to.bytes(placed.host.as_bytes());
@@ -215,7 +217,7 @@ impl PagesEncoder {
 }
 
 /// Encodes the pages. Returns the bytes, and the blobs in the order in which [`read`] expects them.
-pub(super) fn write(places: &[PlacedPages]) -> io::Result<(Vec<u8>, BlobPayloads)> {
+pub(super) fn write(places: &[AddressPages]) -> io::Result<(Vec<u8>, BlobPayloads)> {
     let mut writer = PagesEncoder::default();
     let mut last = ByteWriter::default();
     last.count(places.len());
@@ -245,14 +247,14 @@ pub(super) fn write(places: &[PlacedPages]) -> io::Result<(Vec<u8>, BlobPayloads
 }
 
 /// The table of bodies: blobs, and small bodies as ranges of the compressed part.
-struct Bodies {
+struct BodyTable {
     /// For each body, the number of a blob, or a range of the compressed part.
     places: Vec<Result<usize, Range<usize>>>,
     /// The total length of the small bodies.
     length: usize,
 }
 
-impl Bodies {
+impl BodyTable {
     fn read(input: &mut ByteReader<'_>) -> Option<Self> {
         let mut length = 0_usize;
         let places = input.many(|input| {
@@ -268,17 +270,17 @@ impl Bodies {
 }
 
 /// The files of an address, as encoded.
-enum PlaceFiles {
+enum AddressFiles {
     Own(Vec<(String, usize)>),
     /// The files of the address with this index.
-    OfPlace(usize),
+    OfAddress(usize),
 }
 
-impl PlaceFiles {
+impl AddressFiles {
     fn read(input: &mut ByteReader<'_>, place: usize) -> Option<Self> {
         let first = input.count()?.checked_sub(1)?;
         match first.cmp(&place) {
-            Ordering::Less => Some(Self::OfPlace(first)),
+            Ordering::Less => Some(Self::OfAddress(first)),
             Ordering::Equal => Some(Self::Own(input.many(with_path)?)),
             Ordering::Greater => None,
         }
@@ -295,9 +297,9 @@ pub(super) fn read(
     pages: &[u8],
     large: &[Payload],
     layout: PagesLayout,
-) -> Option<Vec<PlacedPages>> {
+) -> Option<Vec<AddressPages>> {
     let mut input = ByteReader(pages);
-    let bodies = Bodies::read(&mut input)?;
+    let bodies = BodyTable::read(&mut input)?;
     let fields = input.many(|input| Some(Arc::new(read_fields(input)?)))?;
     let entries = input.many(|input| read_entry(input, &fields))?;
     let mut index = 0;
@@ -307,8 +309,8 @@ pub(super) fn read(
             input.text()?.to_owned(),
             input.many(with_path)?,
             match layout {
-                PagesLayout::SharedFiles => PlaceFiles::read(input, index)?,
-                PagesLayout::FilesAtEachPlace => PlaceFiles::Own(Vec::new()),
+                PagesLayout::SharedFiles => AddressFiles::read(input, index)?,
+                PagesLayout::FilesAtEachAddress => AddressFiles::Own(Vec::new()),
             },
             input.many(with_path)?,
             input.count()?,
@@ -327,23 +329,23 @@ pub(super) fn read(
     let named = |(path, number): (String, usize)| {
         Some((path.into_boxed_str(), resources.get(number)?.clone()))
     };
-    let mut placed: Vec<PlacedPages> = Vec::with_capacity(places.len());
+    let mut placed: Vec<AddressPages> = Vec::with_capacity(places.len());
     for (host, prefix, paths, files, not_found, last) in places {
         let own = paths.into_iter().map(named);
         let resources_here = match files {
-            PlaceFiles::Own(files) => {
+            AddressFiles::Own(files) => {
                 let all = own.chain(files.into_iter().map(named));
                 all.collect::<Option<Resources>>()?
             }
-            PlaceFiles::OfPlace(first) => {
+            AddressFiles::OfAddress(first) => {
                 let files = Arc::clone(placed.get(first)?.pages.resources.files());
                 Resources::new(own.collect::<Option<_>>()?, files)
             }
         };
-        placed.push(PlacedPages {
+        placed.push(AddressPages {
             host,
             prefix,
-            pages: Pages {
+            pages: MountPages {
                 resources: resources_here,
                 not_found: not_found.into_iter().map(named).collect::<Option<_>>()?,
                 method_not_allowed: resources.get(last)?.clone(),
@@ -423,7 +425,7 @@ impl ResourceEntry {
         let variants = match identity {
             None => Variants::from_iter([]),
             Some((number, etag)) => Variants::from([Variant {
-                coding: Coding::Identity,
+                encoding: ContentEncoding::Identity,
                 bytes: bodies.get(number)?.clone(),
                 etag,
             }]),

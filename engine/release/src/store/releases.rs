@@ -75,11 +75,11 @@ pub(super) struct OpenRelease {
 
 /// The release files below one folder, which need not exist.
 #[derive(Debug, Clone)]
-pub(super) struct Releases {
+pub(super) struct ReleaseFolder {
     pub(super) folder: PathBuf,
 }
 
-impl Releases {
+impl ReleaseFolder {
     /// Returns the tenants that have a folder, in arbitrary order.
     pub(super) fn tenants(&self) -> io::Result<Vec<String>> {
         let mut names = disk::names(&self.folder)?;
@@ -110,7 +110,7 @@ impl Releases {
         let (pages, layout) = match frame::open(&path, MAGIC) {
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
                 let pages = frame::open(&path, EARLIER_MAGIC)?;
-                (pages, PagesLayout::FilesAtEachPlace)
+                (pages, PagesLayout::FilesAtEachAddress)
             }
             opened => (opened?, PagesLayout::SharedFiles),
         };

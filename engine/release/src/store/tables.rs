@@ -60,15 +60,15 @@ pub type TableMark = [u8; 32];
 
 /// The tables below one folder, which need not exist.
 #[derive(Debug, Clone)]
-pub(super) struct Tables {
+pub(super) struct TableFile {
     pub(super) folder: PathBuf,
     /// `None` until the file is read.
-    index: Arc<RwLock<Option<Index>>>,
+    index: Arc<RwLock<Option<TableIndex>>>,
 }
 
 /// The index of the file.
 #[derive(Debug, Default)]
-struct Index {
+struct TableIndex {
     /// `None` if there is no valid file.
     file: Option<Arc<File>>,
     salt: Salt,
@@ -141,7 +141,7 @@ impl TableMetadata {
     }
 }
 
-impl Index {
+impl TableIndex {
     /// Reads the file and the names of the older tables in a folder.
     fn read(folder: &Path) -> io::Result<Self> {
         let mut older = BTreeSet::from_iter(disk::names(folder)?);
@@ -293,7 +293,7 @@ impl EncodedTable {
     }
 }
 
-impl Tables {
+impl TableFile {
     /// Creates the tables below `folder`. Reads nothing yet.
     pub(super) fn new(folder: PathBuf) -> Self {
         Self {
@@ -308,18 +308,18 @@ impl Tables {
     }
 
     /// Calls `find` with the index. Reads the file first if needed.
-    fn with_index<T>(&self, find: impl FnOnce(&Index) -> T) -> io::Result<T> {
+    fn with_index<T>(&self, find: impl FnOnce(&TableIndex) -> T) -> io::Result<T> {
         if let Some(index) = &*self.index.read().unwrap_or_else(PoisonError::into_inner) {
             return Ok(find(index));
         }
         self.with_index_mut(|index| find(index))
     }
 
-    fn with_index_mut<T>(&self, change: impl FnOnce(&mut Index) -> T) -> io::Result<T> {
+    fn with_index_mut<T>(&self, change: impl FnOnce(&mut TableIndex) -> T) -> io::Result<T> {
         let mut index = self.index.write().unwrap_or_else(PoisonError::into_inner);
         let index = match &mut *index {
             Some(index) => index,
-            none => none.insert(Index::read(&self.folder)?),
+            none => none.insert(TableIndex::read(&self.folder)?),
         };
         Ok(change(index))
     }
@@ -418,9 +418,9 @@ impl Tables {
             (index.file.clone(), index.salt, Vec::from_iter(places))
         })?;
         places.sort_unstable_by_key(|place| place.start);
-        let mut index = Index {
+        let mut index = TableIndex {
             salt: salt(),
-            ..Index::default()
+            ..TableIndex::default()
         };
         let path = self.folder.join(RECORDS);
         disk::write(&path, |to| {

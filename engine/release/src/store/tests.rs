@@ -16,9 +16,9 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 
 use super::blobs::BlobId;
 use super::writer::{MAX_WAITING_JOBS, StoreJob};
-use super::{NewRelease, PlacedPages, RetentionLimits, Store, StoreError, UNKNOWN_RELEASE};
+use super::{AddressPages, NewRelease, RetentionLimits, Store, StoreError, UNKNOWN_RELEASE};
 use crate::snapshot::fields::Fields;
-use crate::snapshot::{Body, Coding, Pages, Resource, Variant};
+use crate::snapshot::{Body, ContentEncoding, MountPages, Resource, Variant};
 
 const PLENTY: u64 = 1 << 40;
 
@@ -34,9 +34,9 @@ fn fields() -> Arc<Fields> {
     Arc::new(Fields::new(given, true, false))
 }
 
-fn variant(coding: Coding, bytes: String) -> Variant {
+fn variant(encoding: ContentEncoding, bytes: String) -> Variant {
     Variant {
-        coding,
+        encoding,
         etag: HeaderValue::from_str(&format!("\"{}\"", bytes.len())).expect("a value"),
         bytes: bytes.into(),
     }
@@ -54,8 +54,8 @@ fn page(text: &str) -> Arc<Resource> {
         fields: fields(),
         cache_tag: None,
         variants: [
-            variant(Coding::Brotli, format!("br:{text}")),
-            variant(Coding::Identity, text.to_owned()),
+            variant(ContentEncoding::Brotli, format!("br:{text}")),
+            variant(ContentEncoding::Identity, text.to_owned()),
         ]
         .into(),
     }))
@@ -72,10 +72,10 @@ fn release(key: u8, pages: &[(&str, &str)]) -> NewRelease {
         cause: vec![format!("pages/{key}.md")],
         pages: pages.len(),
         key: [key; 32],
-        places: vec![PlacedPages {
+        addresses: vec![AddressPages {
             host: "corner.example".to_owned(),
             prefix: String::new(),
-            pages: Pages {
+            pages: MountPages {
                 resources: resources.collect(),
                 not_found: vec![("".into(), error.clone())],
                 method_not_allowed: error,

@@ -23,9 +23,9 @@ use super::access::{self, AccessError};
 use super::blobs::{BlobId, BlobRefs, Blobs};
 use super::disk::{self, readable};
 use super::health::{Health, QueuedReleases};
-use super::pages::{self, PlacedPages};
-use super::releases::{OpenRelease, ReleaseInfo, Releases};
-use super::tables::{Rows, TableMark, Tables};
+use super::pages::{self, AddressPages};
+use super::releases::{OpenRelease, ReleaseFolder, ReleaseInfo};
+use super::tables::{Rows, TableFile, TableMark};
 use crate::snapshot::Resource;
 use crate::snapshot::resources::ResourceWalk;
 
@@ -64,9 +64,9 @@ impl fmt::Debug for PendingTables {
 
 /// The tenants that exist, once they are set. Until then, no tenant counts as gone.
 #[derive(Debug, Default)]
-pub(super) struct KnownTenants(Mutex<Option<BTreeSet<String>>>);
+pub(super) struct ExistingTenants(Mutex<Option<BTreeSet<String>>>);
 
-impl KnownTenants {
+impl ExistingTenants {
     pub(super) fn set(&self, tenants: BTreeSet<String>) {
         *self.locked() = Some(tenants);
     }
@@ -132,15 +132,15 @@ pub struct NewRelease {
     /// The hash of all inputs. Releases with the same key have the same responses.
     pub key: [u8; 32],
     /// The tenant's responses, by address.
-    pub places: Vec<PlacedPages>,
+    pub addresses: Vec<AddressPages>,
 }
 
 impl NewRelease {
     /// Returns the bytes of all bodies. Bodies that several addresses share count once.
     pub(super) fn bytes(&self) -> u64 {
         let mut walk = ResourceWalk::default();
-        let places = self.places.iter();
-        let bodies = places.flat_map(|place| walk.visit(&place.pages.resources));
+        let addresses = self.addresses.iter();
+        let bodies = addresses.flat_map(|place| walk.visit(&place.pages.resources));
         let sizes = bodies.filter_map(|(_, resource)| match &**resource {
             Resource::Body(body) => Some(body.variants.identity()?.bytes.len()),
             Resource::Redirect(_) => None,
@@ -214,11 +214,11 @@ impl DiskUsage {
 /// The state of the writing thread.
 pub(super) struct StoreWriter {
     pub(super) folder: PathBuf,
-    pub(super) releases: Releases,
-    pub(super) tables: Tables,
+    pub(super) releases: ReleaseFolder,
+    pub(super) tables: TableFile,
     pub(super) blobs: Blobs,
     pub(super) pending_tables: Arc<PendingTables>,
-    pub(super) known_tenants: Arc<KnownTenants>,
+    pub(super) existing_tenants: Arc<ExistingTenants>,
     /// The largest number of releases per tenant.
     pub(super) max_releases: usize,
     /// The disk budget in bytes.
@@ -471,7 +471,7 @@ impl StoreWriter {
         {
             return Ok(());
         }
-        let (pages, blobs) = pages::write(&new.places)?;
+        let (pages, blobs) = pages::write(&new.addresses)?;
         self.usage.add(self.blobs.put(&blobs)?);
         let entry = ReleaseInfo {
             number: newest.unwrap_or(0) + 1,
@@ -543,7 +543,7 @@ impl StoreWriter {
         for tenant in self.releases.tenants()? {
             self.releases.clean(&tenant)?;
             let pinned = readable(self.releases.pinned(&tenant))?;
-            let mut is_newest = !self.known_tenants.is_gone(&tenant);
+            let mut is_newest = !self.existing_tenants.is_gone(&tenant);
             for number in self.releases.numbers(&tenant)? {
                 if self.is_closing.load(Relaxed) {
                     return Ok(());

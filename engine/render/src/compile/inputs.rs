@@ -6,21 +6,21 @@ use tera::Value;
 
 use crate::compile::cache::Cache;
 use crate::compile::prepared_tenant::PreparedTenant;
-use crate::compile::progress::Progress;
+use crate::compile::render_attempt::RenderAttempt;
 use crate::images::svg::sprite::Sprite;
 use crate::island::Islands;
 use crate::markdown::element_ids::PageIds;
-use crate::pages::links::resolver::{Deployment, Resolver};
+use crate::pages::links::resolver::{DeploymentFacts, Resolver};
 use crate::pages::resolve::resolve;
-use crate::resources::encodings::compress::Level;
-use crate::theme::{Scope, Templates};
+use crate::resources::encodings::compress::CompressionLevel;
+use crate::theme::{PageScope, Templates};
 use content::tenant::Site;
 
 /// The inputs of a compilation, beside the tenant and its addresses.
 #[derive(Debug, Clone)]
-pub struct Inputs {
+pub struct CompileInputs {
     /// The facts that all tenants share.
-    pub deployment: Arc<Deployment>,
+    pub deployment: Arc<DeploymentFacts>,
     /// The tenant's theme.
     pub templates: Arc<Templates>,
     /// The islands.
@@ -28,17 +28,17 @@ pub struct Inputs {
     /// The results of costly work of earlier compilations.
     pub cache: Arc<Cache>,
     /// The pages that this attempt is rendering.
-    pub progress: Arc<Progress>,
-    /// Whether bodies are compressed. If not, the caller must call [`Compiled::set_aside`](crate::Compiled::set_aside) next.
+    pub attempt: Arc<RenderAttempt>,
+    /// Whether bodies are compressed. If not, the caller must call [`CompiledTenant::set_aside`](crate::CompiledTenant::set_aside) next.
     pub compresses: bool,
 }
 
-impl Inputs {
-    /// Returns the compression level for the tenant's bodies: `level`, or [`Level::Later`] if compression is postponed.
-    pub(crate) const fn level(&self, level: Level) -> Level {
+impl CompileInputs {
+    /// Returns the compression level for the tenant's bodies: `level`, or [`CompressionLevel::Later`] if compression is postponed.
+    pub(crate) const fn level(&self, level: CompressionLevel) -> CompressionLevel {
         match self.compresses {
             true => level,
-            false => Level::Later,
+            false => CompressionLevel::Later,
         }
     }
 
@@ -48,8 +48,8 @@ impl Inputs {
         site: &Site,
         resolver: Resolver,
         prepared: &Arc<PreparedTenant>,
-    ) -> Scope {
-        let mut scope = Scope {
+    ) -> PageScope {
+        let mut scope = PageScope {
             resolver: resolver.with_assets(&prepared.assets),
             settings: Value::none(),
             prepared: Arc::clone(prepared),
@@ -59,7 +59,7 @@ impl Inputs {
             used: Vec::new(),
             sprite: Sprite::default(),
             ids: Arc::new(Mutex::new(PageIds::new(Arc::clone(&self.templates.ids)))),
-            progress: Arc::clone(&self.progress),
+            attempt: Arc::clone(&self.attempt),
             ui_strings: Default::default(),
             failed: None,
         };

@@ -3,12 +3,12 @@
 pub(crate) mod cache;
 pub(crate) mod compiled_tenant;
 pub(crate) mod inputs;
-pub(crate) mod outcome;
 pub(crate) mod parallel;
 pub(crate) mod pending_tenant;
+pub(crate) mod persisted_tenant;
 pub(crate) mod prepare;
 pub(crate) mod prepared_tenant;
-pub(crate) mod progress;
+pub(crate) mod render_attempt;
 pub(crate) mod site_card;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
@@ -17,11 +17,11 @@ use http::{HeaderValue, StatusCode};
 
 use super::lints;
 use super::site_files::SiteFiles;
-use crate::compile::compiled_tenant::{Compiled, PlacedMount};
-use crate::compile::inputs::Inputs;
+use crate::compile::compiled_tenant::{AddressMount, CompiledTenant};
+use crate::compile::inputs::CompileInputs;
 use crate::compile::prepare::prepare;
 use crate::images::image_variant::ImageVariant;
-use crate::images::{Picture, reuse_cached};
+use crate::images::{GeneratedImage, reuse_cached};
 use crate::pages::gallery;
 use crate::pages::links::resolver::{Resolver, below};
 use crate::pages::page::{RenderedPage, Renderer};
@@ -32,7 +32,7 @@ use content::address::Address;
 use content::report::{Code, Diagnostic, Report};
 use content::tenant::assets::{file_of, named};
 use content::tenant::{MANIFEST, Site};
-use release::snapshot::{Mount, Pages, Resource, ResourceTable, Resources, Slot};
+use release::snapshot::{Mount, MountPages, Resource, ResourceTable, Resources, Slot};
 
 /// Limit on the HTML of one tenant's pages over all its addresses, in bytes.
 ///
@@ -43,7 +43,11 @@ const MAX_HTML_BYTES: usize = 96 << 20;
 ///
 /// Pages are rendered in parallel if the caller runs on a thread of a pool.
 #[must_use]
-pub fn compile(site: &Site, addresses: &[Address], inputs: &Inputs) -> (Option<Compiled>, Report) {
+pub fn compile(
+    site: &Site,
+    addresses: &[Address],
+    inputs: &CompileInputs,
+) -> (Option<CompiledTenant>, Report) {
     let mut report = Report::default();
     let prepared = prepare(site, &inputs.templates, &mut report);
     let Some(prepared) = prepared.map(Arc::new) else {
@@ -72,9 +76,9 @@ pub fn compile(site: &Site, addresses: &[Address], inputs: &Inputs) -> (Option<C
     };
     let styles = rendered.styles();
     let files = Arc::new(files(&renderer, &rendered));
-    let mounts: Vec<PlacedMount> = addresses
+    let mounts: Vec<AddressMount> = addresses
         .iter()
-        .map(|address| PlacedMount {
+        .map(|address| AddressMount {
             address: address.clone(),
             mount: Arc::new(mount(&renderer, &rendered, &styles, &files, address)),
             uncompressed: None,
@@ -85,7 +89,7 @@ pub fn compile(site: &Site, addresses: &[Address], inputs: &Inputs) -> (Option<C
         return (None, report);
     };
     let downloads = site.manifest.downloads().map(|(path, _)| path);
-    let pictures = gallery::pictures(&inputs.templates.theme, &inputs.deployment);
+    let examples = gallery::example_paths(&inputs.templates.theme, &inputs.deployment);
     let findings = lints::check(
         site,
         &prepared,
@@ -94,47 +98,51 @@ pub fn compile(site: &Site, addresses: &[Address], inputs: &Inputs) -> (Option<C
             .paths()
             .map(ToOwned::to_owned)
             .chain(downloads)
-            .chain(pictures),
+            .chain(examples),
         at_canonical,
         report,
     );
     let report = findings.report;
-    let pictures: Vec<Picture> = site_files
-        .pictures(addresses)
+    let images: Vec<GeneratedImage> = site_files
+        .images(addresses)
         .into_iter()
         .chain(variants(site, assets, addresses))
         .collect();
-    reuse_cached(&pictures, &inputs.cache);
-    let compiled = report.is_servable().then(|| Compiled {
+    reuse_cached(&images, &inputs.cache);
+    let compiled = report.is_servable().then(|| CompiledTenant {
         pages: site.pages.len(),
         mounts,
         is_rendered: true,
-        neighbour_links: findings.neighbour_links,
+        cross_tenant_links: findings.cross_tenant_links,
         orphans: findings.orphans,
         paths: findings.paths.into(),
-        pictures,
+        images,
         cache: Arc::clone(&inputs.cache),
         listing: site_files.listing,
     });
     (compiled, report)
 }
 
-/// Returns the pictures for all sizes of the images that pages show, at every address.
-fn variants(site: &Site, assets: &BTreeMap<String, Asset>, addresses: &[Address]) -> Vec<Picture> {
+/// Returns the variants of the images that pages show, in all sizes and at every address.
+fn variants(
+    site: &Site,
+    assets: &BTreeMap<String, Asset>,
+    addresses: &[Address],
+) -> Vec<GeneratedImage> {
     let shown = assets.iter().filter(|(_, asset)| has_shown_variants(asset));
     let sizes = shown.flat_map(|(key, asset)| {
         let file = site.name_of(&file_of(key));
         ImageVariant::all(asset)
-            .map(move |size| (size.file_name(), Arc::new(size.drawing(file.clone()))))
+            .map(move |size| (size.file_name(), Arc::new(size.spec(file.clone()))))
     });
     let sizes: Vec<_> = sizes.collect();
     let at = |address: &Address| {
         let (host, prefix) = (address.host.clone(), address.prefix.clone());
         let sizes = sizes.iter();
-        sizes.map(move |(name, drawing)| Picture {
+        sizes.map(move |(name, spec)| GeneratedImage {
             host: host.clone(),
             path: below(&prefix, &format!("{ASSETS}{name}")),
-            drawing: Arc::clone(drawing),
+            spec: Arc::clone(spec),
         })
     };
     addresses.iter().flat_map(at).collect()
@@ -164,7 +172,7 @@ fn files(renderer: &Renderer<'_>, rendered: &RenderedPages<'_>) -> ResourceTable
     let mut files = ResourceTable::new();
     files.extend(
         rendered
-            .drawings()
+            .svg_files()
             .map(|file| renderer.file_with_path(file)),
     );
     for asset in renderer.resolver.assets.values() {
@@ -211,7 +219,7 @@ fn mount(
     Mount {
         tenant: renderer.site.id.shared(),
         prefix: address.prefix.as_str().into(),
-        pages: Slot::from(Pages {
+        pages: Slot::from(MountPages {
             resources: Resources::new(resources, Arc::clone(files)),
             not_found: not_found
                 .map(|(area, status, page)| (area.clone(), body(*status, &page.html, None)))

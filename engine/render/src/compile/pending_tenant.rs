@@ -3,15 +3,15 @@
 use std::sync::{Arc, OnceLock};
 
 use crate::compile::cache::Cache;
-use crate::compile::compiled_tenant::{Compiled, PlacedMount};
-use crate::compile::inputs::Inputs;
+use crate::compile::compiled_tenant::{AddressMount, CompiledTenant};
+use crate::compile::inputs::CompileInputs;
 use crate::resources::encodings::page_encodings::Encoder;
 use crate::site_files::listing;
 use content::address::Address;
 use content::tenant::Site;
-use release::snapshot::{Mount, Pages, Slot};
+use release::snapshot::{Mount, MountPages, Slot};
 
-impl Compiled {
+impl CompiledTenant {
     /// Creates a tenant that is not rendered yet. Only its entries in the host's sitemap are known.
     ///
     /// Open mounts of `before` stay in use at the same addresses, so requests that wait there keep waiting. Returns `None` if the tenant has no address.
@@ -19,7 +19,7 @@ impl Compiled {
     pub fn pending(
         site: &Site,
         addresses: &[Address],
-        inputs: &Inputs,
+        inputs: &CompileInputs,
         before: Option<&Self>,
     ) -> Option<Self> {
         let canonical = addresses.first()?;
@@ -27,16 +27,16 @@ impl Compiled {
             let mut before = before.into_iter().flat_map(|before| &before.mounts);
             let same = before.find(|placed| placed.address == *address && placed.is_open());
             same.cloned()
-                .unwrap_or_else(|| PlacedMount::open(site.id.shared(), address))
+                .unwrap_or_else(|| AddressMount::open(site.id.shared(), address))
         };
         Some(Self {
             mounts: addresses.iter().map(open).collect(),
             is_rendered: false,
-            neighbour_links: Vec::new(),
+            cross_tenant_links: Vec::new(),
             orphans: Vec::new(),
             paths: Arc::default(),
             listing: Arc::new(listing(site, canonical, &inputs.deployment.origin)),
-            pictures: Vec::new(),
+            images: Vec::new(),
             cache: Arc::clone(&inputs.cache),
             pages: site.pages.len(),
         })
@@ -45,16 +45,16 @@ impl Compiled {
     /// Returns the tenant without its pages, at open mounts. Requests wait until it is rendered again with `cache`.
     #[must_use]
     pub fn evicted(&self, cache: &Arc<Cache>) -> Self {
-        // The sources of pending drawings take as much memory as the pages, and are made again with them.
-        let pictures = self.pictures.iter();
-        pictures.for_each(|picture| picture.drawing.drop_source());
+        // The sources of pending images take as much memory as the pages, and are made again with them.
+        let images = self.images.iter();
+        images.for_each(|image| image.spec.drop_source());
         let mounts = self.mounts.iter();
-        let open = |placed: &PlacedMount| match placed.is_open() {
-            true => PlacedMount {
+        let open = |placed: &AddressMount| match placed.is_open() {
+            true => AddressMount {
                 uncompressed: None,
                 ..placed.clone()
             },
-            false => PlacedMount::open(Arc::clone(&placed.mount.tenant), &placed.address),
+            false => AddressMount::open(Arc::clone(&placed.mount.tenant), &placed.address),
         };
         Self {
             mounts: mounts.map(open).collect(),
@@ -67,15 +67,15 @@ impl Compiled {
     #[must_use]
     pub fn unavailable(&self) -> Self {
         let mounts = self.mounts.iter();
-        let closed = |placed: &PlacedMount| {
-            let closed = PlacedMount::open(Arc::clone(&placed.mount.tenant), &placed.address);
+        let closed = |placed: &AddressMount| {
+            let closed = AddressMount::open(Arc::clone(&placed.mount.tenant), &placed.address);
             closed.mount.pages.fill(None);
             closed
         };
         Self {
             mounts: mounts.map(closed).collect(),
             listing: Arc::new(self.listing.without_pages()),
-            pictures: Vec::new(),
+            images: Vec::new(),
             ..self.clone()
         }
     }
@@ -83,7 +83,7 @@ impl Compiled {
     /// Whether requests have to wait for its pages.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        self.mounts.iter().any(PlacedMount::is_open)
+        self.mounts.iter().any(AddressMount::is_open)
     }
 
     /// Whether its pages are rendered but not compressed yet.
@@ -94,10 +94,10 @@ impl Compiled {
             .any(|placed| placed.uncompressed.is_some())
     }
 
-    /// Opens its mounts and stores their uncompressed pages beside them. Requests wait until [`Compiled::compress`] compresses the pages.
+    /// Opens its mounts and stores their uncompressed pages beside them. Requests wait until [`CompiledTenant::compress`] compresses the pages.
     pub fn set_aside(&mut self) {
         for placed in &mut self.mounts {
-            let open = PlacedMount::open(Arc::clone(&placed.mount.tenant), &placed.address);
+            let open = AddressMount::open(Arc::clone(&placed.mount.tenant), &placed.address);
             let made = std::mem::replace(placed, open);
             // The mount was just created, so no other reference exists.
             let pages = Arc::into_inner(made.mount).and_then(|mount| mount.pages.into_inner());
@@ -149,7 +149,7 @@ impl Compiled {
     }
 }
 
-impl PlacedMount {
+impl AddressMount {
     pub(crate) fn open(tenant: Arc<str>, address: &Address) -> Self {
         let mount = Mount {
             tenant,
@@ -165,7 +165,7 @@ impl PlacedMount {
     }
 
     /// Returns a mount with `pages` at the same address.
-    pub(crate) fn with_pages(&self, pages: Pages) -> Self {
+    pub(crate) fn with_pages(&self, pages: MountPages) -> Self {
         let other = Self::open(Arc::clone(&self.mount.tenant), &self.address);
         other.mount.pages.fill(Some(pages));
         other
@@ -176,7 +176,10 @@ impl PlacedMount {
     }
 
     /// Returns the open mounts of `waiting` at its address.
-    fn open_in<'a>(&'a self, waiting: &'a [Arc<Compiled>]) -> impl Iterator<Item = &'a Arc<Mount>> {
+    fn open_in<'a>(
+        &'a self,
+        waiting: &'a [Arc<CompiledTenant>],
+    ) -> impl Iterator<Item = &'a Arc<Mount>> {
         let mounts = waiting.iter().flat_map(|waiting| &waiting.mounts);
         mounts
             .filter(|placed| placed.address == self.address && placed.is_open())

@@ -7,8 +7,8 @@ use serde_json::Value as Json;
 use tera::{Map, Value};
 
 use crate::compile::prepared_tenant::{ListedPage, PreparedTenant};
-use crate::compile::site_card::{Card, shown, shown_by_others};
-use crate::media::media_type::is_drawing;
+use crate::compile::site_card::{SiteCard, shared_svg, shown};
+use crate::media::media_type::is_svg;
 use crate::pages::data_walk::inline_svg;
 use crate::pages::hierarchy::{layout_of, name_of};
 use crate::resources::asset::Asset;
@@ -72,7 +72,7 @@ fn language(
             hint_for(tag, names)
         );
         let diagnostic = Diagnostic::error(Code::UnknownLanguage, site.name_of(MANIFEST), message);
-        let place = site.place_of(tag);
+        let place = site.position_of(tag);
         let located = match place {
             Some(place) => site.locate(diagnostic, MANIFEST, place),
             None => diagnostic,
@@ -89,8 +89,8 @@ fn language(
 
 /// Creates the card of a tenant. Without a site it has only the tenant's name.
 #[must_use]
-pub fn card(tenant: &str, name: &str, site: Option<(&Site, &Templates)>) -> Card {
-    let mut card = Card {
+pub fn card(tenant: &str, name: &str, site: Option<(&Site, &Templates)>) -> SiteCard {
+    let mut card = SiteCard {
         tenant: tenant.to_owned(),
         name: name.to_owned(),
         settings: None,
@@ -112,7 +112,7 @@ pub fn card(tenant: &str, name: &str, site: Option<(&Site, &Templates)>) -> Card
             "drawing" => text.clone(),
             _ => continue,
         };
-        if let Some(html) = drawing(&path, pointer, site, templates) {
+        if let Some(html) = inline_setting_svg(&path, pointer, site, templates) {
             drawings.insert(pointer.clone(), Value::safe_string(&html));
         }
     }
@@ -122,9 +122,14 @@ pub fn card(tenant: &str, name: &str, site: Option<(&Site, &Templates)>) -> Card
 }
 
 /// Returns an SVG of a setting as inline HTML for the pages of all sites. The tenant's own report names SVGs that are not shown.
-fn drawing(path: &str, setting: &str, site: &Site, templates: &Templates) -> Option<String> {
+fn inline_setting_svg(
+    path: &str,
+    setting: &str,
+    site: &Site,
+    templates: &Templates,
+) -> Option<String> {
     let named = assets::named(&site.assets, path, MANIFEST);
-    let Some((key, bytes)) = named.filter(|(key, _)| is_drawing(key)) else {
+    let Some((key, bytes)) = named.filter(|(key, _)| is_svg(key)) else {
         return inline_svg(templates.assets.files.get(path)?, None, None);
     };
     let asset = tenant_asset(key, bytes, key).0;
@@ -134,7 +139,7 @@ fn drawing(path: &str, setting: &str, site: &Site, templates: &Templates) -> Opt
         .find(|part| part.starts_with(char::is_alphabetic));
     let name = name.unwrap_or_default();
     let prefix = format!("{}-{name}-", site.id);
-    let svg = shown_by_others(&asset.bytes, &prefix).ok()?;
+    let svg = shared_svg(&asset.bytes, &prefix).ok()?;
     let asset = Asset::of_tenant(key, svg.into());
     inline_svg(&asset, Some(name), None)
 }

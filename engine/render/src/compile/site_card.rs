@@ -11,25 +11,25 @@ use tera::Value;
 use crate::images::svg;
 use crate::pages::data_walk::walk;
 use content::formats::check_format;
-use content::theme::shape::Data;
+use content::theme::data_schema::CheckedData;
 
 /// Limit on an SVG that other sites' pages show, in bytes. Each of those pages contains a copy.
 pub(crate) const MAX_SHARED_SVG_BYTES: usize = 64 << 10;
 
 /// The facts about a site that other sites' pages may show.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Card {
+pub struct SiteCard {
     /// The tenant's id.
     pub tenant: String,
     /// Its display name.
     pub name: String,
     /// Its settings, if its site is valid and they fit its theme.
-    pub(crate) settings: Option<Arc<Data>>,
+    pub(crate) settings: Option<Arc<CheckedData>>,
     /// The settings as template values.
     pub(crate) shown: Value,
 }
 
-impl Card {
+impl SiteCard {
     /// Returns the day and night colours of a setting.
     pub(crate) fn colours(&self, name: &str) -> Option<(&str, &str)> {
         colours(self.settings.as_ref()?.value.get(name)?)
@@ -40,7 +40,7 @@ impl Card {
 ///
 /// # Errors
 /// Returns the reason why other sites cannot show it.
-pub(crate) fn shown_by_others(svg: &[u8], prefix: &str) -> Result<String, String> {
+pub(crate) fn shared_svg(svg: &[u8], prefix: &str) -> Result<String, String> {
     if svg.len() > MAX_SHARED_SVG_BYTES {
         return Err(format!(
             "the SVG has {} bytes; other sites show at most {MAX_SHARED_SVG_BYTES}",
@@ -48,11 +48,11 @@ pub(crate) fn shown_by_others(svg: &[u8], prefix: &str) -> Result<String, String
         ));
     }
     let svg = std::str::from_utf8(svg).map_err(|error| error.to_string())?;
-    svg::isolate(svg, prefix, svg::DrawingContext::Others)
+    svg::isolate(svg, prefix, svg::SvgContext::Others)
 }
 
 /// Returns the settings of a site as template values for the pages of all sites. `drawings` holds HTML by JSON pointer.
-pub(crate) fn shown(data: &Data, drawings: &BTreeMap<String, Value>) -> Value {
+pub(crate) fn shown(data: &CheckedData, drawings: &BTreeMap<String, Value>) -> Value {
     // Links are left out: they resolve only within the site's own pages.
     let shown = |format: &str| matches!(format, "colour" | "email" | "hostname" | "web-url");
     let mut formats = data.formats.clone();

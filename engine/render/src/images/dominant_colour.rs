@@ -14,11 +14,11 @@ const COARSE_BITS: u8 = 0b1110_0000;
 /// Returns the most frequent colour of an image.
 ///
 /// Returns `None` for transparent images, for files that are not images, and for images that are too large to decode while a page waits.
-pub(crate) fn dominant(picture: &[u8]) -> Option<[u8; 3]> {
-    if is_large(picture) {
+pub(crate) fn dominant(image: &[u8]) -> Option<[u8; 3]> {
+    if is_large(image) {
         return None;
     }
-    let unpacked = DecodedImage::of(picture).ok()?;
+    let unpacked = DecodedImage::of(image).ok()?;
     let pixels = match &unpacked.image {
         DynamicImage::ImageRgb8(pixels) => pixels,
         DynamicImage::ImageRgba8(pixels) => {

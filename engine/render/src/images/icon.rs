@@ -4,11 +4,11 @@
 
 use std::sync::Arc;
 
-use super::{Drawing, PictureFormat};
+use super::{ImageSpec, RasterFormat};
 use crate::images::svg::weight::WeightError;
 use crate::resources::asset::Asset;
-use crate::theme::{Scope, asset_of};
-use content::report::{Code, Diagnostic, Place};
+use crate::theme::{PageScope, asset_of};
+use content::report::{Code, Diagnostic, TextPosition};
 use content::tenant::{Site, assets};
 
 /// The path of a tenant's own icon below `assets`.
@@ -20,18 +20,18 @@ pub(crate) struct Icons {
     /// The source file: a path in the tenant's assets or in the theme.
     pub(crate) path: String,
     /// For `/favicon.ico`, which clients request without a link to it.
-    pub(crate) favicon: Arc<Drawing>,
+    pub(crate) favicon: Arc<ImageSpec>,
     /// For a phone's home screen: 180 pixels (Apple).
-    pub(crate) touch: Arc<Drawing>,
+    pub(crate) touch: Arc<ImageSpec>,
     /// For the web manifest: 192 and 512 pixels.
-    pub(crate) manifest: [Arc<Drawing>; 2],
+    pub(crate) manifest: [Arc<ImageSpec>; 2],
 }
 
 impl Icons {
     /// Prepares the icon of a tenant. Returns `None` if neither the tenant nor its theme has one, and an error if drawing it takes too much work.
     pub(crate) fn of(
         site: &Site,
-        scope: &Scope,
+        scope: &PageScope,
         ground: Option<&str>,
     ) -> Result<Option<Self>, Diagnostic> {
         let themed = scope.templates.theme.manifest.icon.as_deref();
@@ -46,21 +46,21 @@ impl Icons {
             return Ok(None);
         };
         // The largest size takes the most work.
-        let largest = PictureFormat::Png(512, 512);
+        let largest = RasterFormat::Png(512, 512);
         super::check(&svg, &scope.templates.fonts, (512, 512))
             .map_err(|heavy| too_heavy(heavy, file_of(&path, site, scope), &svg))?;
         let file = file_of(&path, site, scope);
         let svg: Arc<str> = svg.into();
-        let drawing = |form| {
+        let spec = |form| {
             let fonts = &scope.templates.fonts;
-            let drawing = Drawing::new(Arc::clone(&svg), form, ground, fonts);
-            Arc::new(drawing.of_file(file.clone()))
+            let spec = ImageSpec::new(Arc::clone(&svg), form, ground, fonts);
+            Arc::new(spec.of_file(file.clone()))
         };
         Ok(Some(Self {
             path,
-            favicon: drawing(PictureFormat::Ico(48)),
-            touch: drawing(PictureFormat::Png(180, 180)),
-            manifest: [drawing(PictureFormat::Png(192, 192)), drawing(largest)],
+            favicon: spec(RasterFormat::Ico(48)),
+            touch: spec(RasterFormat::Png(180, 180)),
+            manifest: [spec(RasterFormat::Png(192, 192)), spec(largest)],
         }))
     }
 
@@ -70,8 +70,8 @@ impl Icons {
         largest.file_name("icon")
     }
 
-    /// Returns the drawings with their file names below `/assets/`.
-    pub(crate) fn files(&self) -> impl Iterator<Item = (String, &Arc<Drawing>)> {
+    /// Returns the image specs with their file names below `/assets/`.
+    pub(crate) fn files(&self) -> impl Iterator<Item = (String, &Arc<ImageSpec>)> {
         let touch = std::iter::once((self.touch.file_name("touch-icon"), &self.touch));
         let manifest = self.manifest.iter();
         touch.chain(manifest.map(|icon| (icon.file_name("icon"), icon)))
@@ -79,7 +79,7 @@ impl Icons {
 }
 
 /// Returns the name of the icon's file in diagnostics: the tenant's file, else the theme's.
-fn file_of(path: &str, site: &Site, scope: &Scope) -> String {
+fn file_of(path: &str, site: &Site, scope: &PageScope) -> String {
     if scope.prepared.assets.contains_key(path) {
         site.name_of(&assets::file_of(path))
     } else {
@@ -93,7 +93,7 @@ fn too_heavy(heavy: WeightError, file: String, svg: &str) -> Diagnostic {
         .hint("add a simpler SVG as `assets/icon.svg`; the icon is drawn in four sizes");
     match heavy.place {
         Some((line, column)) => diagnostic.at(
-            Place {
+            TextPosition {
                 line,
                 column,
                 length: 1,

@@ -3,7 +3,7 @@
 //! Its name contains a digest of the original, the size, the format and the program's build. So a URL never returns different bytes.
 //! WebP (RFC 9649) is made first and for every image with variants; AVIF for photos, if the program is built with it.
 
-use super::{Drawing, PictureFormat};
+use super::{ImageSpec, RasterFormat};
 use crate::compile::cache;
 use crate::resources::asset::{Asset, hex};
 
@@ -42,11 +42,11 @@ impl VariantFormat {
         }
     }
 
-    const fn form(self, width: u32, height: u32) -> PictureFormat {
+    const fn form(self, width: u32, height: u32) -> RasterFormat {
         match self {
             #[cfg(feature = "avif")]
-            Self::Avif => PictureFormat::Avif(width, height),
-            Self::WebP => PictureFormat::WebP(width, height),
+            Self::Avif => RasterFormat::Avif(width, height),
+            Self::WebP => RasterFormat::WebP(width, height),
         }
     }
 
@@ -125,11 +125,11 @@ impl<'a> ImageVariant<'a> {
         }
     }
 
-    /// Returns the drawing that makes the variant. Messages name its source `file`.
-    pub(crate) fn drawing(&self, file: String) -> Drawing {
+    /// Returns the spec of the variant. Messages name its source `file`.
+    pub(crate) fn spec(&self, file: String) -> ImageSpec {
         let original = (&*self.original.hashed_name, self.original.bytes.clone());
         let form = self.format.form(self.width, self.height);
-        Drawing::of_picture(original, form, self.digest()).of_file(file)
+        ImageSpec::of_image(original, form, self.digest()).of_file(file)
     }
 }
 

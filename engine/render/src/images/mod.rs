@@ -1,7 +1,7 @@
 //! Generated images: social images and icons drawn from SVG, and variants of authors' images.
 //!
-//! A [`Drawing`] is an SVG or an image, and the format to produce. Its name is a digest of both. So pages can name an image before it is drawn, and an image is never drawn twice.
-//! Drawing takes longer than all other steps of a compilation, and no page waits for it. A snapshot shows a slot of [`PendingPictures`] for each image, which is filled once the image is drawn.
+//! An [`ImageSpec`] is an SVG or an image, and the format to produce. Its name is a digest of both. So pages can name an image before it is rendered, and an image is never rendered twice.
+//! Rendering an image takes longer than all other steps of a compilation, and no page waits for it. A snapshot shows a slot of [`ImageSlots`] for each image, which is filled once the image is rendered.
 //!
 //! | module | content |
 //! |---|---|
@@ -14,19 +14,19 @@
 //! | [`dominant_colour`] | the placeholder colour of an image |
 //! | [`svg`] | SVGs: sanitised, measured, and checked for their cost before they are drawn |
 //! | `decode_memory` | the limit on the memory for decoded images |
-//! | [`persisted_drawing`] | drawings in persisted form |
-//! | [`picture_slots`] | the slots of the images |
+//! | [`persisted_image`] | image specs in persisted form |
+//! | [`image_slots`] | the slots of the images |
 //!
-//! **Invariant:** a drawing uses its own SVG and the theme's fonts only: no files, no system fonts, no network. The same drawing gives the same bytes on any machine.
+//! **Invariant:** an image uses its own SVG and the theme's fonts only: no files, no system fonts, no network. The same spec gives the same bytes on any machine.
 
 mod decode_memory;
 pub(super) mod dominant_colour;
 pub(super) mod icon;
 pub(crate) mod image_header;
+mod image_slots;
 pub(super) mod image_variant;
 pub(crate) mod metadata;
-pub(super) mod persisted_drawing;
-mod picture_slots;
+pub(super) mod persisted_image;
 mod resize;
 pub(super) mod social_image;
 pub(crate) mod svg;
@@ -48,23 +48,23 @@ use svg::fonts::Fonts;
 use svg::weight::WeightError;
 use svg::{cost, weight};
 
-pub use picture_slots::{DrawTask, PendingPictures};
-pub(super) use picture_slots::{is_drawn, reuse_cached};
+pub use image_slots::{ImageSlots, ImageTask};
+pub(super) use image_slots::{is_cached, reuse_cached};
 
 /// A generated image and its URL.
 #[derive(Debug, Clone)]
-pub struct Picture {
+pub struct GeneratedImage {
     /// The host.
     pub host: String,
     /// The complete path.
     pub path: String,
-    /// The drawing that makes the image.
-    pub drawing: Arc<Drawing>,
+    /// The source and format of the image.
+    pub spec: Arc<ImageSpec>,
 }
 
 /// The format of a generated image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum PictureFormat {
+pub(super) enum RasterFormat {
     /// A PNG of this width and height.
     Png(u32, u32),
     /// A Windows icon with one square image, for `/favicon.ico`.
@@ -76,21 +76,21 @@ pub(super) enum PictureFormat {
     Avif(u32, u32),
 }
 
-/// The source of a drawing.
+/// The source of an image.
 #[derive(Debug, Clone)]
-enum Subject {
+enum ImageSource {
     /// An SVG.
     Svg(Arc<str>),
     /// An author's image, with its hashed name.
-    Picture(String, Bytes),
+    Image(String, Bytes),
 }
 
-/// An image that is to be drawn: its source and its format.
+/// An image to render: its source and its format.
 #[derive(Debug)]
-pub struct Drawing {
-    /// The source. `None` once it is drawn and shown, and while its tenant is evicted.
-    subject: Mutex<Option<Subject>>,
-    form: PictureFormat,
+pub struct ImageSpec {
+    /// The source. `None` once the image is rendered and shown, and while its tenant is evicted.
+    source: Mutex<Option<ImageSource>>,
+    form: RasterFormat,
     /// The background colour, since generated images are opaque.
     ground: Option<Arc<str>>,
     fonts: Arc<Fonts>,
@@ -99,11 +99,11 @@ pub struct Drawing {
     file: String,
 }
 
-impl Drawing {
-    /// Creates a drawing of an SVG. Its digest covers everything that its bytes depend on.
+impl ImageSpec {
+    /// Creates the spec of an image from an SVG. Its digest covers everything that its bytes depend on.
     pub(super) fn new(
         svg: impl Into<Arc<str>>,
-        form: PictureFormat,
+        form: RasterFormat,
         ground: Option<&str>,
         fonts: &Arc<Fonts>,
     ) -> Self {
@@ -114,7 +114,7 @@ impl Drawing {
         hash.update(svg.as_bytes());
         Self {
             digest: hash.finalize().into(),
-            subject: Mutex::new(Some(Subject::Svg(svg))),
+            source: Mutex::new(Some(ImageSource::Svg(svg))),
             form,
             ground: ground.map(Arc::from),
             fonts: Arc::clone(fonts),
@@ -122,10 +122,10 @@ impl Drawing {
         }
     }
 
-    /// Creates a drawing of an author's image. `digest` identifies the variant.
-    fn of_picture((name, picture): (&str, Bytes), form: PictureFormat, digest: [u8; 32]) -> Self {
+    /// Creates the spec of a variant of an author's image. `digest` identifies the variant.
+    fn of_image((name, image): (&str, Bytes), form: RasterFormat, digest: [u8; 32]) -> Self {
         Self {
-            subject: Mutex::new(Some(Subject::Picture(name.to_owned(), picture))),
+            source: Mutex::new(Some(ImageSource::Image(name.to_owned(), image))),
             form,
             ground: None,
             fonts: Arc::default(),
@@ -134,7 +134,7 @@ impl Drawing {
         }
     }
 
-    /// Returns the drawing with its source file: `tenants/corner/assets/icon.svg`.
+    /// Returns the spec with its source file: `tenants/corner/assets/icon.svg`.
     pub(super) fn of_file(self, file: String) -> Self {
         Self { file, ..self }
     }
@@ -142,11 +142,11 @@ impl Drawing {
     /// Returns the file name for a stem: `social.1a2b3c4d5e6f7a8b.png` for `social`.
     pub(super) fn file_name(&self, stem: &str) -> String {
         let extension = match self.form {
-            PictureFormat::Png(..) => "png",
-            PictureFormat::Ico(_) => "ico",
-            PictureFormat::WebP(..) => "webp",
+            RasterFormat::Png(..) => "png",
+            RasterFormat::Ico(_) => "ico",
+            RasterFormat::WebP(..) => "webp",
             #[cfg(feature = "avif")]
-            PictureFormat::Avif(..) => "avif",
+            RasterFormat::Avif(..) => "avif",
         };
         format!("{stem}.{}.{extension}", hex(&self.digest[..8]))
     }
@@ -154,35 +154,33 @@ impl Drawing {
     /// Returns the width and height in pixels.
     pub(super) const fn size(&self) -> (u32, u32) {
         match self.form {
-            PictureFormat::Png(width, height) | PictureFormat::WebP(width, height) => {
-                (width, height)
-            }
-            PictureFormat::Ico(side) => (side, side),
+            RasterFormat::Png(width, height) | RasterFormat::WebP(width, height) => (width, height),
+            RasterFormat::Ico(side) => (side, side),
             #[cfg(feature = "avif")]
-            PictureFormat::Avif(width, height) => (width, height),
+            RasterFormat::Avif(width, height) => (width, height),
         }
     }
 
     /// Drops the source, which takes as much memory as the image.
     pub(crate) fn drop_source(&self) {
-        *self.subject() = None;
+        *self.source() = None;
     }
 
-    fn subject(&self) -> MutexGuard<'_, Option<Subject>> {
-        self.subject.lock().unwrap_or_else(PoisonError::into_inner)
+    fn source(&self) -> MutexGuard<'_, Option<ImageSource>> {
+        self.source.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Draws the image. Returns its bytes, or the reason for the failure.
-    fn draw(&self) -> Result<Vec<u8>, String> {
-        let subject = self.subject().clone().ok_or("the image was drawn before")?;
+    /// Renders the image. Returns its bytes, or the reason for the failure.
+    fn render(&self) -> Result<Vec<u8>, String> {
+        let source = self.source().clone().ok_or("the image was drawn before")?;
         let (width, height) = self.size();
-        let svg = match subject {
-            Subject::Svg(svg) => svg,
-            Subject::Picture(_, picture) => {
-                let small = resize::ResizedImage::of(&picture, (width, height))?;
+        let svg = match source {
+            ImageSource::Svg(svg) => svg,
+            ImageSource::Image(_, image) => {
+                let small = resize::ResizedImage::of(&image, (width, height))?;
                 return match self.form {
                     #[cfg(feature = "avif")]
-                    PictureFormat::Avif(..) => small.avif_if_smaller(),
+                    RasterFormat::Avif(..) => small.avif_if_smaller(),
                     _ => small.webp(),
                 };
             }
@@ -196,7 +194,7 @@ impl Drawing {
         resvg::render(&tree, place, &mut pixmap.as_mut());
         let png = encode_png(&pixmap, self.form).map_err(|error| error.to_string())?;
         Ok(match self.form {
-            PictureFormat::Ico(side) => wrap_in_ico(side, &png),
+            RasterFormat::Ico(side) => wrap_in_ico(side, &png),
             _ => png,
         })
     }
@@ -222,8 +220,8 @@ fn read(svg: &str, fonts: &Fonts) -> Result<Tree, String> {
 /// Returns the characters of an SVG's texts that the renderer cannot draw.
 ///
 /// For non-ASCII texts it is not enough that some font has a character. The renderer combines glyphs of several fonts only if they agree on the number of glyphs. So the renderer's own layout decides.
-fn missing_glyphs(drawing: &Document<'_>, fonts: &Fonts) -> BTreeSet<char> {
-    let nodes = drawing.descendants();
+fn missing_glyphs(document: &Document<'_>, fonts: &Fonts) -> BTreeSet<char> {
+    let nodes = document.descendants();
     let texts = nodes.filter(|node| node.tag_name().name() == "text");
     let texts = texts.flat_map(|text| text.descendants().filter(Node::is_text));
     let texts: String = texts.filter_map(|text| text.text()).collect();
@@ -231,7 +229,7 @@ fn missing_glyphs(drawing: &Document<'_>, fonts: &Fonts) -> BTreeSet<char> {
     if texts.is_ascii() || !missing.is_empty() {
         return missing;
     }
-    let svg = drawing.input_text();
+    let svg = document.input_text();
     let read = || weight::check(svg).ok().and_then(|()| read(svg, fonts).ok());
     match catch_unwind(AssertUnwindSafe(read)) {
         Ok(Some(tree)) => without_glyph(tree.root()),
@@ -298,7 +296,7 @@ fn colour(text: &str) -> Color {
     Color::from_rgba8(red, green, blue, 0xff)
 }
 
-fn encode_png(pixmap: &Pixmap, form: PictureFormat) -> Result<Vec<u8>, png::EncodingError> {
+fn encode_png(pixmap: &Pixmap, form: RasterFormat) -> Result<Vec<u8>, png::EncodingError> {
     let mut bytes = Vec::new();
     let mut encoder = png::Encoder::new(&mut bytes, pixmap.width(), pixmap.height());
     // Areas of one colour compress best without a filter, and fastest.
@@ -307,7 +305,7 @@ fn encode_png(pixmap: &Pixmap, form: PictureFormat) -> Result<Vec<u8>, png::Enco
     let mut writer;
     match form {
         // The image is opaque, so it needs no alpha channel.
-        PictureFormat::Png(..) => {
+        RasterFormat::Png(..) => {
             let pixels = pixmap.pixels().iter();
             let pixels: Vec<[u8; 3]> = pixels
                 .map(|pixel| [pixel.red(), pixel.green(), pixel.blue()])
@@ -371,8 +369,8 @@ mod tests {
 
     const HALF: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 2 2\"><path fill=\"#ff0000\" d=\"M0 0h1v2H0z\"/><image href=\"/etc/passwd\" width=\"2\" height=\"2\"/></svg>";
 
-    fn drawing(form: PictureFormat) -> Drawing {
-        Drawing::new(HALF.to_owned(), form, Some("#0000ff"), &Arc::default())
+    fn spec(form: RasterFormat) -> ImageSpec {
+        ImageSpec::new(HALF.to_owned(), form, Some("#0000ff"), &Arc::default())
     }
 
     fn pixels(png: &[u8]) -> (u32, u32, Vec<u8>) {
@@ -386,15 +384,15 @@ mod tests {
 
     #[test]
     fn svg_is_centred_on_its_background() {
-        let drawing = drawing(PictureFormat::Png(4, 2));
-        let bytes = drawing.draw().expect("bytes");
+        let spec = spec(RasterFormat::Png(4, 2));
+        let bytes = spec.render().expect("bytes");
         let (width, height, pixels) = pixels(&bytes);
         assert_eq!((width, height), (4, 2));
         let row = [[0, 0, 255], [255, 0, 0], [0, 0, 255], [0, 0, 255]].concat();
         assert_eq!(pixels, [row.clone(), row].concat());
         assert_eq!(
             bytes,
-            drawing.draw().expect("bytes"),
+            spec.render().expect("bytes"),
             "drawing is deterministic"
         );
     }
@@ -417,28 +415,28 @@ mod tests {
     #[test]
     fn name_depends_on_everything_that_the_bytes_depend_on() {
         let names: std::collections::BTreeSet<String> = [
-            PictureFormat::Png(4, 2),
-            PictureFormat::Png(2, 4),
-            PictureFormat::Ico(2),
+            RasterFormat::Png(4, 2),
+            RasterFormat::Png(2, 4),
+            RasterFormat::Ico(2),
         ]
-        .map(|form| drawing(form).file_name("x"))
+        .map(|form| spec(form).file_name("x"))
         .into();
         assert_eq!(names.len(), 3, "{names:?}");
-        let white = Drawing::new(
+        let white = ImageSpec::new(
             HALF.to_owned(),
-            PictureFormat::Png(4, 2),
+            RasterFormat::Png(4, 2),
             None,
             &Arc::default(),
         );
         assert_ne!(
             white.file_name("x"),
-            drawing(PictureFormat::Png(4, 2)).file_name("x")
+            spec(RasterFormat::Png(4, 2)).file_name("x")
         );
     }
 
     #[test]
     fn icon_is_a_directory_with_one_png() {
-        let bytes = drawing(PictureFormat::Ico(48)).draw().expect("bytes");
+        let bytes = spec(RasterFormat::Ico(48)).render().expect("bytes");
         assert_eq!(bytes[..8], [0, 0, 1, 0, 1, 0, 48, 48]);
         let length = u32::from_le_bytes(bytes[14..18].try_into().expect("four")) as usize;
         let offset = u32::from_le_bytes(bytes[18..22].try_into().expect("four")) as usize;
@@ -478,20 +476,20 @@ mod tests {
             let svg = format!(
                 "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 9 9\"><text font-family=\"none\" y=\"9\">{text}</text></svg>"
             );
-            let drawing = Drawing::new(svg, PictureFormat::Png(9, 9), None, &fonts);
-            drawing.draw().expect("bytes")
+            let spec = ImageSpec::new(svg, RasterFormat::Png(9, 9), None, &fonts);
+            spec.render().expect("bytes")
         };
         assert_ne!(drawn("A"), drawn(" "));
     }
 
     #[test]
     fn drawing_of_an_invalid_svg_fails() {
-        let drawing = Drawing::new(
+        let spec = ImageSpec::new(
             "<p/>".to_owned(),
-            PictureFormat::Png(1, 1),
+            RasterFormat::Png(1, 1),
             None,
             &Arc::default(),
         );
-        assert!(drawing.draw().is_err());
+        assert!(spec.render().is_err());
     }
 }

@@ -88,7 +88,7 @@ fn resize(from: DynamicImage, (width, height): (u32, u32)) -> Result<DynamicImag
     let has_alpha = from.color().has_alpha();
     let mut to = DynamicImage::new_rgba8(width, height);
     let options = ResizeOptions::new().use_alpha(has_alpha);
-    draw(&from.into_rgba8().into(), &mut to, &options)?;
+    resize_into(&from.into_rgba8().into(), &mut to, &options)?;
     Ok(match has_alpha {
         true => to,
         false => to.into_rgb8().into(),
@@ -96,7 +96,11 @@ fn resize(from: DynamicImage, (width, height): (u32, u32)) -> Result<DynamicImag
 }
 
 /// Resizes an image into another image. Both have four channels, because the library compiles code for every pixel type that it may meet.
-fn draw(from: &DynamicImage, to: &mut DynamicImage, options: &ResizeOptions) -> Result<(), String> {
+fn resize_into(
+    from: &DynamicImage,
+    to: &mut DynamicImage,
+    options: &ResizeOptions,
+) -> Result<(), String> {
     let views = from.image_view::<U8x4>().zip(to.image_view_mut::<U8x4>());
     let (from, mut to) = views.ok_or_else(|| UNEXPECTED_COLOUR_TYPE.to_owned())?;
     Resizer::new()

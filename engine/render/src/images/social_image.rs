@@ -10,24 +10,24 @@ use std::sync::Arc;
 use resvg::usvg::roxmltree::Document;
 use unicode_segmentation::UnicodeSegmentation as _;
 
-use super::{Drawing, PictureFormat, missing_glyphs};
+use super::{ImageSpec, RasterFormat, missing_glyphs};
 use crate::compile::parallel::map_parallel;
 use crate::lints::at_key::warning_at_key;
 use crate::pages::site_view;
 use crate::pages::view::{PageView, TemplateView};
-use crate::theme::{SOCIAL, Scope};
+use crate::theme::{PageScope, SOCIAL};
 use content::name::nfc;
 use content::report::{Code, Diagnostic, Report, Severity};
 use content::tenant::{MANIFEST, Page, Site};
 
 /// The size that social networks recommend, in pixels.
-const SIZE: PictureFormat = PictureFormat::Png(1200, 630);
+const SOCIAL_IMAGE_FORMAT: RasterFormat = RasterFormat::Png(1200, 630);
 
 /// The social images of a tenant's pages.
 #[derive(Default)]
-pub(crate) struct SocialImages {
-    /// The drawings by page path, for pages that name no image themselves.
-    pub(crate) drawings: BTreeMap<String, Arc<Drawing>>,
+pub(crate) struct PreparedSocialImages {
+    /// The image specs by page path, for pages that name no image themselves.
+    pub(crate) specs: BTreeMap<String, Arc<ImageSpec>>,
     /// Templates that failed, each with the file of the page.
     pub(crate) failures: Vec<(Diagnostic, String)>,
     /// Warnings about missing characters.
@@ -41,8 +41,12 @@ struct SocialSvg {
 }
 
 /// Prepares the social images of a tenant. There are none if the theme has no template or the tenant names its own image.
-pub(crate) fn prepare(site: &Site, scope: &Scope, ground: Option<&str>) -> SocialImages {
-    let mut social = SocialImages::default();
+pub(crate) fn prepare(
+    site: &Site,
+    scope: &PageScope,
+    ground: Option<&str>,
+) -> PreparedSocialImages {
+    let mut social = PreparedSocialImages::default();
     let templates = &scope.templates;
     if site.manifest.image.is_some() || !templates.theme.files.contains_key(SOCIAL) {
         return social;
@@ -54,9 +58,9 @@ pub(crate) fn prepare(site: &Site, scope: &Scope, ground: Option<&str>) -> Socia
     for (page, shown) in made {
         match shown {
             Ok(SocialSvg { svg, mut missing }) => {
-                let drawing = Drawing::new(svg, SIZE, ground, &templates.fonts)
+                let spec = ImageSpec::new(svg, SOCIAL_IMAGE_FORMAT, ground, &templates.fonts)
                     .of_file(site.name_of(&page.file));
-                social.drawings.insert(page.path.clone(), Arc::new(drawing));
+                social.specs.insert(page.path.clone(), Arc::new(spec));
                 if let Some(letters) = remove_letters(heading(page), &mut missing) {
                     let file = site.name_of(&page.file);
                     let warn = || page_warning(site, page, scope, &letters);
@@ -99,7 +103,7 @@ fn remove_letters(text: &str, missing: &mut BTreeSet<char>) -> Option<Vec<String
 const MAX_NAMED_LETTERS: usize = 8;
 
 /// Describes missing letters: ``the fonts of theme `base` lack `a`, `b` and 2 more``.
-fn describe_missing(scope: &Scope, letters: &[String]) -> String {
+fn describe_missing(scope: &PageScope, letters: &[String]) -> String {
     let (named, more) = letters.split_at(letters.len().min(MAX_NAMED_LETTERS));
     let mut named: Vec<String> = named.iter().map(|letter| format!("`{letter}`")).collect();
     if !more.is_empty() {
@@ -114,7 +118,7 @@ fn describe_missing(scope: &Scope, letters: &[String]) -> String {
     format!("the fonts of theme `{theme}` lack {named}")
 }
 
-fn page_warning(site: &Site, page: &Page, scope: &Scope, letters: &[String]) -> Diagnostic {
+fn page_warning(site: &Site, page: &Page, scope: &PageScope, letters: &[String]) -> Diagnostic {
     let key = match page.front.heading {
         Some(_) => "heading",
         None => "title",
@@ -128,7 +132,7 @@ fn page_warning(site: &Site, page: &Page, scope: &Scope, letters: &[String]) -> 
 }
 
 /// Warns of characters that occur in no page title. They come from the names of the site and the company, else from the template.
-fn site_warning(site: &Site, scope: &Scope, mut missing: BTreeSet<char>) -> Option<Diagnostic> {
+fn site_warning(site: &Site, scope: &PageScope, mut missing: BTreeSet<char>) -> Option<Diagnostic> {
     let company = &scope.resolver.deployment.company.name;
     let name = &site.manifest.name;
     let names = format!("{name} {company}");
@@ -150,7 +154,7 @@ fn site_warning(site: &Site, scope: &Scope, mut missing: BTreeSet<char>) -> Opti
         describe_missing(scope, &letters)
     );
     let warning = Diagnostic::warning(Code::MissingLetters, site.name_of(MANIFEST), message);
-    let warning = match site.place_of(name) {
+    let warning = match site.position_of(name) {
         Some(place) => site.locate(warning, MANIFEST, place),
         None => warning,
     };
@@ -168,7 +172,7 @@ pub(crate) fn alt_text(site: &Site, page: &Page) -> String {
 }
 
 /// Renders the SVG of a page's social image.
-fn render_svg(site: &Site, page: &Page, scope: &Scope) -> Result<SocialSvg, Diagnostic> {
+fn render_svg(site: &Site, page: &Page, scope: &PageScope) -> Result<SocialSvg, Diagnostic> {
     let (templates, prepared, resolver) = (&scope.templates, &scope.prepared, &scope.resolver);
     let view = TemplateView {
         head: String::new(),

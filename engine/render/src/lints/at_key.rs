@@ -1,6 +1,6 @@
 //! Warnings that point at a key of a page's front matter.
 
-use content::report::{Code, Diagnostic, Place};
+use content::report::{Code, Diagnostic, TextPosition};
 use content::tenant::{Page, Site};
 
 /// Makes a warning that points at a key of a page's front matter, or at the start of the file if the key is missing.
@@ -21,7 +21,7 @@ pub(crate) fn warning_at_key(
             .is_some_and(|rest| rest.starts_with(':'))
     };
     let index = text.lines().position(starts);
-    let place = Place {
+    let place = TextPosition {
         line: index.map_or(1, |index| index + 1),
         column: 1,
         length: index.map_or(3, |_| key.chars().count()),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 
-use crate::compile::site_card::shown_by_others;
+use crate::compile::site_card::shared_svg;
 use crate::markdown;
 use crate::markdown::element_ids::PageIds;
 use crate::media::media_type::{MediaKind, supported_types};
@@ -21,15 +21,17 @@ use crate::theme::Templates;
 use content::formats::link::{beside, rooted};
 use content::name::nfc;
 use content::name::reserved::ASSETS;
-use content::report::{Code, Diagnostic, LineIndex, Place, Report, Severity, hint_for, nearest};
+use content::report::{
+    Code, Diagnostic, LineIndex, Report, Severity, TextPosition, hint_for, nearest,
+};
 use content::schema::FormattedText;
 use content::tenant::conform::ThemedContent;
 use content::tenant::{HiddenReason, MANIFEST, Page, Site, assets};
-use content::yaml::place_in_block;
+use content::yaml::position_in_block;
 
 /// A link to another tenant's page, with the diagnostic for a missing page.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct NeighbourLink {
+pub struct CrossTenantLink {
     /// The id of the other tenant.
     pub tenant: String,
     /// The path of the page within that tenant.
@@ -65,7 +67,7 @@ pub(super) struct Checker<'a> {
     /// The findings.
     pub report: Report,
     /// The links to other tenants.
-    pub neighbours: Vec<NeighbourLink>,
+    pub cross_tenant_links: Vec<CrossTenantLink>,
     /// The keys of the images whose problem is already reported.
     pub reported: BTreeSet<String>,
 }
@@ -82,7 +84,7 @@ struct ReferenceSpot<'a> {
 /// The place of a reference in its file, computed only for a diagnostic.
 #[derive(Clone, Copy)]
 enum ReferenceLocation<'a> {
-    Place(Place),
+    At(TextPosition),
     /// A byte range in the body of a page.
     InPage {
         lines: &'a LineIndex<'a>,
@@ -90,7 +92,7 @@ enum ReferenceLocation<'a> {
         range: &'a Range<usize>,
     },
     /// A line, from 1, of the YAML text that begins at a place.
-    InBlock(Place, usize),
+    InBlock(TextPosition, usize),
     /// Words in line `line` of the file, whose text is `written`.
     Words {
         words: &'a str,
@@ -100,21 +102,21 @@ enum ReferenceLocation<'a> {
 }
 
 impl ReferenceSpot<'_> {
-    fn place(&self, site: &Site) -> Place {
+    fn position(&self, site: &Site) -> TextPosition {
         match self.at {
-            ReferenceLocation::Place(place) => place,
-            ReferenceLocation::InPage { lines, page, range } => place_in(lines, page, range),
+            ReferenceLocation::At(place) => place,
+            ReferenceLocation::InPage { lines, page, range } => position_in(lines, page, range),
             ReferenceLocation::InBlock(place, line) => {
                 let text = site.written.texts.get(self.file);
                 text.map_or(place, |text| {
-                    place_in_block(&LineIndex::of(text), place, line)
+                    position_in_block(&LineIndex::of(text), place, line)
                 })
             }
             ReferenceLocation::Words {
                 words,
                 written,
                 line,
-            } => place_of(words, written, line),
+            } => position_of(words, written, line),
         }
     }
 }
@@ -189,7 +191,7 @@ impl<'a> Checker<'a> {
                 self.in_markdown(&reference, spot);
             }
         }
-        self.pictures();
+        self.check_unnamed_images();
     }
 
     /// Checks texts that have a format. `shaped`: whether they come from the theme's schemas, whose routes are pages of the tenant.
@@ -197,7 +199,7 @@ impl<'a> Checker<'a> {
         for text in texts {
             let spot = ReferenceSpot {
                 file,
-                at: ReferenceLocation::Place(text.place),
+                at: ReferenceLocation::At(text.position),
                 page,
             };
             match text.format.as_str() {
@@ -208,14 +210,14 @@ impl<'a> Checker<'a> {
                     self.image(&text.text, spot);
                 }
                 "file" => self.file(&text.text, spot),
-                "drawing" => self.drawing(&text.text, spot),
-                "icon" => self.drawing(&format!("icons/{}.svg", text.text), spot),
+                "drawing" => self.check_svg(&text.text, spot),
+                "icon" => self.check_svg(&format!("icons/{}.svg", text.text), spot),
                 "route" | "collection" if shaped => {
                     self.own_link(&text.text, &text.text, None, spot);
                 }
                 "markdown" | "inline-markdown" => {
                     let at = |line| ReferenceSpot {
-                        at: ReferenceLocation::InBlock(text.place, line),
+                        at: ReferenceLocation::InBlock(text.position, line),
                         ..spot
                     };
                     let lines = LineIndex::of(&text.text);
@@ -234,7 +236,11 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn finding(&mut self, finding: &markdown::foreign_markup::Finding, spot: ReferenceSpot<'_>) {
+    fn finding(
+        &mut self,
+        finding: &markdown::foreign_markup::ForeignMarkup,
+        spot: ReferenceSpot<'_>,
+    ) {
         self.report(Severity::Warning, finding.code, spot, || {
             (finding.message.clone(), Some(finding.hint.clone()))
         });
@@ -249,7 +255,7 @@ impl<'a> Checker<'a> {
             if repeated.is_some_and(|ids| ids.contains(&*nfc(&fragment.text))) {
                 let spot = ReferenceSpot {
                     file: &page.file,
-                    at: ReferenceLocation::Place(fragment.place),
+                    at: ReferenceLocation::At(fragment.position),
                     page: None,
                 };
                 self.report(Severity::Warning, Code::DuplicateId, spot, || {
@@ -270,7 +276,7 @@ impl<'a> Checker<'a> {
             }
             let spot = ReferenceSpot {
                 file: &page.file,
-                at: ReferenceLocation::Place(place_in(&lines, page, &range)),
+                at: ReferenceLocation::At(position_in(&lines, page, &range)),
                 page: None,
             };
             self.report(Severity::Warning, Code::DuplicateId, spot, || {
@@ -360,13 +366,13 @@ impl<'a> Checker<'a> {
                 let name = self.site.name_of(spot.file);
                 let diagnostic = Diagnostic::error(Code::BrokenNeighbourLink, name, "");
                 // Locating thousands of links would take too long.
-                let diagnostic = match self.neighbours.len() < MAX_LOCATED_LINKS {
+                let diagnostic = match self.cross_tenant_links.len() < MAX_LOCATED_LINKS {
                     true => self
                         .site
-                        .locate(diagnostic, spot.file, spot.place(self.site)),
+                        .locate(diagnostic, spot.file, spot.position(self.site)),
                     false => diagnostic,
                 };
-                self.neighbours.push(NeighbourLink {
+                self.cross_tenant_links.push(CrossTenantLink {
                     tenant,
                     path,
                     diagnostic: Diagnostic {
@@ -480,7 +486,7 @@ impl<'a> Checker<'a> {
     fn asset(&mut self, path: &str, spot: ReferenceSpot<'_>) {
         let named = self.named(path, spot);
         if let Some((key, asset)) = named {
-            self.picture(key, asset, spot);
+            self.check_image(key, asset, spot);
         }
         if named.is_none() && !self.templates.assets.files.contains_key(path) {
             self.missing(path, path, "does not exist in the tenant's `assets`", spot);
@@ -500,7 +506,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Reports the problem of an image where the image is named first.
-    fn picture(&mut self, key: &str, asset: &Asset, spot: ReferenceSpot<'_>) {
+    fn check_image(&mut self, key: &str, asset: &Asset, spot: ReferenceSpot<'_>) {
         let problem = asset.raster.as_ref().and_then(|raster| raster.problem);
         if let Some(problem) = problem.filter(|_| self.reported.insert(key.to_owned())) {
             let (severity, code) = problem.kind();
@@ -512,7 +518,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Reports the problems of images that nothing names.
-    fn pictures(&mut self) {
+    fn check_unnamed_images(&mut self) {
         for (key, asset) in self.assets {
             let problem = asset.raster.as_ref().and_then(|raster| raster.problem);
             let Some(problem) = problem.filter(|_| !self.reported.contains(key)) else {
@@ -527,12 +533,12 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn drawing(&mut self, path: &str, spot: ReferenceSpot<'_>) {
+    fn check_svg(&mut self, path: &str, spot: ReferenceSpot<'_>) {
         let named = self.named(path, spot);
         if self.is_shown
             && spot.file == MANIFEST
             && let Some((_, asset)) = named
-            && let Err(why) = shown_by_others(&asset.bytes, "")
+            && let Err(why) = shared_svg(&asset.bytes, "")
         {
             self.report(Severity::Warning, Code::TooLarge, spot, || {
                 let message = format!("other sites do not show `{path}`: {why}");
@@ -597,7 +603,7 @@ impl<'a> Checker<'a> {
                 self.site.name_of(&page.file),
                 "the collection's feed omits the entry, because the entry has no `date`",
             );
-            let place = Place {
+            let place = TextPosition {
                 line: 1,
                 column: 1,
                 length: 3,
@@ -621,7 +627,7 @@ impl<'a> Checker<'a> {
         self.report.add(severity, code, &name, || {
             let (message, hint) = words();
             let diagnostic = Diagnostic::error(code, &name, message);
-            let located = site.locate(diagnostic, spot.file, spot.place(site));
+            let located = site.locate(diagnostic, spot.file, spot.position(site));
             let told = match hint {
                 Some(hint) => located.hint(hint),
                 None => located,
@@ -632,12 +638,12 @@ impl<'a> Checker<'a> {
 }
 
 /// Returns the place of a byte range of a page's body, up to the end of its first line.
-fn place_in(lines: &LineIndex<'_>, page: &Page, range: &Range<usize>) -> Place {
+fn position_in(lines: &LineIndex<'_>, page: &Page, range: &Range<usize>) -> TextPosition {
     let line = lines.number(range.start);
     let before = &page.body[..range.start];
     let begin = before.rfind('\n').map_or(0, |end| end + 1);
     let words = &page.body[range.clone()];
-    Place {
+    TextPosition {
         line: page.body_line + line - 1,
         column: before[begin..].chars().count() + 1,
         length: words
@@ -688,9 +694,9 @@ fn file_meant(name: &str, file: &str) -> String {
 }
 
 /// Returns the place of some words in line `line` of a file, or the start of that line.
-fn place_of(words: &str, written: &str, line: usize) -> Place {
+fn position_of(words: &str, written: &str, line: usize) -> TextPosition {
     let found = written.find(words);
-    Place {
+    TextPosition {
         line,
         column: found.map_or(0, |byte| written[..byte].chars().count()) + 1,
         length: found.map_or(1, |_| words.chars().count().max(1)),

@@ -22,11 +22,11 @@ pub(crate) mod pages;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use self::links::{Checker, Fragments, NeighbourLink};
+use self::links::{Checker, CrossTenantLink, Fragments};
 use self::page_facts::PageFacts;
-use self::pages::Orphan;
-use crate::compile::compiled_tenant::PlacedMount;
-use crate::compile::inputs::Inputs;
+use self::pages::OrphanPage;
+use crate::compile::compiled_tenant::AddressMount;
+use crate::compile::inputs::CompileInputs;
 use crate::compile::prepared_tenant::PreparedTenant;
 use content::report::{Code, Diagnostic, Report};
 use content::tenant::Site;
@@ -38,9 +38,9 @@ pub(crate) struct PageFindings {
     /// The diagnostics of the compilation and of the lints.
     pub(crate) report: Report,
     /// Links that only the supervisor can check.
-    pub(crate) neighbour_links: Vec<NeighbourLink>,
+    pub(crate) cross_tenant_links: Vec<CrossTenantLink>,
     /// Pages that no page of the tenant links to.
-    pub(crate) orphans: Vec<Orphan>,
+    pub(crate) orphans: Vec<OrphanPage>,
     /// The paths that other tenants may link to, sorted.
     pub(crate) paths: Box<[Box<str>]>,
 }
@@ -49,9 +49,9 @@ pub(crate) struct PageFindings {
 pub(crate) fn check(
     site: &Site,
     prepared: &PreparedTenant,
-    inputs: &Inputs,
+    inputs: &CompileInputs,
     files: impl Iterator<Item = String>,
-    canonical: &PlacedMount,
+    canonical: &AddressMount,
     report: Report,
 ) -> PageFindings {
     let mount = &canonical.mount;
@@ -84,11 +84,11 @@ pub(crate) fn check(
             .map(|known| (known.link.as_str(), known.reason.as_str()))
             .collect(),
         report,
-        neighbours: Vec::new(),
+        cross_tenant_links: Vec::new(),
         reported: BTreeSet::new(),
     };
     checker.check();
-    let (mut report, neighbour_links) = (checker.report, checker.neighbours);
+    let (mut report, cross_tenant_links) = (checker.report, checker.cross_tenant_links);
     report.extend(contrast::check(site, prepared, &inputs.templates.theme));
     report.extend(app_store::check(site, prepared, &seen));
     let mut orphans = Vec::new();
@@ -101,7 +101,7 @@ pub(crate) fn check(
     }
     PageFindings {
         report: report.sorted(),
-        neighbour_links,
+        cross_tenant_links,
         orphans,
         paths: fragments.into_keys().map(String::into_boxed_str).collect(),
     }

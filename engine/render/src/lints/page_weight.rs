@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use crate::compile::inputs::Inputs;
+use crate::compile::inputs::CompileInputs;
 use crate::lints::at_key::warning_at_key;
 use crate::lints::page_facts::PageFacts;
 use crate::resources::asset::ASSETS;
-use crate::resources::encodings::compress::{Level, gzip};
+use crate::resources::encodings::compress::{CompressionLevel, gzip};
 use content::report::{Code, Diagnostic};
 use content::tenant::{Page, Site};
-use release::snapshot::{Body, Coding, Resource, Variant};
+use release::snapshot::{Body, ContentEncoding, Resource, Variant};
 
 /// Limit on the HTML of a page with its style, compressed, in bytes.
 const MAX_HTML_BYTES: usize = 30 << 10;
@@ -22,7 +22,7 @@ pub(super) fn check(
     page: &Page,
     seen: &PageFacts,
     resource: Option<&Resource>,
-    inputs: &Inputs,
+    inputs: &CompileInputs,
 ) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let mut warn = |message: String, hint: &str| {
@@ -50,13 +50,15 @@ fn first_view(resource: &Resource) -> usize {
     let Resource::Body(Body { variants, .. }) = resource else {
         return 0;
     };
-    let mut codings = variants.iter();
-    if let Some(made) = codings.find(|variant| variant.coding == Coding::Gzip) {
+    let mut encodings = variants.iter();
+    if let Some(made) = encodings.find(|variant| variant.encoding == ContentEncoding::Gzip) {
         return bytes_in_memory(made).len();
     }
     let bytes = variants.identity().map_or(&[][..], bytes_in_memory);
     match bytes.len() > MAX_HTML_BYTES {
-        true => gzip(bytes, Level::Page).map_or(bytes.len(), |compressed| compressed.len()),
+        true => {
+            gzip(bytes, CompressionLevel::Page).map_or(bytes.len(), |compressed| compressed.len())
+        }
         false => bytes.len(),
     }
 }
@@ -79,7 +81,7 @@ fn weight(resource: &Resource) -> usize {
 }
 
 /// Returns the JavaScript that a page's islands load, in bytes.
-fn scripts(used: &BTreeSet<String>, inputs: &Inputs) -> usize {
+fn scripts(used: &BTreeSet<String>, inputs: &CompileInputs) -> usize {
     let manifest = inputs.islands.bundle.manifest();
     let islands = used.iter().filter_map(|name| manifest.islands.get(name));
     let own = islands.flat_map(|island| std::iter::once(&island.file).chain(&island.imports));

@@ -6,13 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::compile::inputs::Inputs;
+use crate::compile::inputs::CompileInputs;
 use crate::lints::at_key::warning_at_key;
 use crate::lints::page_facts::PageFacts;
 use crate::lints::page_weight;
 use crate::markdown;
 use crate::pages::links::resolver::below;
-use content::report::{Code, Diagnostic, Place, Report, Severity};
+use content::report::{Code, Diagnostic, Report, Severity, TextPosition};
 use content::tenant::{Page, Site};
 use release::snapshot::Mount;
 
@@ -22,7 +22,7 @@ const MAX_TITLE_CHARS: usize = 60;
 const DESCRIPTION_CHARS: std::ops::RangeInclusive<usize> = 50..=160;
 /// A page that no page of its tenant links to. Another tenant may link to it, which only the supervisor knows.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Orphan {
+pub struct OrphanPage {
     /// The paths of the page.
     pub paths: Vec<String>,
     /// The warning, reported if no other tenant links to the page either.
@@ -39,8 +39,8 @@ pub(super) fn check(
     site: &Site,
     mount: &Mount,
     seen: &BTreeMap<String, PageFacts>,
-    inputs: &Inputs,
-) -> (Report, Vec<Orphan>) {
+    inputs: &CompileInputs,
+) -> (Report, Vec<OrphanPage>) {
     let mut auditor = Auditor {
         site,
         report: Report::default(),
@@ -69,7 +69,7 @@ pub(super) fn check(
         }
         auditor.title(page);
         auditor.headings(page, &seen.headings);
-        auditor.pictures(page, &seen.silent);
+        auditor.check_images(page, &seen.silent);
         let resource = mount.resource(&page.path);
         let heavy = page_weight::check(site, page, seen, resource.map(AsRef::as_ref), inputs);
         auditor.report.extend(heavy);
@@ -82,7 +82,7 @@ pub(super) fn check(
 struct Auditor<'a> {
     site: &'a Site,
     report: Report,
-    orphans: Vec<Orphan>,
+    orphans: Vec<OrphanPage>,
 }
 
 impl Auditor<'_> {
@@ -94,7 +94,14 @@ impl Auditor<'_> {
         });
     }
 
-    fn warn_at(&mut self, code: Code, page: &Page, place: Place, message: String, hint: &str) {
+    fn warn_at(
+        &mut self,
+        code: Code,
+        page: &Page,
+        place: TextPosition,
+        message: String,
+        hint: &str,
+    ) {
         let site = self.site;
         self.add(code, &page.file, || {
             let diagnostic = Diagnostic::warning(code, site.name_of(&page.file), message);
@@ -152,7 +159,7 @@ impl Auditor<'_> {
     fn orphan(&mut self, page: &Page) {
         let message = format!("no page links to `{}`", page.path);
         let hint = "link to the page from another page, or set `noindex: true`";
-        self.orphans.push(Orphan {
+        self.orphans.push(OrphanPage {
             paths: page.paths().map(ToOwned::to_owned).collect(),
             diagnostic: warning_at_key(self.site, page, "title", Code::OrphanPage, message)
                 .hint(hint),
@@ -182,10 +189,10 @@ impl Auditor<'_> {
         );
     }
 
-    fn pictures(&mut self, page: &Page, silent: &[String]) {
+    fn check_images(&mut self, page: &Page, silent: &[String]) {
         for reference in markdown::references(&page.body) {
             if reference.is_image && is_file_name(&reference.alt, &reference.destination) {
-                let place = Place {
+                let place = TextPosition {
                     line: page.body_line + reference.line - 1,
                     column: 1,
                     length: 2,
@@ -195,7 +202,7 @@ impl Auditor<'_> {
                 self.warn_at(Code::AltIsFileName, page, place, message, hint);
             }
             if reference.lacks_alt {
-                let place = Place {
+                let place = TextPosition {
                     line: page.body_line + reference.line - 1,
                     column: 1,
                     length: 2,
@@ -246,7 +253,7 @@ impl Auditor<'_> {
                 self.add(Code::FillIn, file, || {
                     let start = words.chars().take_while(|letter| letter.is_whitespace());
                     let start = start.count();
-                    let place = Place {
+                    let place = TextPosition {
                         line: index + 1,
                         column: start + 1,
                         length: words.chars().count() - start,
@@ -296,9 +303,9 @@ fn is_file_name(words: &str, destination: &str) -> bool {
 }
 
 /// Returns the place of the first Markdown heading, where the order is most often wrong, else the start of the file.
-fn first_heading(page: &Page) -> Place {
+fn first_heading(page: &Page) -> TextPosition {
     let index = page.body.lines().position(|line| line.starts_with('#'));
-    Place {
+    TextPosition {
         line: index.map_or(1, |index| page.body_line + index),
         column: 1,
         length: 3,

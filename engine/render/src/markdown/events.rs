@@ -13,7 +13,7 @@ use content::formats::link::{LinkTarget, parse_link};
 /// A parsed text.
 pub(super) struct ParsedText<'a> {
     /// The events in source order.
-    pub(super) events: Vec<PlacedEvent<'a>>,
+    pub(super) events: Vec<SpannedEvent<'a>>,
     /// References without a definition.
     pub(super) undefined: Vec<UndefinedReference>,
     /// The names of all link definitions.
@@ -21,7 +21,7 @@ pub(super) struct ParsedText<'a> {
 }
 
 /// An event and its byte range in the source.
-pub(super) type PlacedEvent<'a> = (Event<'a>, Range<usize>);
+pub(super) type SpannedEvent<'a> = (Event<'a>, Range<usize>);
 
 /// A reference without a definition: `[text][name]`.
 pub(super) struct UndefinedReference {
@@ -69,11 +69,11 @@ pub(super) fn parse(text: &str) -> ParsedText<'_> {
 
 /// Replaces bare addresses in text events by links.
 fn with_bare_addresses<'a>(
-    events: impl Iterator<Item = PlacedEvent<'a>>,
+    events: impl Iterator<Item = SpannedEvent<'a>>,
     text: &str,
-) -> Vec<PlacedEvent<'a>> {
+) -> Vec<SpannedEvent<'a>> {
     let mut linked = Vec::new();
-    let mut run: Vec<PlacedEvent<'a>> = Vec::new();
+    let mut run: Vec<SpannedEvent<'a>> = Vec::new();
     // The number of open links, images and code blocks.
     let mut depth = 0_usize;
     for (event, range) in events {
@@ -101,7 +101,7 @@ fn with_bare_addresses<'a>(
 }
 
 /// Moves a run of adjacent texts to `linked`, as texts and links.
-fn flush<'a>(run: &mut Vec<PlacedEvent<'a>>, text: &str, linked: &mut Vec<PlacedEvent<'a>>) {
+fn flush<'a>(run: &mut Vec<SpannedEvent<'a>>, text: &str, linked: &mut Vec<SpannedEvent<'a>>) {
     let words: String = run.iter().map(|placed| source_text(placed, text)).collect();
     let addresses = addresses(&words);
     let mut addresses = addresses.into_iter().peekable();
@@ -171,7 +171,7 @@ impl TextPiece {
 }
 
 /// Splits a run of texts into its pieces.
-fn pieces(run: &[PlacedEvent<'_>], text: &str) -> Vec<TextPiece> {
+fn pieces(run: &[SpannedEvent<'_>], text: &str) -> Vec<TextPiece> {
     let mut end = 0;
     let pieces = run.iter().map(|placed| {
         let start = end;
@@ -198,7 +198,7 @@ fn source_of(pieces: &[TextPiece], address: &Range<usize>) -> Range<usize> {
 }
 
 /// Returns a text as its author wrote it, before quotes and dashes became typographic.
-fn source_text<'e>((event, range): &'e PlacedEvent<'_>, text: &'e str) -> &'e str {
+fn source_text<'e>((event, range): &'e SpannedEvent<'_>, text: &'e str) -> &'e str {
     let source = text.get(range.clone()).unwrap_or_default();
     let is_typographic = |sign: char| matches!(sign, '\'' | '"' | '-' | '.');
     match event {

@@ -13,7 +13,7 @@ use crate::markdown::escape::escape;
 use crate::pages::links::text_context::LinkContext;
 
 /// A footnote definition.
-pub(super) struct Note<'a> {
+pub(super) struct Footnote<'a> {
     /// Its name in references.
     pub(super) name: String,
     /// Its content.
@@ -21,7 +21,7 @@ pub(super) struct Note<'a> {
 }
 
 /// A footnote with its number and id.
-struct NumberedNote<'a> {
+struct NumberedFootnote<'a> {
     events: Vec<Event<'a>>,
     id: String,
     number: usize,
@@ -30,26 +30,26 @@ struct NumberedNote<'a> {
 }
 
 /// The notes of a text while its references are numbered.
-struct Notes<'a, 'c> {
+struct FootnoteNumbering<'a, 'c> {
     context: &'c LinkContext<'c>,
     /// Notes without a reference so far, by name. Names are compared without case, like the names of link references.
     waiting: HashMap<UniCase<String>, (usize, Vec<Event<'a>>)>,
     /// The index of each name in `numbered`.
     numbers: HashMap<UniCase<String>, usize>,
-    numbered: Vec<NumberedNote<'a>>,
+    numbered: Vec<NumberedFootnote<'a>>,
 }
 
 /// Replaces footnote references by links, and appends the notes.
 pub(super) fn place_notes<'a>(
     events: Vec<Event<'a>>,
-    notes: Vec<Note<'a>>,
+    notes: Vec<Footnote<'a>>,
     context: &LinkContext<'_>,
 ) -> Vec<Event<'a>> {
     if notes.is_empty() {
         return events;
     }
     let mut repeated = Vec::new();
-    let mut all = Notes {
+    let mut all = FootnoteNumbering {
         context,
         waiting: HashMap::new(),
         numbers: HashMap::new(),
@@ -130,7 +130,7 @@ fn back(references: &[String], number: usize, context: &LinkContext<'_>) -> Stri
     links.collect()
 }
 
-impl<'a> Notes<'a, '_> {
+impl<'a> FootnoteNumbering<'a, '_> {
     /// Replaces the footnote references in events by links.
     fn linked(&mut self, events: Vec<Event<'a>>) -> Vec<Event<'a>> {
         let linked = events.into_iter().map(|event| match event {
@@ -146,7 +146,7 @@ impl<'a> Notes<'a, '_> {
         if let Some((_, events)) = self.waiting.remove(&key) {
             let id = self.context.assign(&format!("fn-{stem}"));
             self.numbers.insert(key.clone(), self.numbered.len());
-            self.numbered.push(NumberedNote {
+            self.numbered.push(NumberedFootnote {
                 events,
                 id,
                 number: self.numbered.len() + 1,

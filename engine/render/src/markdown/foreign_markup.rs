@@ -18,7 +18,7 @@ use content::report::{Code, hint_for, nearest};
 
 /// Markup that is not rendered as its author meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Finding {
+pub(crate) struct ForeignMarkup {
     /// The code of the diagnostic.
     pub(crate) code: Code,
     /// The byte range in the source.
@@ -55,7 +55,7 @@ const FORMULA_HINT: &str =
 
 /// Finds markup that visitors would read as text, in source order.
 #[must_use]
-pub(crate) fn findings(text: &str) -> Vec<Finding> {
+pub(crate) fn findings(text: &str) -> Vec<ForeignMarkup> {
     let mut findings = found(text).findings;
     findings.sort_by_key(|finding| finding.range.start);
     findings
@@ -146,7 +146,7 @@ const fn is_inline(tag: TagEnd) -> bool {
 /// Searches a text for markup that is not rendered.
 struct MarkupFinder<'a> {
     text: &'a str,
-    findings: Vec<Finding>,
+    findings: Vec<ForeignMarkup>,
     /// The end of the last shortcode. Markup before it belongs to the shortcode.
     end: usize,
     /// The position of the last `[` in the run.
@@ -164,7 +164,7 @@ impl MarkupFinder<'_> {
             return;
         }
         let quoted = shortened(&self.text[range.clone()]);
-        self.findings.push(Finding {
+        self.findings.push(ForeignMarkup {
             code,
             range,
             // A code span that holds a backtick (CommonMark, section 6.1).

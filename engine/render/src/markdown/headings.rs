@@ -3,11 +3,11 @@
 use pulldown_cmark::{Event, Tag, TagEnd};
 
 use crate::markdown::element_ids::slug;
-use crate::markdown::events::PlacedEvent;
+use crate::markdown::events::SpannedEvent;
 
 /// Returns the id of each heading in order. `assign` makes an id unique on the page.
 pub(super) fn heading_ids(
-    events: &[PlacedEvent<'_>],
+    events: &[SpannedEvent<'_>],
     mut assign: impl FnMut(&str) -> String,
 ) -> Vec<String> {
     let mut wanted: Vec<(Option<String>, String)> = Vec::new();
@@ -40,7 +40,7 @@ pub(super) fn heading_ids(
 }
 
 /// Returns the text of some events, without markup.
-pub(super) fn words(events: &[Event<'_>]) -> String {
+pub(super) fn plain_text(events: &[Event<'_>]) -> String {
     events.iter().map(word).collect()
 }
 

@@ -29,8 +29,8 @@ use crate::media;
 use crate::pages::links::text_context::LinkContext;
 use content::report::LineIndex;
 use events::parse;
-use footnotes::Note;
-use headings::{heading_ids, words};
+use footnotes::Footnote;
+use headings::{heading_ids, plain_text};
 
 /// A rendered text.
 #[derive(Debug, Default, Clone)]
@@ -193,7 +193,7 @@ pub(super) fn render(text: &str, context: &LinkContext<'_>) -> RenderedText {
                     .take_while(|event| !matches!(event, Event::End(TagEnd::Heading(_))))
                     .map(|event| resolve_link(event, context))
                     .collect();
-                let words = words(&inner);
+                let words = plain_text(&inner);
                 let id = ids.next().unwrap_or_default();
                 let language = context.language;
                 let label = language.ui_string_with("engine.heading_link", "heading", &words);
@@ -262,7 +262,7 @@ pub(super) fn render(text: &str, context: &LinkContext<'_>) -> RenderedText {
             Event::End(TagEnd::FootnoteDefinition) => {
                 if let Some((name, outer)) = around.pop() {
                     let events = std::mem::replace(&mut events, outer);
-                    notes.push(Note { name, events });
+                    notes.push(Footnote { name, events });
                 }
             }
             Event::Start(Tag::BlockQuote(Some(kind))) => {

@@ -11,9 +11,9 @@ use quick_xml::events::{BytesStart, Event as Xml};
 
 use super::*;
 use crate::pages::links::link_base::LinkBase;
-use crate::pages::links::resolver::{Deployment, Resolver};
+use crate::pages::links::resolver::{DeploymentFacts, Resolver};
 use crate::resources::asset::Asset;
-use crate::resources::header_fields::Caching;
+use crate::resources::header_fields::CachePolicy;
 use crate::theme::language::Language;
 use content::formats::check_format;
 use content::name::TenantId;
@@ -64,15 +64,15 @@ static RESOLVER: LazyLock<Resolver> = LazyLock::new(|| {
         "name": "Studio", "legal_name": "Studio LLC", "description": "It is.", "email": "post@studio.example",
     });
     Resolver {
-        deployment: Arc::new(Deployment {
+        deployment: Arc::new(DeploymentFacts {
             origin: "https://studio.example".parse().unwrap(),
             root: None,
             company: serde_json::from_value(company).unwrap(),
             image: None,
             year: 2026,
             hsts: Hsts::default(),
-            caching: Caching::default(),
-            shows_kinds: false,
+            caching: CachePolicy::default(),
+            shows_section_examples: false,
             sites: Vec::new(),
         }),
         tenant: TenantId::new("corner").unwrap(),

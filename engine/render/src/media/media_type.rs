@@ -8,7 +8,7 @@ use content::name::is_unreserved;
 
 /// Whether a tenant's file is an SVG, which is sanitised.
 #[must_use]
-pub(crate) fn is_drawing(path: &str) -> bool {
+pub(crate) fn is_svg(path: &str) -> bool {
     extension(path) == "svg"
 }
 

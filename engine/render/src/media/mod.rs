@@ -51,8 +51,8 @@ pub(crate) fn replace_images<'a>(
             shown.push(event);
             continue;
         };
-        let words = words(&mut events);
-        let html = element(&dest_url, &words, &title, context);
+        let alt_text = alt_text(&mut events);
+        let html = element(&dest_url, &alt_text, &title, context);
         shown.push(Event::InlineHtml(html.into()));
         let behind = text(&mut events);
         let behind = behind.strip_prefix(DECORATIVE_MARK).unwrap_or(&behind);
@@ -95,19 +95,19 @@ pub(crate) fn load_first_eagerly(html: String) -> String {
 #[must_use]
 pub(crate) fn image(
     asset: &Asset,
-    words: &str,
+    alt_text: &str,
     more: &str,
     sizes: Option<&str>,
     resolver: &Resolver,
 ) -> String {
-    let (src, words) = (resolver.asset(asset), escape(words));
+    let (src, alt_text) = (resolver.asset(asset), escape(alt_text));
     let Some(raster) = &asset.raster else {
-        return format!("<img src=\"{src}\" alt=\"{words}\"{more} />");
+        return format!("<img src=\"{src}\" alt=\"{alt_text}\"{more} />");
     };
     let size = raster.size.map_or_else(String::new, |(width, height)| {
         format!(" width=\"{width}\" height=\"{height}\"")
     });
-    let image = format!("<img src=\"{src}\" alt=\"{words}\"{more}{size}{LAZY_ATTRIBUTES} />");
+    let image = format!("<img src=\"{src}\" alt=\"{alt_text}\"{more}{size}{LAZY_ATTRIBUTES} />");
     if raster.sizes.is_empty() {
         return image;
     }
@@ -131,36 +131,36 @@ pub(crate) fn image(
 }
 
 /// Takes the alt text of an image from the events, up to the image's end.
-fn words<'a>(events: &mut impl Iterator<Item = Event<'a>>) -> String {
-    let (mut words, mut depth) = (String::new(), 0);
+fn alt_text<'a>(events: &mut impl Iterator<Item = Event<'a>>) -> String {
+    let (mut alt_text, mut depth) = (String::new(), 0);
     for event in events {
         match event {
             Event::Start(Tag::Image { .. }) => depth += 1,
             Event::End(TagEnd::Image) if depth == 0 => break,
             Event::End(TagEnd::Image) => depth -= 1,
             Event::Text(text) | Event::Code(text) | Event::InlineHtml(text) => {
-                words.push_str(&text);
+                alt_text.push_str(&text);
             }
-            Event::SoftBreak | Event::HardBreak => words.push(' '),
+            Event::SoftBreak | Event::HardBreak => alt_text.push(' '),
             _ => {}
         }
     }
-    words
+    alt_text
 }
 
-fn element(written: &str, words: &str, title: &str, context: &LinkContext<'_>) -> String {
+fn element(written: &str, alt_text: &str, title: &str, context: &LinkContext<'_>) -> String {
     let resolver = context.resolver;
     let own = named(&resolver.assets, written, &resolver.file);
     if let Some((key, asset)) = own {
         return match MediaKind::of(key) {
-            MediaKind::Image => image(asset, words, &titled(title), None, resolver),
+            MediaKind::Image => image(asset, alt_text, &titled(title), None, resolver),
             MediaKind::Video => {
                 let language = context.language.tag();
-                video(key, asset, words, title, language, resolver)
+                video(key, asset, alt_text, title, language, resolver)
             }
-            MediaKind::Audio => audio(asset, words, title, resolver),
+            MediaKind::Audio => audio(asset, alt_text, title, resolver),
             MediaKind::Link | MediaKind::Unsupported => {
-                link(asset, words, &titled(title), resolver)
+                link(asset, alt_text, &titled(title), resolver)
             }
         };
     }
@@ -173,7 +173,7 @@ fn element(written: &str, words: &str, title: &str, context: &LinkContext<'_>) -
     format!(
         "<img src=\"{}\" alt=\"{}\"{} />",
         escape(&src),
-        escape(words),
+        escape(alt_text),
         titled(title)
     )
 }
@@ -199,7 +199,7 @@ fn beside<'a>(
 fn video(
     key: &str,
     asset: &Asset,
-    words: &str,
+    alt_text: &str,
     title: &str,
     language: &str,
     resolver: &Resolver,
@@ -212,7 +212,7 @@ fn video(
     if let Some(poster) = beside(key, &POSTERS, &resolver.assets) {
         html += &format!(" poster=\"{}\"", resolver.asset(poster));
     }
-    html += &labelled(words);
+    html += &labelled(alt_text);
     html += &titled(title);
     html.push('>');
     if let Some(captions) = beside(key, &["vtt"], &resolver.assets) {
@@ -223,33 +223,33 @@ fn video(
         );
     }
     // The fallback of browsers without video is a link to the file.
-    html += &link(asset, words, "", resolver);
+    html += &link(asset, alt_text, "", resolver);
     html + "</video>"
 }
 
-fn audio(asset: &Asset, words: &str, title: &str, resolver: &Resolver) -> String {
+fn audio(asset: &Asset, alt_text: &str, title: &str, resolver: &Resolver) -> String {
     format!(
         "<audio src=\"{}\" controls preload=\"none\"{}{}>{}</audio>",
         resolver.asset(asset),
-        labelled(words),
+        labelled(alt_text),
         titled(title),
-        link(asset, words, "", resolver)
+        link(asset, alt_text, "", resolver)
     )
 }
 
-fn labelled(words: &str) -> String {
-    match words {
+fn labelled(alt_text: &str) -> String {
+    match alt_text {
         "" => String::new(),
-        words => format!(" aria-label=\"{}\"", escape(words)),
+        alt_text => format!(" aria-label=\"{}\"", escape(alt_text)),
     }
 }
 
 /// Writes a link to a file. Without words the link text is the file name. `more` is added to its attributes.
-fn link(asset: &Asset, words: &str, more: &str, resolver: &Resolver) -> String {
-    let words = match words {
+fn link(asset: &Asset, alt_text: &str, more: &str, resolver: &Resolver) -> String {
+    let alt_text = match alt_text {
         "" => asset.name.as_str(),
-        words => words,
+        alt_text => alt_text,
     };
-    let (src, words) = (resolver.asset(asset), escape(words));
-    format!("<a href=\"{src}\"{more}>{words}</a>")
+    let (src, alt_text) = (resolver.asset(asset), escape(alt_text));
+    format!("<a href=\"{src}\"{more}>{alt_text}</a>")
 }

@@ -13,22 +13,22 @@ use bytes::Bytes;
 use http::StatusCode;
 use sha2::{Digest, Sha256};
 
-use crate::compile::compiled_tenant::PlacedMount;
+use crate::compile::compiled_tenant::AddressMount;
 use crate::island::Islands;
 use crate::markdown::escape;
 use crate::pages::head::PageHead;
 use crate::resources::asset::{ASSETS, hex};
-use crate::resources::encodings::compress::{self, Level};
-use crate::resources::header_fields::{self, BodyKind, Caching};
-use crate::theme::Scope;
+use crate::resources::encodings::compress::{self, CompressionLevel};
+use crate::resources::header_fields::{self, BodyKind, CachePolicy};
+use crate::theme::PageScope;
 use content::address::Address;
 use content::name::TenantId;
 use content::report::Diagnostic;
 use content::tenant::manifest::Hsts;
-use release::snapshot::{Body, Mount, Pages, Resource, Resources, Slot};
+use release::snapshot::{Body, Mount, MountPages, Resource, Resources, Slot};
 
 /// Returns the live-reload script's tag for a page; empty without `--dev`.
-pub(crate) fn tag(scope: &Scope, html: &str, head: &PageHead, draft: bool) -> String {
+pub(crate) fn tag(scope: &PageScope, html: &str, head: &PageHead, draft: bool) -> String {
     if scope.islands.dev.is_none() {
         return String::new();
     }
@@ -65,8 +65,8 @@ pub fn unavailable(
     address: Address,
     errors: &[Diagnostic],
     islands: &Islands,
-    secure: bool,
-) -> PlacedMount {
+    is_secure: bool,
+) -> AddressMount {
     let page = Arc::new(Resource::Body(Body {
         status: StatusCode::SERVICE_UNAVAILABLE,
         fields: header_fields::fields(
@@ -75,30 +75,30 @@ pub fn unavailable(
                 script: None,
                 noindex: true,
                 framed: false,
-                caching: Caching::default(),
+                caching: CachePolicy::default(),
                 hsts: Hsts::default(),
             },
             "text/html; charset=utf-8",
-            secure,
+            is_secure,
         ),
         cache_tag: header_fields::cache_tag(tenant, None),
         variants: compress::variants(
             Bytes::from(unavailable_page(tenant, errors, islands)),
             true,
-            Level::Page,
+            CompressionLevel::Page,
         ),
     }));
     let mount = Mount {
         tenant: tenant.shared(),
         prefix: address.prefix.as_str().into(),
-        pages: Slot::from(Pages {
+        pages: Slot::from(MountPages {
             resources: Resources::default(),
             not_found: vec![("".into(), Arc::clone(&page))],
             method_not_allowed: page,
         }),
         traffic: OnceLock::new(),
     };
-    PlacedMount {
+    AddressMount {
         address,
         mount: Arc::new(mount),
         uncompressed: None,

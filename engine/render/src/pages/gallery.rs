@@ -12,14 +12,14 @@ use http::StatusCode;
 use serde_json::Value as Json;
 
 use crate::markdown::escape;
-use crate::pages::links::resolver::Deployment;
+use crate::pages::links::resolver::DeploymentFacts;
 use crate::pages::page::{RenderedPage, Renderer};
 use crate::resources::asset::policy_hash;
-use crate::resources::encodings::compress::{self, Level};
+use crate::resources::encodings::compress::{self, CompressionLevel};
 use crate::resources::header_fields::{self, BodyKind};
 use content::schema::referred;
 use content::theme::Theme;
-use content::theme::kind::SectionKind;
+use content::theme::section_type::SectionType;
 use release::snapshot::{Body, Resource};
 
 /// The path of the gallery within a tenant.
@@ -55,9 +55,9 @@ pub(crate) fn pages(renderer: &Renderer<'_>) -> Vec<(String, RenderedPage)> {
     let mut pages = Vec::new();
     let theme = &renderer.templates().theme;
     if renderer.is_dev() {
-        let kinds = theme.kinds.values().map(AsRef::as_ref);
+        let kinds = theme.section_types.values().map(AsRef::as_ref);
         pages.push((PATH.to_owned(), index(renderer, kinds)));
-        for kind in theme.kinds.values() {
+        for kind in theme.section_types.values() {
             for (time, style) in TIMES {
                 if let Some(page) = example(renderer, kind, style) {
                     pages.push((format!("{PATH}/{}/{time}", kind.name), page));
@@ -65,10 +65,10 @@ pub(crate) fn pages(renderer: &Renderer<'_>) -> Vec<(String, RenderedPage)> {
             }
         }
     }
-    if renderer.shows_kinds() {
-        for kind in theme.kinds.values() {
+    if renderer.shows_section_examples() {
+        for kind in theme.section_types.values() {
             if let Some(page) = example(renderer, kind, CENTRED_STYLE) {
-                pages.push((picture(kind), page));
+                pages.push((example_path(kind), page));
             }
         }
     }
@@ -76,18 +76,24 @@ pub(crate) fn pages(renderer: &Renderer<'_>) -> Vec<(String, RenderedPage)> {
 }
 
 /// Returns the paths of the examples that the manual shows in frames.
-pub(crate) fn pictures(theme: &Theme, deployment: &Deployment) -> impl Iterator<Item = String> {
-    let kinds = theme.kinds.values().filter(|_| deployment.shows_kinds);
+pub(crate) fn example_paths(
+    theme: &Theme,
+    deployment: &DeploymentFacts,
+) -> impl Iterator<Item = String> {
+    let kinds = theme
+        .section_types
+        .values()
+        .filter(|_| deployment.shows_section_examples);
     let kinds = kinds.filter(|kind| kind.example.is_some());
-    kinds.map(|kind| picture(kind))
+    kinds.map(|kind| example_path(kind))
 }
 
-fn picture(kind: &SectionKind) -> String {
+fn example_path(kind: &SectionType) -> String {
     format!("{PATH}/{}", kind.name)
 }
 
 /// Renders a page with only the example of a section type. Returns `None` if there is no example.
-fn example(renderer: &Renderer<'_>, kind: &SectionKind, style: &str) -> Option<RenderedPage> {
+fn example(renderer: &Renderer<'_>, kind: &SectionType, style: &str) -> Option<RenderedPage> {
     let style = format!("{}{style}", renderer.own_style());
     let html = renderer.example(&kind.name, kind.example.as_ref()?, &style);
     Some(html.unwrap_or_else(|diagnostic| {
@@ -104,14 +110,14 @@ pub(crate) fn body(html: String, style: &str, renderer: &Renderer<'_>) -> Resour
         script: Some(renderer.loader_hash().to_owned()),
         noindex: true,
         framed: true,
-        caching: header_fields::Caching::default(),
+        caching: header_fields::CachePolicy::default(),
         hsts: content::tenant::manifest::Hsts::default(),
     };
     Resource::Body(Body {
         status: StatusCode::OK,
-        fields: header_fields::fields(&kind, "text/html; charset=utf-8", renderer.secure()),
+        fields: header_fields::fields(&kind, "text/html; charset=utf-8", renderer.is_secure()),
         cache_tag: None,
-        variants: compress::variants(html.into(), true, Level::Page),
+        variants: compress::variants(html.into(), true, CompressionLevel::Page),
     })
 }
 
@@ -132,7 +138,7 @@ fn document(title: &str, main: &str, style: &str, more: &str) -> RenderedPage {
 
 fn index<'k>(
     renderer: &Renderer<'_>,
-    kinds: impl Iterator<Item = &'k SectionKind> + Clone,
+    kinds: impl Iterator<Item = &'k SectionType> + Clone,
 ) -> RenderedPage {
     let theme = &renderer.templates().theme.name;
     let links: String = kinds
@@ -157,7 +163,7 @@ fn index<'k>(
     document(&format!("Gallery of {theme}"), &main, GALLERY_STYLE, &more)
 }
 
-fn section(renderer: &Renderer<'_>, kind: &SectionKind) -> String {
+fn section(renderer: &Renderer<'_>, kind: &SectionType) -> String {
     let name = &kind.name;
     let frames: String = match kind.example {
         None => "<p>This section type has no <code>example.yaml</code>.</p>".to_owned(),

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use http::StatusCode;
 
 use crate::compile::cache::key;
-use crate::compile::inputs::Inputs;
+use crate::compile::inputs::CompileInputs;
 use crate::compile::prepared_tenant::PreparedTenant;
 use crate::compile::site_card::colours;
 use crate::images::dominant_colour::dominant;
@@ -32,12 +32,12 @@ use crate::pages::resolve::{entry, resolve};
 use crate::pages::view::{LinkView, PageLink, PageView, StatusView, TemplateView};
 use crate::pages::{dev, site_view};
 use crate::resources::asset::{ASSETS, Asset, policy_hash};
-use crate::resources::encodings::compress::{self, Level};
+use crate::resources::encodings::compress::{self, CompressionLevel};
 use crate::resources::file_resource;
 use crate::resources::header_fields::{self, BodyKind};
 use crate::site_files::{Feed, SiteFiles};
 use crate::styles::{PageContent, PageStyle, font_of, property};
-use crate::theme::{EXAMPLE, Scope, Templates, asset_href};
+use crate::theme::{EXAMPLE, PageScope, Templates, asset_href};
 use content::address::Address;
 use content::name::reserved::WEB_MANIFEST;
 use content::report::Diagnostic;
@@ -45,7 +45,7 @@ use content::tenant::assets::named;
 use content::tenant::manifest::NamedLink;
 use content::tenant::page::{NotFound, PageSchema};
 use content::tenant::{MANIFEST, Page, Site};
-use content::theme::shape::Data;
+use content::theme::data_schema::CheckedData;
 use release::snapshot::fields::Fields;
 use release::snapshot::{Body, Resource};
 
@@ -71,8 +71,8 @@ pub(crate) struct Renderer<'a> {
     pub resolver: Resolver,
     canonical: &'a Address,
     prepared: &'a Arc<PreparedTenant>,
-    scope: Scope,
-    inputs: &'a Inputs,
+    scope: PageScope,
+    inputs: &'a CompileInputs,
     /// The generated files of the site: feeds, icons and social images.
     pub site_files: &'a SiteFiles,
     own_style: String,
@@ -104,7 +104,7 @@ impl<'a> Renderer<'a> {
         site: &'a Site,
         canonical: &'a Address,
         prepared: &'a Arc<PreparedTenant>,
-        inputs: &'a Inputs,
+        inputs: &'a CompileInputs,
         site_files: &'a SiteFiles,
     ) -> Self {
         let resolver = Resolver::new(site, LinkBase::for_all_addresses(), &inputs.deployment)
@@ -122,7 +122,7 @@ impl<'a> Renderer<'a> {
     }
 
     /// Whether the deployment's origin uses TLS.
-    pub(crate) fn secure(&self) -> bool {
+    pub(crate) fn is_secure(&self) -> bool {
         self.inputs.deployment.origin.is_secure()
     }
 
@@ -143,7 +143,7 @@ impl<'a> Renderer<'a> {
                 Bytes::from(html.into_bytes().into_boxed_slice()),
                 true,
                 self.inputs
-                    .level(page.map_or(Level::Error, |_| Level::Page)),
+                    .level(page.map_or(CompressionLevel::Error, |_| CompressionLevel::Page)),
                 &self.inputs.cache,
             ),
         })
@@ -155,8 +155,8 @@ impl<'a> Renderer<'a> {
     }
 
     /// Whether section examples are pages that other pages show in frames.
-    pub(crate) fn shows_kinds(&self) -> bool {
-        self.inputs.deployment.shows_kinds
+    pub(crate) fn shows_section_examples(&self) -> bool {
+        self.inputs.deployment.shows_section_examples
     }
 
     /// Returns the hash of the inline loader.
@@ -178,7 +178,7 @@ impl<'a> Renderer<'a> {
     pub(crate) fn example(
         &self,
         kind: &str,
-        example: &Data,
+        example: &CheckedData,
         style: &str,
     ) -> Result<RenderedPage, Diagnostic> {
         let scope = self.scope().for_page(None);
@@ -221,8 +221,8 @@ impl<'a> Renderer<'a> {
         file_resource::file(
             asset,
             BodyKind::of_tenant(&asset.name),
-            self.secure(),
-            self.inputs.level(Level::Page),
+            self.is_secure(),
+            self.inputs.level(CompressionLevel::Page),
             &self.inputs.cache,
         )
     }
@@ -320,7 +320,7 @@ impl<'a> Renderer<'a> {
         &self,
         page: PageView<'_>,
         head: &PageHead,
-        scope: Scope,
+        scope: PageScope,
         draft: bool,
     ) -> Result<RenderedPage, Diagnostic> {
         let template = format!("layouts/{}.html", page.layout);
@@ -341,8 +341,8 @@ impl<'a> Renderer<'a> {
         template: &str,
         page: PageView<'_>,
         head: &PageHead,
-        scope: Scope,
-    ) -> Result<(String, Scope), Diagnostic> {
+        scope: PageScope,
+    ) -> Result<(String, PageScope), Diagnostic> {
         let view = TemplateView {
             head: head.html(),
             site: site_view::site(self.site, &scope, page.path),
@@ -364,7 +364,7 @@ impl<'a> Renderer<'a> {
         trail: &[TrailStep],
         canonical: String,
         layout: &'p str,
-        scope: &Scope,
+        scope: &PageScope,
     ) -> PageView<'p> {
         let language = &self.prepared.language;
         let front = &page.front;
@@ -468,14 +468,14 @@ impl<'a> Renderer<'a> {
     }
 
     /// Returns the scope in which templates run, with links for all addresses.
-    pub(crate) fn scope(&self) -> Scope {
+    pub(crate) fn scope(&self) -> PageScope {
         self.scope.clone()
     }
 
     /// Returns the scope for files that are made for one address.
-    pub(crate) fn scope_at(&self, address: &Address) -> Scope {
+    pub(crate) fn scope_at(&self, address: &Address) -> PageScope {
         let resolver = Resolver::at(self.site, address, &self.inputs.deployment);
-        Scope {
+        PageScope {
             resolver: resolver.with_assets(&self.prepared.assets),
             ..self.scope()
         }
@@ -495,7 +495,7 @@ struct TrailStep {
 }
 
 /// Writes the settings that are colours as a style, which overrides the theme's roles.
-fn own_style(settings: &Data) -> String {
+fn own_style(settings: &CheckedData) -> String {
     let settings = settings.value.as_object();
     let properties: Vec<String> = settings
         .into_iter()
@@ -512,7 +512,13 @@ fn own_style(settings: &Data) -> String {
 }
 
 impl Renderer<'_> {
-    fn head(&self, page: &Page, trail: &[TrailStep], canonical: &str, scope: &Scope) -> PageHead {
+    fn head(
+        &self,
+        page: &Page,
+        trail: &[TrailStep],
+        canonical: &str,
+        scope: &PageScope,
+    ) -> PageHead {
         let common = self.common_head(scope);
         let own = page.front.image.as_ref();
         let image = own
@@ -593,7 +599,7 @@ impl Renderer<'_> {
 
     /// Returns the questions and answers of the page's FAQ sections.
     fn questions(&self, page: &Page, canonical: &str) -> Vec<(String, String)> {
-        let kinds = &self.inputs.templates.theme.kinds;
+        let kinds = &self.inputs.templates.theme.section_types;
         let sections = self.prepared.content.sections.get(&page.path);
         let items = sections
             .into_iter()
@@ -630,7 +636,7 @@ impl Renderer<'_> {
     }
 
     /// Returns the head values that all pages of the tenant share.
-    fn common_head(&self, scope: &Scope) -> PageHead {
+    fn common_head(&self, scope: &PageScope) -> PageHead {
         let theme = &self.inputs.templates;
         let company = &self.inputs.deployment.company;
         let manifest = &self.site.manifest;
@@ -755,7 +761,7 @@ impl Renderer<'_> {
         &self,
         html: String,
         kinds: &BTreeSet<&str>,
-        scope: &Scope,
+        scope: &PageScope,
         own: &str,
     ) -> RenderedPage {
         let drawings = scope.sprite.file();
@@ -772,7 +778,7 @@ impl Renderer<'_> {
             language: self.site.manifest.language.as_str(),
             islands: &islands.into_iter().collect::<Vec<_>>(),
             may_write: &|island, class| scope.islands.may_write(island, class),
-            has_kind: &|kind| kinds.contains(kind),
+            has_section_type: &|kind| kinds.contains(kind),
             sites: &self.inputs.deployment.sites,
         };
         let PageStyle { css, whole_fonts } = self.templates().assets.styles.of_page(&shown);
@@ -789,7 +795,7 @@ impl Renderer<'_> {
     }
 
     /// Returns the URLs of the fonts that the page preloads.
-    fn preloaded(&self, scope: &Scope, whole: &BTreeMap<String, String>) -> Vec<String> {
+    fn preloaded(&self, scope: &PageScope, whole: &BTreeMap<String, String>) -> Vec<String> {
         let files = &self.templates().theme.manifest.preload;
         let address = |file: &String| match whole.get(font_of(file)) {
             Some(whole) => Some(whole.clone()),
@@ -812,11 +818,11 @@ impl Renderer<'_> {
                 styles: styles.clone(),
                 script: Some(self.loader_hash().to_owned()),
                 noindex,
-                framed: deployment.shows_kinds,
+                framed: deployment.shows_section_examples,
                 caching: deployment.caching,
                 hsts,
             };
-            header_fields::fields(&kind, "text/html; charset=utf-8", self.secure())
+            header_fields::fields(&kind, "text/html; charset=utf-8", self.is_secure())
         };
         PageFields {
             indexed: fields(false),

@@ -119,7 +119,7 @@ impl<'a> RenderedPages<'a> {
     }
 
     /// Returns the SVG files of the pages.
-    pub(crate) fn drawings(&self) -> impl Iterator<Item = &Asset> {
+    pub(crate) fn svg_files(&self) -> impl Iterator<Item = &Asset> {
         let gallery = self.gallery.iter().map(|(_, html)| html);
         let all = self.all().chain(gallery);
         all.filter_map(|html| html.drawings.as_ref())

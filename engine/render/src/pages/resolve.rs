@@ -4,24 +4,24 @@ use tera::{Map, Value};
 
 use crate::images::svg;
 use crate::markdown;
-use crate::media::media_type::is_drawing;
+use crate::media::media_type::is_svg;
 use crate::pages::data_walk::{inline_svg, walk};
 use crate::pages::hierarchy::entries;
 use crate::pages::view::EntryView;
-use crate::theme::{Scope, asset_href, asset_of, drawing_of};
+use crate::theme::{PageScope, asset_href, asset_of, drawing_of};
 use content::formats::values::Date;
 use content::name::nfc;
 use content::tenant::{Page, Site};
-use content::theme::shape::Data;
+use content::theme::data_schema::CheckedData;
 
 /// Returns a section or the settings as a template value.
-pub(crate) fn resolve(data: &Data, site: &Site, scope: &Scope) -> Value {
+pub(crate) fn resolve(data: &CheckedData, site: &Site, scope: &PageScope) -> Value {
     let resolved = |format: &str, text: &str| one(format, text, site, scope);
     walk(&data.value, &data.formats, &mut String::new(), &resolved)
 }
 
 /// Resolves a text of a format. The value is `none` if the text names something that does not exist; a lint has reported it.
-fn one(format: &str, text: &str, site: &Site, scope: &Scope) -> Value {
+fn one(format: &str, text: &str, site: &Site, scope: &PageScope) -> Value {
     let found = match format {
         "link" | "route" => Some(Value::from(scope.resolver.href(text))),
         "collection" => {
@@ -65,12 +65,12 @@ fn one(format: &str, text: &str, site: &Site, scope: &Scope) -> Value {
 }
 
 /// Returns an image as a value: URL, size, and the tenant's `key`, which `picture()` needs.
-fn image(text: &str, scope: &Scope) -> Option<Value> {
+fn image(text: &str, scope: &PageScope) -> Option<Value> {
     let key = scope.own_asset(text).map(|(key, _)| key.to_owned());
     let asset = asset_of(scope, text)?;
     let size = match &asset.raster {
         Some(raster) => raster.size,
-        None if is_drawing(&asset.name) => svg::size::size(&asset.bytes),
+        None if is_svg(&asset.name) => svg::size::size(&asset.bytes),
         None => imagesize::blob_size(&asset.bytes).ok().and_then(|size| {
             let (width, height) = (size.width.try_into(), size.height.try_into());
             Some((width.ok()?, height.ok()?))
@@ -93,7 +93,7 @@ fn map<const N: usize>(pairs: [(&'static str, Value); N]) -> Value {
 }
 
 /// Returns an SVG of the tenant, else of the theme, as HTML.
-fn drawing(path: &str, scope: &Scope) -> Option<Value> {
+fn drawing(path: &str, scope: &PageScope) -> Option<Value> {
     let asset = drawing_of(path, scope)?;
     let html = inline_svg(&asset, None, None)?;
     Some(Value::safe_string(&html))
@@ -101,7 +101,7 @@ fn drawing(path: &str, scope: &Scope) -> Option<Value> {
 
 /// Returns a page as an entry of a list.
 #[must_use]
-pub(crate) fn entry<'a>(page: &'a Page, scope: &Scope) -> EntryView<'a> {
+pub(crate) fn entry<'a>(page: &'a Page, scope: &PageScope) -> EntryView<'a> {
     EntryView {
         title: page.front.heading.as_deref().unwrap_or(&page.front.title),
         href: scope.resolver.href(&page.path),

@@ -2,19 +2,19 @@
 
 use tera::{Map, Value};
 
-use crate::compile::site_card::Card;
+use crate::compile::site_card::SiteCard;
 use crate::pages::hierarchy::name_of;
 use crate::pages::links::resolver::Resolver;
 use crate::pages::resolve::resolve;
 use crate::pages::view::{ColumnView, CompanyView, LinkView, NavigationView, SiteView};
-use crate::theme::Scope;
+use crate::theme::PageScope;
 use content::name::reserved::SEARCH;
 use content::tenant::manifest::NamedLink;
 use content::tenant::{Page, Site};
 
 /// Returns the tenant as the page at `path` sees it.
 #[must_use]
-pub(crate) fn site<'a>(site: &'a Site, scope: &'a Scope, path: &str) -> SiteView<'a> {
+pub(crate) fn site<'a>(site: &'a Site, scope: &'a PageScope, path: &str) -> SiteView<'a> {
     let manifest = &site.manifest;
     let resolver = &scope.resolver;
     let legal = if resolver.is_root() {
@@ -97,7 +97,7 @@ pub(crate) fn company<'a>(resolver: &'a Resolver, path: &str) -> CompanyView<'a>
     }
 }
 
-fn card_view(card: &Card, resolver: &Resolver) -> Value {
+fn card_view(card: &SiteCard, resolver: &Resolver) -> Value {
     let id = card.tenant.as_str();
     let root = resolver.deployment.root.as_ref();
     let mut view = Map::default();
@@ -135,7 +135,7 @@ fn company_links(
 
 /// Returns the sections of a page as template values.
 #[must_use]
-pub(crate) fn sections(site: &Site, page: &Page, scope: &Scope) -> Vec<Value> {
+pub(crate) fn sections(site: &Site, page: &Page, scope: &PageScope) -> Vec<Value> {
     let sections = scope.prepared.content.sections.get(&page.path);
     let sections = sections.into_iter().flatten();
     sections

@@ -11,7 +11,7 @@ use crate::compile::cache::Cache;
 use crate::images::image_variant::ImageVariant;
 use crate::media::media_type::{is_compressible, media_type};
 use crate::resources::asset::{ASSETS, Asset};
-use crate::resources::encodings::compress::{self, Level};
+use crate::resources::encodings::compress::{self, CompressionLevel};
 use crate::resources::header_fields::{self, BodyKind};
 use release::snapshot::fields::Fields;
 use release::snapshot::{Body, Resource, ResourceTable};
@@ -20,13 +20,13 @@ use release::snapshot::{Body, Resource, ResourceTable};
 pub(crate) fn file(
     asset: &Asset,
     (kind, media_type): (BodyKind, &str),
-    secure: bool,
-    level: Level,
+    is_secure: bool,
+    level: CompressionLevel,
     cache: &Cache,
 ) -> Resource {
     Resource::Body(Body {
         status: StatusCode::OK,
-        fields: header_fields::fields(&kind, media_type, secure),
+        fields: header_fields::fields(&kind, media_type, is_secure),
         cache_tag: None,
         variants: match (&asset.large, &asset.brotli) {
             (Some(file), _) => compress::large(file.clone()),
@@ -50,7 +50,7 @@ pub(crate) fn temporary_redirect(location: HeaderValue) -> Resource {
         status: StatusCode::FOUND,
         fields: Arc::new(Fields::new(fields, false, false)),
         cache_tag: None,
-        variants: compress::variants(Bytes::new(), false, Level::Page),
+        variants: compress::variants(Bytes::new(), false, CompressionLevel::Page),
     })
 }
 
@@ -67,21 +67,25 @@ pub(crate) fn fallback_resources(asset: &Asset) -> impl Iterator<Item = (Box<str
 pub(crate) fn plain_file(
     media_type: &str,
     content: impl Into<Bytes>,
-    secure: bool,
+    is_secure: bool,
 ) -> Arc<Resource> {
     Arc::new(Resource::Body(Body {
         status: StatusCode::OK,
-        fields: header_fields::fields(&BodyKind::Plain, media_type, secure),
+        fields: header_fields::fields(&BodyKind::Plain, media_type, is_secure),
         cache_tag: None,
-        variants: compress::variants(content.into(), is_compressible(media_type), Level::Page),
+        variants: compress::variants(
+            content.into(),
+            is_compressible(media_type),
+            CompressionLevel::Page,
+        ),
     }))
 }
 
 /// Makes the resources of files that every host serves, by path.
 pub(crate) fn shared_files<'a>(
     assets: impl IntoParallelIterator<Item = &'a Asset>,
-    level: Level,
-    secure: bool,
+    level: CompressionLevel,
+    is_secure: bool,
     cache: &Cache,
 ) -> ResourceTable {
     let files: Vec<_> = assets
@@ -89,7 +93,7 @@ pub(crate) fn shared_files<'a>(
         .map(|asset| {
             let path = format!("{ASSETS}{}", asset.hashed_name);
             let kind = (BodyKind::Immutable, media_type(&asset.hashed_name));
-            let resource = file(asset, kind, secure, level, cache);
+            let resource = file(asset, kind, is_secure, level, cache);
             (path.into_boxed_str(), Arc::new(resource))
         })
         .collect();

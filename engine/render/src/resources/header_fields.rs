@@ -15,14 +15,14 @@ use release::snapshot::fields::{self, CACHE_TAG, Fields};
 
 /// How long shared caches, for example of a CDN, may keep pages. Browsers revalidate pages in any case.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub struct Caching {
+pub struct CachePolicy {
     /// Seconds for which a shared cache may serve a page without revalidation (`s-maxage`, RFC 9111). `None` means revalidation for every request.
     pub shared_max_age: Option<u32>,
     /// Seconds for which a shared cache may serve a stale page while it revalidates (`stale-while-revalidate`, RFC 5861).
     pub stale_while_revalidate: Option<u32>,
 }
 
-impl Caching {
+impl CachePolicy {
     fn cache_control(self) -> String {
         let mut text = "public, max-age=0".to_owned();
         if let Some(seconds) = self.shared_max_age {
@@ -51,7 +51,7 @@ pub(crate) enum BodyKind {
         /// Whether it may frame and be framed by pages of its own origin: only in the gallery of `--dev` and in the manual.
         framed: bool,
         /// How long shared caches may keep it.
-        caching: Caching,
+        caching: CachePolicy,
         /// The `Strict-Transport-Security` policy of its host, sent over TLS only.
         hsts: Hsts,
     },
@@ -99,8 +99,8 @@ static IN_USE: LazyLock<Mutex<HashMap<FieldsKey, Weak<Fields>>>> = LazyLock::new
 
 /// Returns the header fields for a kind and a media type, shared by all bodies of all tenants.
 #[must_use]
-pub(crate) fn fields(kind: &BodyKind, media_type: &str, secure: bool) -> Arc<Fields> {
-    let name = (kind.clone(), media_type.to_owned(), secure);
+pub(crate) fn fields(kind: &BodyKind, media_type: &str, is_secure: bool) -> Arc<Fields> {
+    let name = (kind.clone(), media_type.to_owned(), is_secure);
     let mut in_use = IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(fields) = in_use.get(&name).and_then(Weak::upgrade) {
         return fields;
@@ -109,7 +109,7 @@ pub(crate) fn fields(kind: &BodyKind, media_type: &str, secure: bool) -> Arc<Fie
     let varies = is_compressible(media_type);
     let ranges = kind.is_immutable();
     let fields = Arc::new(Fields::new(
-        headers(kind, media_type, secure),
+        headers(kind, media_type, is_secure),
         varies,
         ranges,
     ));
@@ -117,7 +117,7 @@ pub(crate) fn fields(kind: &BodyKind, media_type: &str, secure: bool) -> Arc<Fie
     fields
 }
 
-fn headers(kind: &BodyKind, media_type: &str, secure: bool) -> HeaderMap {
+fn headers(kind: &BodyKind, media_type: &str, is_secure: bool) -> HeaderMap {
     let mut headers = HeaderMap::new();
     // Constant values are static, because copying a static value touches no reference counter that all workers share.
     let mut always = |name: HeaderName, value: &'static str| {
@@ -138,7 +138,7 @@ fn headers(kind: &BodyKind, media_type: &str, secure: bool) -> HeaderMap {
             ..
         } => {
             // On pages only: shared files, for example fonts, must not decide for every host, because the last response counts.
-            if secure {
+            if is_secure {
                 always(header::STRICT_TRANSPORT_SECURITY, hsts.field());
             }
             always(header::REFERRER_POLICY, "strict-origin-when-cross-origin");
@@ -175,7 +175,7 @@ fn headers(kind: &BodyKind, media_type: &str, secure: bool) -> HeaderMap {
             set(CACHE_TAG, "-");
             set(
                 header::CONTENT_SECURITY_POLICY,
-                &content_security_policy(styles, script.as_deref(), *framed, secure),
+                &content_security_policy(styles, script.as_deref(), *framed, is_secure),
             );
         }
         BodyKind::Tenant {
@@ -218,7 +218,7 @@ fn content_security_policy(
     styles: &BTreeSet<String>,
     script: Option<&str>,
     framed: bool,
-    secure: bool,
+    is_secure: bool,
 ) -> String {
     let frames = match framed {
         true => "frame-src 'self'; frame-ancestors 'self'",
@@ -230,7 +230,7 @@ fn content_security_policy(
     };
     let rules = speculation_rules::hash();
     let script = script.map(|hash| format!(" {hash}")).unwrap_or_default();
-    let upgrade = if secure {
+    let upgrade = if is_secure {
         "; upgrade-insecure-requests"
     } else {
         ""
@@ -257,7 +257,7 @@ mod tests {
     #[test]
     fn shared_caches_keep_pages_for_the_configured_seconds() {
         let control = |shared_max_age, stale_while_revalidate| {
-            let caching = Caching {
+            let caching = CachePolicy {
                 shared_max_age,
                 stale_while_revalidate,
             };

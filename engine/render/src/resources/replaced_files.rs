@@ -6,7 +6,7 @@ use http::StatusCode;
 
 use crate::media::media_type::media_type;
 use crate::resources::asset::{ASSETS, Asset};
-use crate::resources::encodings::compress::{self, Level};
+use crate::resources::encodings::compress::{self, CompressionLevel};
 use crate::resources::file_resource::fallback_resources;
 use crate::resources::header_fields::{self, BodyKind};
 use crate::resources::tenant_files::tenant_asset;
@@ -27,7 +27,7 @@ pub enum FileOwner {
 ///
 /// The file is not compressed again, because it is rarely requested.
 #[must_use]
-pub fn replaced_file(path: &str, bytes: Payload, owner: FileOwner, secure: bool) -> Resource {
+pub fn replaced_file(path: &str, bytes: Payload, owner: FileOwner, is_secure: bool) -> Resource {
     let name = path.strip_prefix(ASSETS).unwrap_or(path);
     let (kind, media_type) = match owner {
         FileOwner::Tenant => BodyKind::of_tenant(name),
@@ -35,10 +35,10 @@ pub fn replaced_file(path: &str, bytes: Payload, owner: FileOwner, secure: bool)
     };
     Resource::Body(Body {
         status: StatusCode::OK,
-        fields: header_fields::fields(&kind, media_type, secure),
+        fields: header_fields::fields(&kind, media_type, is_secure),
         cache_tag: None,
         variants: match bytes {
-            Payload::Memory(bytes) => compress::variants(bytes, false, Level::Page),
+            Payload::Memory(bytes) => compress::variants(bytes, false, CompressionLevel::Page),
             Payload::Large(file) => compress::large(*file),
         },
     })
@@ -46,7 +46,7 @@ pub fn replaced_file(path: &str, bytes: Payload, owner: FileOwner, secure: bool)
 
 /// Returns the files of a tenant's folder as they are served, by path, uncompressed.
 #[must_use]
-pub fn replaced_files(folder: &Folder, secure: bool) -> ResourceTable {
+pub fn replaced_files(folder: &Folder, is_secure: bool) -> ResourceTable {
     let key = |path| str::strip_prefix(path, "assets/");
     let files = folder.files.iter();
     let files = files.filter_map(|(path, bytes)| {
@@ -59,7 +59,7 @@ pub fn replaced_files(folder: &Folder, secure: bool) -> ResourceTable {
         .chain(large)
         .flat_map(|asset| {
             let path = format!("{ASSETS}{}", asset.hashed_name);
-            let resource = replaced_file(&path, asset.payload(), FileOwner::Tenant, secure);
+            let resource = replaced_file(&path, asset.payload(), FileOwner::Tenant, is_secure);
             let file = (path.into_boxed_str(), Arc::new(resource));
             fallback_resources(&asset).chain([file]).collect::<Vec<_>>()
         })
@@ -95,9 +95,9 @@ mod tests {
             let Resource::Body(body) = resource.as_ref() else {
                 panic!("{path} is not a file");
             };
-            let coding = release::snapshot::Coding::Identity;
+            let encoding = release::snapshot::ContentEncoding::Identity;
             let tag = http::HeaderValue::from_static("\"x\"");
-            let headers = body.fields.for_body(coding, &tag);
+            let headers = body.fields.for_body(encoding, &tag);
             let policy = headers.get(CONTENT_SECURITY_POLICY).expect("a policy");
             assert!(policy.to_str().expect("text").contains("sandbox"), "{path}");
             let media_type = headers[CONTENT_TYPE].to_str().expect("text");

@@ -7,9 +7,9 @@ use http::{HeaderValue, StatusCode};
 
 use crate::compile::cache::Cache;
 use crate::island::Islands;
-use crate::pages::links::resolver::Deployment;
+use crate::pages::links::resolver::DeploymentFacts;
 use crate::resources::asset::{ASSETS, Asset};
-use crate::resources::encodings::compress::{self, Level};
+use crate::resources::encodings::compress::{self, CompressionLevel};
 use crate::resources::file_resource::shared_files;
 use crate::resources::header_fields::{self, BodyKind};
 use crate::resources::tenant_files::tenant_asset;
@@ -25,14 +25,14 @@ use release::snapshot::{Body, HostRedirect, Resource, ResourceTable};
 pub fn shared(
     themes: &[Arc<Templates>],
     islands: &Islands,
-    secure: bool,
+    is_secure: bool,
     cache: &Cache,
 ) -> ResourceTable {
     let files: Vec<&Asset> = themes
         .iter()
         .flat_map(|templates| templates.assets.files.values())
         .collect();
-    let mut table = shared_files(files, Level::Shared, secure, cache);
+    let mut table = shared_files(files, CompressionLevel::Shared, is_secure, cache);
     table.extend(
         islands
             .files
@@ -46,14 +46,14 @@ pub fn shared(
 ///
 /// `words` is the deployment's own text. Without it the body is empty.
 #[must_use]
-pub fn unknown_host(words: Option<String>, secure: bool) -> Arc<Resource> {
+pub fn unknown_host(words: Option<String>, is_secure: bool) -> Arc<Resource> {
     let text = words.map_or_else(String::new, |words| words + "\n");
     let media_type = "text/plain; charset=utf-8";
     Arc::new(Resource::Body(Body {
         status: StatusCode::MISDIRECTED_REQUEST,
-        fields: header_fields::fields(&BodyKind::Plain, media_type, secure),
+        fields: header_fields::fields(&BodyKind::Plain, media_type, is_secure),
         cache_tag: None,
-        variants: compress::variants(Bytes::from(text), false, Level::Page),
+        variants: compress::variants(Bytes::from(text), false, CompressionLevel::Page),
     }))
 }
 
@@ -68,8 +68,8 @@ pub fn default_image(root: &Site, origin: &Origin) -> Option<String> {
 
 /// Makes a permanent redirect to the domain of the deployment, which belongs to the root tenant.
 #[must_use]
-pub fn moved_to(deployment: &Deployment) -> Option<HostRedirect> {
-    let Deployment { origin, root, .. } = deployment;
+pub fn moved_to(deployment: &DeploymentFacts) -> Option<HostRedirect> {
+    let DeploymentFacts { origin, root, .. } = deployment;
     let tenant = root.as_ref();
     // Subdomains are covered by the policy of the domain, so a host does not repeat it.
     let hsts = match deployment.hsts {

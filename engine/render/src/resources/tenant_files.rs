@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use crate::images::metadata::strip;
 use crate::images::svg;
-use crate::media::media_type::is_drawing;
+use crate::media::media_type::is_svg;
 use crate::resources::asset::Asset;
 use content::report::{Diagnostic, Report};
 use content::tenant::Site;
@@ -29,7 +29,7 @@ pub(crate) fn tenant_assets(site: &Site, report: &mut Report) -> BTreeMap<String
 /// Returns one of the tenant's files and the diagnostics about it. Diagnostics name it `file`.
 #[must_use]
 pub(crate) fn tenant_asset(path: &str, bytes: &Bytes, file: &str) -> (Asset, Vec<Diagnostic>) {
-    if !is_drawing(path) {
+    if !is_svg(path) {
         return (Asset::of_tenant(path, strip(bytes)), Vec::new());
     }
     // An invalid SVG is an error that blocks the release, so the empty placeholder is never served.

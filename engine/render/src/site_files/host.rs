@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::HeaderValue;
 
 use super::sitemap::{self, Listing};
-use crate::pages::links::resolver::Deployment;
+use crate::pages::links::resolver::DeploymentFacts;
 use crate::resources::file_resource::plain_file;
 use content::name::reserved::{ROBOTS, SECURITY, SITEMAP};
 use release::snapshot::{Resource, ResourceTable};
@@ -25,14 +25,14 @@ const TEXT: &str = "text/plain; charset=utf-8";
 
 /// Makes the files of a host, by path.
 #[must_use]
-pub fn host_files(facts: &HostFacts, deployment: &Deployment) -> ResourceTable {
-    let secure = deployment.origin.is_secure();
+pub fn host_files(facts: &HostFacts, deployment: &DeploymentFacts) -> ResourceTable {
+    let is_secure = deployment.origin.is_secure();
     let canonical = deployment.origin.at(&facts.canonical);
     let sitemap = format!("{canonical}{}", SITEMAP);
     let mut table = ResourceTable::new();
     if facts.host == facts.canonical {
         for (path, text) in sitemap::files(&canonical, &facts.listings) {
-            table.insert(path.into(), plain_file("application/xml", text, secure));
+            table.insert(path.into(), plain_file("application/xml", text, is_secure));
         }
     } else if let Ok(location) = HeaderValue::from_str(&sitemap) {
         let moved = Arc::new(Resource::Redirect(location));
@@ -40,10 +40,10 @@ pub fn host_files(facts: &HostFacts, deployment: &Deployment) -> ResourceTable {
     }
     let has_sitemap = table.contains_key(SITEMAP);
     let robots = robots(has_sitemap.then_some(sitemap.as_str()));
-    table.insert(ROBOTS.into(), plain_file(TEXT, robots, secure));
+    table.insert(ROBOTS.into(), plain_file(TEXT, robots, is_secure));
     table.insert(
         SECURITY.into(),
-        plain_file(TEXT, security(&facts.host, deployment), secure),
+        plain_file(TEXT, security(&facts.host, deployment), is_secure),
     );
     table
 }
@@ -57,7 +57,7 @@ fn robots(sitemap: Option<&str>) -> String {
 /// Writes `security.txt`.
 ///
 /// It expires at the end of next January, so it is always valid and does not change within a year. RFC 9116 (section 2.5.5) recommends less than a year, which it hardly exceeds.
-fn security(host: &str, deployment: &Deployment) -> String {
+fn security(host: &str, deployment: &DeploymentFacts) -> String {
     let email = deployment.company.email.as_str();
     let expires = deployment.year + 1;
     // A web URL must be `https` in this file (section 2.5.2).

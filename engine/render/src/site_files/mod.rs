@@ -28,11 +28,11 @@ use std::sync::Arc;
 use http::HeaderValue;
 
 use crate::images::icon::Icons;
-use crate::images::{Drawing, Picture, social_image};
+use crate::images::{GeneratedImage, ImageSpec, social_image};
 use crate::pages::links::resolver::below;
 use crate::resources::asset::ASSETS;
 use crate::resources::file_resource::plain_file;
-use crate::theme::Scope;
+use crate::theme::PageScope;
 use content::address::Address;
 use content::formats::values::TenantFile;
 use content::name::reserved::{FAVICON, SEARCH, TOUCH_ICON, WEB_MANIFEST};
@@ -53,7 +53,7 @@ pub(super) struct SiteFiles {
     /// Its icon.
     pub(super) icons: Option<Icons>,
     /// The social images of its pages, by page path.
-    pub(super) social: BTreeMap<String, Arc<Drawing>>,
+    pub(super) social: BTreeMap<String, Arc<ImageSpec>>,
     /// Social images whose template failed, each with the file of the page.
     pub(super) failures: Vec<(Diagnostic, String)>,
     /// Warnings about the social images.
@@ -68,9 +68,9 @@ pub(super) struct SiteFiles {
 
 impl SiteFiles {
     /// Makes the files. `scope` belongs to the tenant's `canonical` address.
-    pub(super) fn new(site: &Site, scope: &Scope, canonical: &Address) -> Self {
+    pub(super) fn new(site: &Site, scope: &PageScope, canonical: &Address) -> Self {
         let resolver = &scope.resolver;
-        let secure = resolver.deployment.origin.is_secure();
+        let is_secure = resolver.deployment.origin.is_secure();
         let templates = &scope.templates;
         let frame = templates.theme.manifest.theme_color.as_ref();
         let ground = frame.and_then(|role| {
@@ -85,8 +85,8 @@ impl SiteFiles {
         let feeds = site.pages.values().filter_map(|page| Feed::of(site, page));
         let associations = association::files(site)
             .into_iter()
-            .map(|(path, media_type, text)| (path, plain_file(media_type, text, secure)));
-        let texts = texts(site, secure);
+            .map(|(path, media_type, text)| (path, plain_file(media_type, text, is_secure)));
+        let texts = texts(site, is_secure);
         Self {
             listing: Arc::new(sitemap::listing(
                 site,
@@ -99,7 +99,7 @@ impl SiteFiles {
                 .chain(texts)
                 .collect(),
             icons,
-            social: social.drawings,
+            social: social.specs,
             failures: social.failures,
             warnings: social.warnings,
             problem,
@@ -108,15 +108,15 @@ impl SiteFiles {
             everywhere: feeds
                 .map(|feed| {
                     let xml = feed.xml(site, resolver, canonical);
-                    (feed.path(), plain_file(feed::MEDIA_TYPE, xml, secure))
+                    (feed.path(), plain_file(feed::MEDIA_TYPE, xml, is_secure))
                 })
                 .collect(),
         }
     }
 
     /// Adds the files to the resources of the address that `scope` is for.
-    pub(super) fn add_to(&self, site: &Site, scope: &Scope, resources: &mut ResourceTable) {
-        let secure = scope.resolver.deployment.origin.is_secure();
+    pub(super) fn add_to(&self, site: &Site, scope: &PageScope, resources: &mut ResourceTable) {
+        let is_secure = scope.resolver.deployment.origin.is_secure();
         for (path, resource) in &self.everywhere {
             resources.insert(path.as_str().into(), Arc::clone(resource));
         }
@@ -126,10 +126,10 @@ impl SiteFiles {
             }
         }
         let text = webmanifest::text(site, scope, self.icons.as_ref(), self.ground.as_deref());
-        let manifest = plain_file(webmanifest::MEDIA_TYPE, text, secure);
+        let manifest = plain_file(webmanifest::MEDIA_TYPE, text, is_secure);
         resources.insert(WEB_MANIFEST.into(), manifest);
         if let Some(search) = &self.search {
-            let index = plain_file(search::MEDIA_TYPE, search.text(&scope.resolver), secure);
+            let index = plain_file(search::MEDIA_TYPE, search.text(&scope.resolver), is_secure);
             resources.insert(SEARCH.into(), index);
         }
     }
@@ -142,25 +142,25 @@ impl SiteFiles {
     /// Returns the images to draw. Social images are served at the canonical address only.
     ///
     /// Icons are served at every address, so that a request for an icon counts as a request for its tenant.
-    pub(super) fn pictures(&self, addresses: &[Address]) -> Vec<Picture> {
+    pub(super) fn images(&self, addresses: &[Address]) -> Vec<GeneratedImage> {
         let canonical = addresses.first().into_iter().flat_map(|address| {
-            self.social.values().map(|drawing| {
-                let name = drawing.file_name("social");
+            self.social.values().map(|spec| {
+                let name = spec.file_name("social");
                 let path = below(&address.prefix, &format!("{ASSETS}{name}"));
-                picture(&address.host, path, drawing)
+                image(&address.host, path, spec)
             })
         });
         let icons = addresses.iter().flat_map(|address| {
             let files = self.icons.iter().flat_map(Icons::files);
-            files.map(|(name, drawing)| {
+            files.map(|(name, spec)| {
                 let path = below(&address.prefix, &format!("{ASSETS}{name}"));
-                picture(&address.host, path, drawing)
+                image(&address.host, path, spec)
             })
         });
         let roots = addresses.iter().filter(|one| one.prefix.is_empty());
         let favicons = roots.flat_map(|address| {
             let icons = self.icons.iter();
-            icons.map(|icons| picture(&address.host, FAVICON.to_owned(), &icons.favicon))
+            icons.map(|icons| image(&address.host, FAVICON.to_owned(), &icons.favicon))
         });
         canonical.chain(icons).chain(favicons).collect()
     }
@@ -175,22 +175,22 @@ fn touch_icon(icons: Option<&Icons>) -> Option<(&'static str, Arc<Resource>)> {
 }
 
 /// Returns the texts listed in the manifest. They are never served as HTML, so nothing in them can run.
-fn texts(site: &Site, secure: bool) -> Vec<(String, Arc<Resource>)> {
+fn texts(site: &Site, is_secure: bool) -> Vec<(String, Arc<Resource>)> {
     let named = |(path, file): (String, &TenantFile)| {
         let (_, bytes) = assets::named(&site.assets, file.as_str(), MANIFEST)?;
         let media_type = match path.ends_with(".json") {
             true => "application/json",
             false => "text/plain; charset=utf-8",
         };
-        Some((path, plain_file(media_type, bytes.clone(), secure)))
+        Some((path, plain_file(media_type, bytes.clone(), is_secure)))
     };
     site.manifest.files().filter_map(named).collect()
 }
 
-fn picture(host: &str, path: String, drawing: &Arc<Drawing>) -> Picture {
-    Picture {
+fn image(host: &str, path: String, spec: &Arc<ImageSpec>) -> GeneratedImage {
+    GeneratedImage {
         host: host.to_owned(),
         path,
-        drawing: Arc::clone(drawing),
+        spec: Arc::clone(spec),
     }
 }

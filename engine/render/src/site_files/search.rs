@@ -10,7 +10,7 @@ use unicode_general_category::get_general_category;
 
 use crate::markdown::outline::{TextPart, outline};
 use crate::pages::links::resolver::Resolver;
-use crate::theme::Scope;
+use crate::theme::PageScope;
 use content::name::nfc;
 use content::tenant::{Page, Site};
 
@@ -46,7 +46,7 @@ struct SearchEntry {
 
 impl SearchIndex {
     /// Builds the index, if the tenant's manifest enables search.
-    pub(super) fn of(site: &Site, scope: &Scope) -> Option<Self> {
+    pub(super) fn of(site: &Site, scope: &PageScope) -> Option<Self> {
         if !site.manifest.search {
             return None;
         }

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::images::icon::Icons;
 use crate::resources::asset::ASSETS;
-use crate::theme::{Scope, asset_href};
+use crate::theme::{PageScope, asset_href};
 use content::tenant::Site;
 
 /// The media type of a web manifest (W3C, Web Application Manifest, section 5.1).
@@ -13,7 +13,7 @@ pub(super) const MEDIA_TYPE: &str = "application/manifest+json";
 /// Writes the manifest of a tenant for the address that `scope` is for.
 pub(super) fn text(
     site: &Site,
-    scope: &Scope,
+    scope: &PageScope,
     icons: Option<&Icons>,
     colour: Option<&str>,
 ) -> String {

@@ -8,7 +8,7 @@ use std::ops::Bound::Included;
 use cssparser::{ParseError, Parser, ParserInput, Token, UnicodeRange};
 use unicode_general_category::{GeneralCategory as Category, get_general_category};
 
-use crate::styles::page_rules::Face;
+use crate::styles::page_rules::FontFace;
 use content::name::nfc;
 
 /// Quotation marks that browsers generate for languages other than English (CSS Generated Content 3, section 3.2).
@@ -133,12 +133,12 @@ impl Letters {
     }
 
     /// Whether the page needs the complete file of a font, because its letters are spread over several parts.
-    pub(super) fn need(&self, whole: &Face, parts: &[&Face]) -> bool {
+    pub(super) fn need(&self, whole: &FontFace, parts: &[&FontFace]) -> bool {
         let letters = match whole.is_italic {
             true => &self.italic,
             false => &self.all,
         };
-        let is_in = |code: u32, face: &Face| {
+        let is_in = |code: u32, face: &FontFace| {
             let mut ranges = face.ranges.iter();
             ranges.any(|range| (range.start..=range.end).contains(&code))
         };

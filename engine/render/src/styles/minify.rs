@@ -4,7 +4,7 @@
 
 use cssparser::{ParseError, Parser, ParserInput, SourceLocation, Token, serialize_string};
 
-use content::report::{Code, Diagnostic, Place};
+use content::report::{Code, Diagnostic, TextPosition};
 
 /// A syntax error in a style, with its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl CssError {
 
     /// Converts the error to a diagnostic. `text` is the content of `file`.
     pub(super) fn diagnostic(self, file: String, text: &str) -> Diagnostic {
-        let place = Place {
+        let place = TextPosition {
             line: self.line,
             column: self.column,
             length: self.length,

@@ -14,12 +14,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use self::characters::{Characters, Letters};
 use self::minify::minify;
 pub(super) use self::page_rules::font_of;
-use self::page_rules::{Face, RuleFilter, StyleRules, classes};
+use self::page_rules::{FontFace, RuleFilter, StyleRules, classes};
 
-use crate::compile::site_card::Card;
+use crate::compile::site_card::SiteCard;
 use crate::resources::asset::{ASSETS, Asset};
 use content::report::{Code, Diagnostic, Report};
-use content::theme::kind::SectionKind;
+use content::theme::section_type::SectionType;
 use content::theme::{MANIFEST, Role, Theme};
 
 /// The styles of a theme: the styles of every page, and the styles of each section type.
@@ -27,7 +27,7 @@ use content::theme::{MANIFEST, Role, Theme};
 pub(super) struct Styles {
     everywhere: StyleRules,
     roles: BTreeMap<String, Role>,
-    kinds: BTreeMap<String, StyleRules>,
+    section_types: BTreeMap<String, StyleRules>,
     site_colours: Vec<String>,
     /// The classes in the selectors of all rules.
     classes: BTreeSet<String>,
@@ -61,9 +61,9 @@ pub(super) struct PageContent<'a> {
     /// Whether an island may give an element a class.
     pub may_write: &'a dyn Fn(&str, &str) -> bool,
     /// Whether the page has a section of a type.
-    pub has_kind: &'a dyn Fn(&str) -> bool,
+    pub has_section_type: &'a dyn Fn(&str) -> bool,
     /// The sites of the company, which the page may show.
-    pub sites: &'a [Card],
+    pub sites: &'a [SiteCard],
 }
 
 impl Styles {
@@ -81,19 +81,19 @@ impl Styles {
             }
         }
         let mut own = Characters::of_style(&everywhere);
-        let kinds = theme.kinds.keys().filter_map(|kind| {
-            let path = SectionKind::file(kind, "section.css");
+        let section_types = theme.section_types.keys().filter_map(|kind| {
+            let path = SectionType::file(kind, "section.css");
             let style = style_of(theme, &path, files, report)?;
             own.add(Characters::of_style(&style));
             Some((kind.clone(), StyleRules::new(&style)))
         });
-        let kinds: BTreeMap<_, _> = kinds.collect();
+        let section_types: BTreeMap<_, _> = section_types.collect();
         let everywhere = StyleRules::new(&everywhere);
         let mut classes = BTreeSet::new();
-        let all = kinds.values().chain([&everywhere]);
+        let all = section_types.values().chain([&everywhere]);
         all.for_each(|rules| rules.add_classes(&mut classes));
         Self {
-            kinds,
+            section_types,
             everywhere,
             classes,
             characters: own,
@@ -112,10 +112,11 @@ impl Styles {
         let whole = whole_fonts(page, &faces);
         let mut css = self.of_rules(page, &classes, &faces, &whole).to_string();
         if !self.site_colours.is_empty() {
-            let shown = |site: &&Card| classes.contains(format!("tenant-{}", site.tenant).as_str());
+            let shown =
+                |site: &&SiteCard| classes.contains(format!("tenant-{}", site.tenant).as_str());
             css.push_str(&self.colours_of(page.sites.iter().filter(shown)));
         }
-        let file = |(font, face): (&str, &Face)| (font.to_owned(), face.file.clone());
+        let file = |(font, face): (&str, &FontFace)| (font.to_owned(), face.file.clone());
         PageStyle {
             css,
             whole_fonts: whole.into_iter().map(file).collect(),
@@ -123,9 +124,9 @@ impl Styles {
     }
 
     /// Returns all fonts that have a `unicode-range`.
-    fn faces(&self) -> Vec<&Face> {
+    fn faces(&self) -> Vec<&FontFace> {
         let mut faces = Vec::new();
-        let all = self.kinds.values().chain([&self.everywhere]);
+        let all = self.section_types.values().chain([&self.everywhere]);
         all.for_each(|rules| rules.add_faces(&mut faces));
         faces
     }
@@ -135,17 +136,20 @@ impl Styles {
         &self,
         page: &PageContent<'_>,
         classes: &BTreeSet<&str>,
-        faces: &[&Face],
-        whole: &BTreeMap<&str, &Face>,
+        faces: &[&FontFace],
+        whole: &BTreeMap<&str, &FontFace>,
     ) -> Arc<str> {
         let sprite = std::str::from_utf8(page.sprite).unwrap_or_default();
         let named: BTreeSet<&str> = roles_of(page.html).chain(roles_of(sprite)).collect();
         let known = classes
             .iter()
             .filter(|class| self.classes.contains(**class));
-        let kinds = self.kinds.keys().filter(|kind| (page.has_kind)(kind));
+        let section_types = self
+            .section_types
+            .keys()
+            .filter(|kind| (page.has_section_type)(kind));
         let characters = Characters::of(page.html, sprite, page.language);
-        let needs_face = |face: &Face| match whole.get(face.font()) {
+        let needs_face = |face: &FontFace| match whole.get(face.font()) {
             Some(whole) => std::ptr::eq(*whole, face),
             None => {
                 let shown = [&characters, &self.characters];
@@ -159,7 +163,7 @@ impl Styles {
         let key = [
             fonts.collect(),
             known.copied().collect::<Vec<_>>(),
-            kinds.map(String::as_str).collect(),
+            section_types.map(String::as_str).collect(),
             page.islands.to_vec(),
             named.iter().copied().collect(),
         ];
@@ -181,8 +185,8 @@ impl Styles {
                 needs_face: &needs_face,
             };
             self.everywhere.write(uses, &mut css);
-            for (kind, rules) in &self.kinds {
-                if (page.has_kind)(kind) {
+            for (kind, rules) in &self.section_types {
+                if (page.has_section_type)(kind) {
                     rules.write(uses, &mut css);
                 }
             }
@@ -222,7 +226,7 @@ impl Styles {
     }
 
     /// Writes the colours of the company's sites, each with its name, on one class per site.
-    fn colours_of<'s>(&self, sites: impl Iterator<Item = &'s Card>) -> String {
+    fn colours_of<'s>(&self, sites: impl Iterator<Item = &'s SiteCard>) -> String {
         let rules: String = sites
             .map(|site| {
                 let id = &site.tenant;
@@ -244,7 +248,10 @@ impl Styles {
 /// Returns the fonts that a page needs as a complete file, by name.
 ///
 /// A browser that has one part of a font and waits for another shows one word in two fonts.
-fn whole_fonts<'f>(page: &PageContent<'_>, faces: &[&'f Face]) -> BTreeMap<&'f str, &'f Face> {
+fn whole_fonts<'f>(
+    page: &PageContent<'_>,
+    faces: &[&'f FontFace],
+) -> BTreeMap<&'f str, &'f FontFace> {
     let mut found = BTreeMap::new();
     let mut wholes = faces.iter().filter(|face| face.is_whole()).peekable();
     if wholes.peek().is_none() {
@@ -254,7 +261,7 @@ fn whole_fonts<'f>(page: &PageContent<'_>, faces: &[&'f Face]) -> BTreeMap<&'f s
     let letters = Letters::of(page.html, sprite, page.language);
     for whole in wholes {
         let parts = faces.iter().filter(|face| face.font() == whole.font());
-        let parts: Vec<&Face> = parts.copied().filter(|face| !face.is_whole()).collect();
+        let parts: Vec<&FontFace> = parts.copied().filter(|face| !face.is_whole()).collect();
         if letters.need(whole, &parts) {
             found.insert(whole.font(), *whole);
         }
@@ -385,7 +392,7 @@ mod tests {
             language,
             islands: &[],
             may_write: &|_, _| false,
-            has_kind: &|_| false,
+            has_section_type: &|_| false,
             sites: &[],
         });
         let faces = style.css.split("--f:").skip(1);

@@ -3,7 +3,7 @@
 use tera::ErrorKind;
 
 use super::section::opening;
-use content::report::{Code, Diagnostic, Place};
+use content::report::{Code, Diagnostic, TextPosition};
 use content::theme::Theme;
 
 /// Converts a Tera error to diagnostics that point into the theme's files.
@@ -17,7 +17,7 @@ pub(super) fn located(error: &tera::Error, code: Code, theme: &Theme) -> Vec<Dia
             } else {
                 1
             };
-            let place = Place {
+            let place = TextPosition {
                 line: span.start_line,
                 column,
                 length,
@@ -47,7 +47,7 @@ fn split_reports(text: &str, code: Code, theme: &Theme) -> Vec<Diagnostic> {
             let column = position.next()?.parse().ok()?;
             let line = position.next()?.parse().ok()?;
             let file = position.next()?;
-            let place = Place {
+            let place = TextPosition {
                 line,
                 column,
                 length: 1,
@@ -61,11 +61,17 @@ fn split_reports(text: &str, code: Code, theme: &Theme) -> Vec<Diagnostic> {
     found
 }
 
-fn in_theme(message: &str, code: Code, file: &str, place: Place, theme: &Theme) -> Diagnostic {
+fn in_theme(
+    message: &str,
+    code: Code,
+    file: &str,
+    place: TextPosition,
+    theme: &Theme,
+) -> Diagnostic {
     let diagnostic = Diagnostic::error(code, format!("{}/{file}", theme.label), one_line(message));
     let place = match opening(file) {
         // The engine puts the opening of a component before the author's first line.
-        Some(opening) if place.line == 1 => Place {
+        Some(opening) if place.line == 1 => TextPosition {
             column: place.column.saturating_sub(opening.chars().count()).max(1),
             ..place
         },

@@ -6,7 +6,7 @@
 //!
 //! **Invariant:** knows no theme and no key.
 
-use content::report::{Code, Diagnostic, Place};
+use content::report::{Code, Diagnostic, TextPosition};
 use tera::{Kwargs, State, StringInput, Tera, TeraResult, Value};
 
 use super::render::with_scope;
@@ -37,7 +37,7 @@ pub(super) fn register(tera: &mut Tera) {
 pub(super) fn check<'a>(file: &'a str, template: &'a str) -> impl Iterator<Item = Diagnostic> + 'a {
     uses_of_safe(template).into_iter().map(move |offset| {
         let before = template.get(..offset).unwrap_or_default();
-        let place = Place {
+        let place = TextPosition {
             line: before.matches('\n').count() + 1,
             column: before.rsplit('\n').next().unwrap_or_default().chars().count() + 1,
             length: SAFE.len(),
@@ -114,7 +114,7 @@ mod tests {
 
     fn places(template: &str) -> Vec<(usize, usize)> {
         let found = check("theme/a.html", template);
-        let places = found.filter_map(|diagnostic| diagnostic.place);
+        let places = found.filter_map(|diagnostic| diagnostic.position);
         places.map(|place| (place.line, place.column)).collect()
     }
 

@@ -7,7 +7,7 @@ use std::sync::PoisonError;
 use serde_json::Value as Json;
 use tera::{Kwargs, Map, State, Tera, TeraResult, Value};
 
-use super::render::{Scope, asset_href, with_scope};
+use super::render::{PageScope, asset_href, with_scope};
 use super::ui_strings::UiStrings;
 use crate::images::svg;
 use crate::images::svg::text_fit::{TextBox, TextMeasure, fit};
@@ -15,7 +15,7 @@ use crate::island::{self, Hydration, IslandCall};
 use crate::markdown;
 use crate::markdown::escape::escape;
 use crate::media;
-use crate::media::media_type::is_drawing;
+use crate::media::media_type::is_svg;
 use crate::pages::data_walk::inline_svg;
 use crate::resources::asset::Asset;
 use crate::theme::language::Argument;
@@ -118,7 +118,7 @@ fn asset(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
     })
 }
 
-fn missing(scope: &Scope, path: &str) -> tera::Error {
+fn missing(scope: &PageScope, path: &str) -> tera::Error {
     let known = scope
         .prepared
         .assets
@@ -190,15 +190,15 @@ fn picture(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
 }
 
 /// Returns an SVG of the tenant, sanitised and with its own ids, else of the theme.
-pub(crate) fn drawing_of<'s>(path: &str, scope: &'s Scope) -> Option<Cow<'s, Asset>> {
-    let own = scope.own_asset(path).filter(|(key, _)| is_drawing(key));
+pub(crate) fn drawing_of<'s>(path: &str, scope: &'s PageScope) -> Option<Cow<'s, Asset>> {
+    let own = scope.own_asset(path).filter(|(key, _)| is_svg(key));
     let Some((key, asset)) = own else {
         return scope.templates.assets.files.get(path).map(Cow::Borrowed);
     };
     let stem = asset.name.split('.').next().unwrap_or_default();
     let isolated = std::str::from_utf8(&asset.bytes)
         .ok()
-        .and_then(|svg| svg::isolate(svg, &format!("{stem}-"), svg::DrawingContext::Own).ok());
+        .and_then(|svg| svg::isolate(svg, &format!("{stem}-"), svg::SvgContext::Own).ok());
     Some(match isolated.filter(|svg| svg.as_bytes() != asset.bytes) {
         Some(svg) => Cow::Owned(Asset::of_tenant(key, svg.into())),
         None => Cow::Borrowed(asset),

@@ -110,7 +110,7 @@ impl Language {
             .collect()
     }
 
-    /// Returns a UI string without placeholders. Returns the key if it does not exist, which [`content::theme::words`] rules out.
+    /// Returns a UI string without placeholders. Returns the key if it does not exist, which [`content::theme::required_strings`] rules out.
     pub(crate) fn ui_string(&self, key: &str) -> String {
         self.text(key, &BTreeMap::new())
             .unwrap_or_else(|_| key.to_owned())

@@ -2,7 +2,7 @@
 //!
 //! Layouts and components are HTML; `social.svg` is an SVG.
 //! Tera checks every template when it is loaded. An unknown filter, function or component is an error with its line.
-//! While a page is rendered, its [`Scope`] is in a thread-local cell, because all threads share Tera's functions.
+//! While a page is rendered, its [`PageScope`] is in a thread-local cell, because all threads share Tera's functions.
 //!
 //! | module | content |
 //! |---|---|
@@ -28,6 +28,6 @@ mod ui_strings;
 
 pub(super) use functions::drawing_of;
 pub use render::Templates;
+pub(crate) use render::{PageScope, asset_href};
 pub(super) use render::{SOCIAL, asset_of};
-pub(crate) use render::{Scope, asset_href};
 pub(super) use section::EXAMPLE;

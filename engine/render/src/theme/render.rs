@@ -13,7 +13,7 @@ use super::error::{located, one_line};
 use super::ui_strings::UiStrings;
 use crate::compile::cache::Cache;
 use crate::compile::prepared_tenant::PreparedTenant;
-use crate::compile::progress::Progress;
+use crate::compile::render_attempt::RenderAttempt;
 use crate::images::svg::fonts::Fonts;
 use crate::images::svg::sprite::Sprite;
 use crate::island::{Hydration, Islands};
@@ -50,7 +50,7 @@ pub struct Templates {
 
 /// The state of a page that is being rendered, which template functions use.
 #[derive(Debug, Clone)]
-pub struct Scope {
+pub struct PageScope {
     /// Resolves the links of the page.
     pub resolver: Resolver,
     /// The tenant, checked against the schemas of its theme.
@@ -70,14 +70,14 @@ pub struct Scope {
     /// The ids assigned on the page so far.
     pub(crate) ids: Arc<Mutex<PageIds>>,
     /// The renderings in flight, for the watchdog.
-    pub progress: Arc<Progress>,
+    pub attempt: Arc<RenderAttempt>,
     /// The UI strings so far that contain characters of HTML syntax.
     pub(crate) ui_strings: UiStrings,
     /// The code of the error if an island failed.
     pub failed: Option<Code>,
 }
 
-impl Scope {
+impl PageScope {
     /// Returns the context for rendering Markdown on this page.
     pub(crate) fn link_context(&self) -> LinkContext<'_> {
         LinkContext {
@@ -118,7 +118,7 @@ impl Scope {
 pub(crate) const SOCIAL: &str = "social.svg";
 
 thread_local! {
-    static SCOPE: RefCell<Option<Scope>> = const { RefCell::new(None) };
+    static PAGE_SCOPE: RefCell<Option<PageScope>> = const { RefCell::new(None) };
 }
 
 impl Templates {
@@ -166,11 +166,11 @@ impl Templates {
         &self,
         template: &str,
         context: &Context,
-        progress: Arc<Progress>,
+        attempt: Arc<RenderAttempt>,
     ) -> TeraResult<String> {
         let mut page = BoundedPage {
             html: Vec::new(),
-            progress,
+            attempt,
         };
         self.tera.render_to(template, context, &mut page)?;
         String::from_utf8(page.html).map_err(|error| tera::Error::message(error.to_string()))
@@ -184,14 +184,14 @@ impl Templates {
         &self,
         template: &str,
         view: &TemplateView<'_>,
-        scope: Scope,
-    ) -> Result<(String, Scope), Diagnostic> {
-        let progress = Arc::clone(&scope.progress);
-        let _busy = progress.begin(view.page.path, template);
-        SCOPE.set(Some(scope));
+        scope: PageScope,
+    ) -> Result<(String, PageScope), Diagnostic> {
+        let attempt = Arc::clone(&scope.attempt);
+        let _busy = attempt.begin(view.page.path, template);
+        PAGE_SCOPE.set(Some(scope));
         let result =
-            context(view).and_then(|context| self.run(template, &context, Arc::clone(&progress)));
-        let scope = SCOPE.take();
+            context(view).and_then(|context| self.run(template, &context, Arc::clone(&attempt)));
+        let scope = PAGE_SCOPE.take();
         match (result, scope) {
             (Ok(html), Some(scope)) => Ok((html, scope)),
             (Err(error), scope) => {
@@ -229,12 +229,12 @@ fn too_long() -> String {
 /// A page that is being written. Writing fails above the size limit, and once the rendering was given up.
 struct BoundedPage {
     html: Vec<u8>,
-    progress: Arc<Progress>,
+    attempt: Arc<RenderAttempt>,
 }
 
 impl io::Write for BoundedPage {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.progress.is_given_up() {
+        if self.attempt.is_abandoned() {
             return Err(io::Error::other("rendering took too long and was stopped"));
         }
         if self.html.len() + bytes.len() > MAX_PAGE_BYTES {
@@ -282,14 +282,14 @@ fn context(view: &TemplateView<'_>) -> TeraResult<Context> {
 }
 
 /// Runs `work` with the scope of the page that is being rendered.
-pub(super) fn with_scope<T>(work: impl FnOnce(&mut Scope) -> TeraResult<T>) -> TeraResult<T> {
-    SCOPE.with(|cell| match cell.borrow_mut().as_mut() {
+pub(super) fn with_scope<T>(work: impl FnOnce(&mut PageScope) -> TeraResult<T>) -> TeraResult<T> {
+    PAGE_SCOPE.with(|cell| match cell.borrow_mut().as_mut() {
         Some(scope) => work(scope),
         None => Err(tera::Error::message("this function works only in a page")),
     })
 }
 
-impl Scope {
+impl PageScope {
     /// Returns the tenant's file that a text of the current file names, and marks the file as used.
     pub(crate) fn own_asset(&self, written: &str) -> Option<(&str, &Asset)> {
         let found = named(&self.prepared.assets, written, &self.resolver.file);
@@ -298,14 +298,14 @@ impl Scope {
 }
 
 /// Returns a file of the tenant, else of the theme.
-pub(crate) fn asset_of<'s>(scope: &'s Scope, path: &str) -> Option<&'s Asset> {
+pub(crate) fn asset_of<'s>(scope: &'s PageScope, path: &str) -> Option<&'s Asset> {
     let own = scope.own_asset(path).map(|(_, asset)| asset);
     own.or_else(|| scope.templates.assets.files.get(path))
 }
 
 /// Returns the URL of a file of the tenant, else of the theme.
 #[must_use]
-pub(crate) fn asset_href(scope: &Scope, path: &str) -> Option<String> {
+pub(crate) fn asset_href(scope: &PageScope, path: &str) -> Option<String> {
     if let Some((_, asset)) = scope.own_asset(path) {
         return Some(scope.resolver.asset(asset));
     }

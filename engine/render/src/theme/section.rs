@@ -15,13 +15,13 @@ pub(super) const SECTIONS: &str = "sections.html";
 /// Writes the component `Section`, which passes a section to the component of its type.
 pub(super) fn any_section(theme: &Theme) -> String {
     let mut source = "{% component Section(section: map, index: integer) -%}\n".to_owned();
-    for (number, kind) in theme.kinds.keys().enumerate() {
+    for (number, kind) in theme.section_types.keys().enumerate() {
         let word = if number == 0 { "if" } else { "elif" };
         source.push_str(&format!(
             "{{%- {word} section.kind == \"{kind}\" -%}}{{{{<Section_{kind} section={{section}} index={{index}} />}}}}\n"
         ));
     }
-    if !theme.kinds.is_empty() {
+    if !theme.section_types.is_empty() {
         source.push_str("{%- endif -%}\n");
     }
     source + "{%- endcomponent Section %}\n"

@@ -8,7 +8,7 @@ use clap::Args;
 use clap::builder::RangedU64ValueParser;
 
 use content::tenant::manifest::Hsts;
-use render::Caching;
+use render::CachePolicy;
 use server::settings::Limits;
 
 use super::values;
@@ -39,7 +39,7 @@ pub struct CachingFlags {
     pub stale_while_revalidate: Option<u32>,
 }
 
-impl From<CachingFlags> for Caching {
+impl From<CachingFlags> for CachePolicy {
     fn from(flags: CachingFlags) -> Self {
         Self {
             shared_max_age: flags.shared_max_age,

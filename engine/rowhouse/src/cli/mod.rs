@@ -168,7 +168,7 @@ pub struct ContentFlags {
     pub ui_dist: Option<PathBuf>,
     /// Whether the examples of section types are pages; only `manual` sets it.
     #[arg(skip)]
-    pub shows_kinds: bool,
+    pub shows_section_examples: bool,
 }
 
 /// The arguments of `serve`.

@@ -8,26 +8,26 @@ use std::path::Path;
 use server::metrics::process_memory::ProcessMemory;
 
 /// The memory to assume if the system does not say how much there is, in bytes.
-const ASSUMED_BYTES: usize = 1 << 30;
+const ASSUMED_MEMORY_BYTES: usize = 1 << 30;
 
 /// The memory of the program itself, without tenants and rendering, in bytes.
-const PROGRAM_BYTES: usize = 96 << 20;
+const PROGRAM_MEMORY_BYTES: usize = 96 << 20;
 
 /// The least and the most memory for reading and rendering, in bytes. The least is enough to read a tenant of the maximum size.
-const WORK_BYTES: (usize, usize) = (192 << 20, 1 << 30);
+const WORK_MEMORY_BYTES: (usize, usize) = (192 << 20, 1 << 30);
 
-/// Returns the memory for reading and rendering, in bytes, beside `memory` bytes for tenants. It is half as much, within [`WORK_BYTES`] and what the machine or the cgroup leaves.
+/// Returns the memory for reading and rendering, in bytes, beside `memory` bytes for tenants. It is half as much, within [`WORK_MEMORY_BYTES`] and what the machine or the cgroup leaves.
 pub(super) fn for_work(memory: usize) -> u64 {
-    let left = total_memory().saturating_sub(memory + PROGRAM_BYTES);
+    let left = total_memory().saturating_sub(memory + PROGRAM_MEMORY_BYTES);
     let bytes = work(memory, left);
     u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
 fn work(memory: usize, left: usize) -> usize {
-    let (least, most) = WORK_BYTES;
+    let (least, most) = WORK_MEMORY_BYTES;
     (memory / 2)
         .clamp(least, most)
-        .min(left.max(PROGRAM_BYTES / 2))
+        .min(left.max(PROGRAM_MEMORY_BYTES / 2))
 }
 
 /// Returns half of the memory of the machine, or of the limit of its cgroup (cgroup v2, `memory.max`), in bytes.
@@ -59,7 +59,7 @@ const fn allocated() -> Option<u64> {
 }
 
 fn total_memory() -> usize {
-    known_memory().unwrap_or(ASSUMED_BYTES)
+    known_memory().unwrap_or(ASSUMED_MEMORY_BYTES)
 }
 
 /// Returns the memory of the machine, or the limit of the cgroup if that is less; `None` if the system does not say it.

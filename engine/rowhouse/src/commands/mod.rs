@@ -14,7 +14,7 @@ mod setup;
 
 use std::process::ExitCode;
 
-use self::output::{FAILED, say};
+use self::output::{FAILED, print_message};
 use crate::cli::{Cli, Command};
 
 /// Runs the command of `cli` and returns its exit code.
@@ -40,7 +40,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Some(Command::Manual(arguments)) => authoring::manual::run(&arguments),
     };
     result.unwrap_or_else(|error| {
-        say(&format!("error: {}", joined_causes(&error)));
+        print_message(&format!("error: {}", joined_causes(&error)));
         ExitCode::from(FAILED)
     })
 }

@@ -5,7 +5,7 @@ use std::io::Write as _;
 pub(super) use crate::cli::exit_codes::{ERRORS, FAILED};
 
 /// Prints a message for people, to stderr.
-pub(super) fn say(line: &str) {
+pub(super) fn print_message(line: &str) {
     anstream::eprintln!("{line}");
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use server::admin::status::{State, StatusBoard};
+use server::admin::status::{Availability, StatusBoard};
 
 /// The delay before the bar appears. Shorter work needs no bar.
 const BAR_DELAY: Duration = Duration::from_millis(800);
@@ -22,9 +22,9 @@ static BARS: LazyLock<MultiProgress> =
 
 /// A writer to stderr that keeps the bars below the written lines.
 #[derive(Debug)]
-pub(super) struct AboveBars;
+pub(super) struct BarWriter;
 
-impl Write for AboveBars {
+impl Write for BarWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         BARS.suspend(|| io::stderr().write(bytes))
     }
@@ -62,7 +62,7 @@ fn rendered(board: &StatusBoard) -> (u64, u64) {
     let status = board.current();
     let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
     let tenants = status.tenants();
-    let pending = tenants.filter(|tenant| tenant.state == State::Pending);
+    let pending = tenants.filter(|tenant| tenant.state == Availability::Pending);
     let all = count(status.tenants.len());
     (all - count(pending.count()), all)
 }
@@ -78,11 +78,11 @@ fn style() -> ProgressStyle {
 mod tests {
     use std::time::SystemTime;
 
-    use server::admin::status::{Status, TenantStatus, by_id};
+    use server::admin::status::{DeploymentStatus, TenantStatus, by_id};
 
     use super::*;
 
-    fn tenant(id: &str, state: State) -> TenantStatus {
+    fn tenant(id: &str, state: Availability) -> TenantStatus {
         TenantStatus {
             id: id.into(),
             state,
@@ -90,7 +90,7 @@ mod tests {
             pages: 0,
             hosts: Arc::default(),
             compiled_in: Duration::ZERO,
-            is_under_way: false,
+            is_in_flight: false,
             errors: Vec::new(),
             pinned: None,
             unreadable_pin: None,
@@ -100,9 +100,9 @@ mod tests {
     #[test]
     fn all_states_but_pending_count_as_rendered() {
         let board = StatusBoard::default();
-        board.replace(Status {
-            tenants: by_id(State::ALL.map(|state| tenant(state.name(), state))),
-            ..Status::default()
+        board.replace(DeploymentStatus {
+            tenants: by_id(Availability::ALL.map(|state| tenant(state.name(), state))),
+            ..DeploymentStatus::default()
         });
         assert_eq!(rendered(&board), (4, 5));
     }

@@ -9,9 +9,9 @@ use rowhouse_ui::Bundle;
 use super::memory;
 use crate::cli::ContentFlags;
 use release::store::RetentionLimits;
-use render::Caching;
+use render::CachePolicy;
 use render::Islands;
-use supervisor::{Persisted, Places, Registry};
+use supervisor::{DeploymentConfig, PersistedState, Registry};
 
 /// Returns the folder of themes: `named`, or else `themes` if it exists.
 pub(super) fn themes_folder(named: Option<&Path>) -> Option<PathBuf> {
@@ -30,8 +30,8 @@ pub(super) struct StateSettings<'a> {
 }
 
 impl StateSettings<'_> {
-    fn open(self, places: &Places) -> anyhow::Result<Persisted> {
-        let persisted = Persisted::open(self.folder, places, self.limits);
+    fn open(self, config: &DeploymentConfig) -> anyhow::Result<PersistedState> {
+        let persisted = PersistedState::open(self.folder, config, self.limits);
         if self.is_optional {
             return Ok(persisted);
         }
@@ -45,8 +45,8 @@ impl StateSettings<'_> {
 }
 
 /// Returns the folders and the origin that the flags describe.
-pub(super) fn places(content: &ContentFlags, caching: Caching) -> Places {
-    Places {
+pub(super) fn config(content: &ContentFlags, caching: CachePolicy) -> DeploymentConfig {
+    DeploymentConfig {
         tenants: content.tenants.clone(),
         themes: themes_folder(content.themes.as_deref()),
         deployment: content.deployment.clone(),
@@ -61,7 +61,7 @@ pub(super) fn places(content: &ContentFlags, caching: Caching) -> Places {
 /// `state` is the folder of `--state`. `dev` turns on live reload for authors.
 pub(super) fn registry(
     content: &ContentFlags,
-    caching: Caching,
+    caching: CachePolicy,
     state: Option<StateSettings<'_>>,
     dev: bool,
 ) -> anyhow::Result<Registry> {
@@ -70,17 +70,17 @@ pub(super) fn registry(
         None => Bundle::embedded(),
     }
     .context("cannot use the islands")?;
-    let places = places(content, caching);
-    let secure = content.origin.is_secure();
-    let persisted = state.map(|state| state.open(&places)).transpose()?;
-    let mut islands = Islands::new(bundle, secure);
+    let config = config(content, caching);
+    let is_secure = content.origin.is_secure();
+    let persisted = state.map(|state| state.open(&config)).transpose()?;
+    let mut islands = Islands::new(bundle, is_secure);
     if dev {
-        islands = islands.with_dev_script(secure);
+        islands = islands.with_dev_script(is_secure);
     }
     let mut registry =
-        Registry::new(places, Arc::new(islands)).with_work_memory(memory::for_work(memory::half()));
-    if content.shows_kinds {
-        registry = registry.with_kinds_shown();
+        Registry::new(config, Arc::new(islands)).with_work_memory(memory::for_work(memory::half()));
+    if content.shows_section_examples {
+        registry = registry.with_section_examples();
     }
     Ok(match persisted {
         None => registry,

@@ -8,7 +8,7 @@ use serde::Serialize;
 use server::metrics::history::Sample;
 use server::metrics::tenant_history::{POINTS, STEPS_PER_POINT};
 
-use super::words::{digits, micros, percent};
+use super::value_text::{digits, micros, percent};
 
 /// The width of a chart, in units of its SVG.
 const WIDTH: f64 = 240.0;

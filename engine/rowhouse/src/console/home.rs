@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use content::report::Severity;
 use serde::Serialize;
-use server::admin::status::{State, Status, TenantStatus};
+use server::admin::status::{Availability, DeploymentStatus, TenantStatus};
 use server::metrics::process_memory::MemoryUse;
 use server::tls::overview::{CertificateState, overview};
 
@@ -16,19 +16,19 @@ use super::list::{SiteList, address, chosen, is_broken, row};
 use super::missing::missing_since;
 use super::parts::{ConsoleParts, QueryFields};
 use super::problems::ProblemView;
-use super::words::{MomentView, bytes, count, grouped, span};
+use super::value_text::{MomentView, bytes, count, grouped, span};
 use supervisor::Findings;
 
 /// The number of sites that are shown with their errors.
-const MAX_BROKEN: usize = 5;
+const MAX_BROKEN_SITES: usize = 5;
 /// The number of errors that are shown of each site, and the number of sites up to which more than one error is shown.
 const MAX_ERRORS_PER_SITE: usize = 2;
 /// The number of sites in the list of missing paths.
-const MAX_MISSING: usize = 10;
+const MAX_SITES_WITH_MISSING_PATHS: usize = 10;
 /// The remaining lifetime below which a certificate raises an alarm. Renewal is due a month before the end.
 const MIN_CERTIFICATE_LIFETIME: Duration = Duration::from_secs(14 * 24 * 60 * 60);
 /// The longest time between two signs of life of the reload loop, which runs every second.
-const MAX_SILENCE: Duration = Duration::from_secs(30);
+const MAX_HEARTBEAT_INTERVAL: Duration = Duration::from_secs(30);
 
 /// The values of the first page.
 #[derive(Debug, Serialize)]
@@ -36,7 +36,7 @@ pub(super) struct HomePage {
     summary: HealthSummary,
     alarms: Vec<String>,
     charts: [Chart; 3],
-    facts: Vec<Fact>,
+    facts: Vec<LabelledValue>,
     /// The parts that use memory, in a sentence; `None` where the system does not say how much the process uses.
     memory: Option<String>,
     broken: Vec<BrokenSite>,
@@ -60,7 +60,7 @@ struct HealthSummary {
 
 /// A labelled value.
 #[derive(Debug, Serialize)]
-struct Fact {
+struct LabelledValue {
     name: &'static str,
     value: String,
     more: String,
@@ -110,7 +110,7 @@ pub(super) fn view(parts: &ConsoleParts, fields: &QueryFields) -> HomePage {
         .collect();
     let is_first = list.page == 1 && list.query.is_empty() && list.chosen == "all";
     let of_first: &[&TenantStatus] = if is_first { &broken } else { &[] };
-    let named = &of_first[..of_first.len().min(MAX_BROKEN)];
+    let named = &of_first[..of_first.len().min(MAX_BROKEN_SITES)];
     let ids = shown
         .iter()
         .chain(named)
@@ -138,17 +138,20 @@ pub(super) fn view(parts: &ConsoleParts, fields: &QueryFields) -> HomePage {
         facts: facts(parts, &status, now),
         memory: parts.memory.read().map(|used| memory_sentence(parts, used)),
         broken: cards.collect(),
-        more_broken: of_first.len().saturating_sub(MAX_BROKEN),
+        more_broken: of_first.len().saturating_sub(MAX_BROKEN_SITES),
         removed: status
             .recently_removed(now)
             .map(|removed| RemovedSite {
                 id: removed.id.to_string(),
-                state: State::Removed.name(),
+                state: Availability::Removed.name(),
                 at: MomentView::new(removed.at, now),
                 is_persisted: removed.is_persisted,
             })
             .collect(),
-        elsewhere: elsewhere.take(MAX_BROKEN).map(ProblemView::new).collect(),
+        elsewhere: elsewhere
+            .take(MAX_BROKEN_SITES)
+            .map(ProblemView::new)
+            .collect(),
         list,
         missing: missing(parts),
         missing_since: missing_since(parts, now),
@@ -158,21 +161,22 @@ pub(super) fn view(parts: &ConsoleParts, fields: &QueryFields) -> HomePage {
 /// Returns the most important fact about the whole server.
 fn summary(
     parts: &ConsoleParts,
-    status: &Status,
+    status: &DeploymentStatus,
     broken: usize,
     has_errors_elsewhere: bool,
 ) -> HealthSummary {
     let all = status.tenants.len();
     let pending = status
         .tenants()
-        .filter(|tenant| tenant.state == State::Pending)
+        .filter(|tenant| tenant.state == Availability::Pending)
         .count();
     let unavailable = status
         .tenants()
         .filter(|tenant| tenant.unreadable_pin.is_some())
         .count();
     let board = &parts.operator.board;
-    let (mood, text, detail) = if status.alarm.is_some() || board.silence() > MAX_SILENCE {
+    let (mood, text, detail) = if status.alarm.is_some() || board.silence() > MAX_HEARTBEAT_INTERVAL
+    {
         (
             "bad",
             "Changes are not applied".to_owned(),
@@ -240,11 +244,11 @@ fn summary(
 }
 
 /// Returns the alarms: states that need an operator.
-fn alarms(parts: &ConsoleParts, status: &Status, now: SystemTime) -> Vec<String> {
+fn alarms(parts: &ConsoleParts, status: &DeploymentStatus, now: SystemTime) -> Vec<String> {
     let board = &parts.operator.board;
     let mut alarms: Vec<String> = status.alarm.iter().cloned().collect();
     let pins = status.tenants().filter_map(TenantStatus::pin_alarm);
-    alarms.extend(pins.take(MAX_BROKEN));
+    alarms.extend(pins.take(MAX_BROKEN_SITES));
     let store = board.store();
     alarms.extend(store.state_alarm());
     if store.is_failing {
@@ -259,7 +263,7 @@ fn alarms(parts: &ConsoleParts, status: &Status, now: SystemTime) -> Vec<String>
         ));
     }
     let silence = board.silence();
-    if silence > MAX_SILENCE {
+    if silence > MAX_HEARTBEAT_INTERVAL {
         alarms.push(format!(
             "the reload loop has not responded for {}",
             span(silence)
@@ -301,7 +305,7 @@ fn alarms(parts: &ConsoleParts, status: &Status, now: SystemTime) -> Vec<String>
         let reason = certificate.problem(now);
         let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
         alarms.push(format!("{} {message}{reason}", certificate.host));
-        if alarms.len() > MAX_BROKEN {
+        if alarms.len() > MAX_BROKEN_SITES {
             alarms.push("and more: `rowhouse certificates` lists all".to_owned());
             break;
         }
@@ -310,19 +314,19 @@ fn alarms(parts: &ConsoleParts, status: &Status, now: SystemTime) -> Vec<String>
 }
 
 /// Returns the labelled values below the charts.
-fn facts(parts: &ConsoleParts, status: &Status, now: SystemTime) -> Vec<Fact> {
+fn facts(parts: &ConsoleParts, status: &DeploymentStatus, now: SystemTime) -> Vec<LabelledValue> {
     let board = &parts.operator.board;
     let store = board.store();
     let tenants = || status.tenants();
     let is_rendered_again =
-        |tenant: &&TenantStatus| tenant.is_under_way && tenant.state != State::Pending;
+        |tenant: &&TenantStatus| tenant.is_in_flight && tenant.state != Availability::Pending;
     let again = tenants().filter(is_rendered_again).count();
-    let waiting = tenants().filter(|tenant| tenant.state == State::Pending);
+    let waiting = tenants().filter(|tenant| tenant.state == Availability::Pending);
     let waiting = waiting.count();
     let pages: usize = tenants().map(|tenant| tenant.pages).sum();
     let pinned = tenants().filter(|tenant| tenant.pinned.is_some()).count();
     let connections = &parts.snapshots.connections;
-    let fact = |name, value: String, more: String| Fact {
+    let fact = |name, value: String, more: String| LabelledValue {
         name,
         value,
         more,
@@ -339,7 +343,7 @@ fn facts(parts: &ConsoleParts, status: &Status, now: SystemTime) -> Vec<Fact> {
         Some(limit) => format!("of {}", bytes(limit)),
         None => "no known limit".to_owned(),
     };
-    let memory = Fact {
+    let memory = LabelledValue {
         share: used
             .and_then(|used| used.percent())
             .map(|share| share.min(100)),
@@ -394,7 +398,7 @@ fn facts(parts: &ConsoleParts, status: &Status, now: SystemTime) -> Vec<Fact> {
         ),
         memory,
         disk,
-        Fact {
+        LabelledValue {
             share: of(open, limit),
             ..fact(
                 "Connections",
@@ -481,7 +485,7 @@ fn card(
 fn missing(parts: &ConsoleParts) -> Vec<MissingPathsView> {
     let tenants = parts.snapshots.not_found.tenants().into_iter();
     let missing = tenants
-        .take(MAX_MISSING)
+        .take(MAX_SITES_WITH_MISSING_PATHS)
         .map(|(id, paths)| MissingPathsView {
             id: id.to_string(),
             count: grouped(paths.iter().map(|path| path.count).sum()),

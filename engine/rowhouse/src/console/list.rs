@@ -5,12 +5,12 @@
 use std::time::SystemTime;
 
 use serde::Serialize;
-use server::admin::status::{State, Status, TenantStatus};
+use server::admin::status::{Availability, DeploymentStatus, TenantStatus};
 use url::form_urlencoded;
 
 use super::parts::{ConsoleParts, QueryFields};
 use super::problems::ProblemCounts;
-use super::words::{MomentView, count, grouped};
+use super::value_text::{MomentView, count, grouped};
 use supervisor::Findings;
 
 /// The number of sites on a page of the list.
@@ -68,7 +68,8 @@ struct ListedRelease {
 
 /// Returns whether a tenant has errors or is not served.
 pub(super) fn is_broken(tenant: &TenantStatus) -> bool {
-    matches!(tenant.state, State::Degraded | State::Absent) || !tenant.errors.is_empty()
+    matches!(tenant.state, Availability::Degraded | Availability::Absent)
+        || !tenant.errors.is_empty()
 }
 
 /// Returns the address to show for a tenant: the canonical one, or else one of the domain, or else the first.
@@ -100,7 +101,7 @@ pub(super) fn row(
     SiteRow {
         id: tenant.id.to_string(),
         state: tenant.state.name(),
-        is_under_way: tenant.is_under_way && tenant.state != State::Pending,
+        is_under_way: tenant.is_in_flight && tenant.state != Availability::Pending,
         pinned: tenant.pinned,
         url: address.as_ref().map(|address| parts.url(address)),
         address: address.unwrap_or_default(),
@@ -130,11 +131,12 @@ type SiteFilter<'a> = &'a dyn Fn(&TenantStatus) -> bool;
 
 /// Returns the sites of the requested page, and the list without rows. Sites with errors come first, then pinned sites.
 pub(super) fn chosen<'s>(
-    status: &'s Status,
+    status: &'s DeploymentStatus,
     fields: &QueryFields,
 ) -> (Vec<&'s TenantStatus>, SiteList) {
     let is_pinned = |tenant: &TenantStatus| tenant.pinned.is_some();
-    let is_pending = |tenant: &TenantStatus| tenant.state == State::Pending || tenant.is_under_way;
+    let is_pending =
+        |tenant: &TenantStatus| tenant.state == Availability::Pending || tenant.is_in_flight;
     let kinds: [(&str, &str, SiteFilter<'_>); 4] = [
         ("all", "All", &|_| true),
         ("broken", "With errors", &is_broken),
@@ -194,7 +196,7 @@ mod tests {
 
     use super::*;
 
-    fn tenant(id: &str, state: State, pinned: Option<u64>) -> TenantStatus {
+    fn tenant(id: &str, state: Availability, pinned: Option<u64>) -> TenantStatus {
         TenantStatus {
             id: id.into(),
             state,
@@ -202,29 +204,29 @@ mod tests {
             pages: 1,
             hosts: Arc::from([format!("{id}.studio.example")]),
             compiled_in: Duration::ZERO,
-            is_under_way: false,
+            is_in_flight: false,
             errors: Vec::new(),
             pinned,
             unreadable_pin: None,
         }
     }
 
-    fn ids(status: &Status, query: &str) -> Vec<String> {
+    fn ids(status: &DeploymentStatus, query: &str) -> Vec<String> {
         let (shown, _) = chosen(status, &QueryFields::of(query));
         shown.iter().map(|tenant| tenant.id.to_string()).collect()
     }
 
     #[test]
     fn sites_with_errors_come_first_then_pinned_ones() {
-        let status = Status {
+        let status = DeploymentStatus {
             tenants: by_id([
-                tenant("a", State::Live, None),
-                tenant("b", State::Pending, None),
-                tenant("c", State::Live, Some(3)),
-                tenant("d", State::Degraded, None),
-                tenant("e", State::Absent, Some(1)),
+                tenant("a", Availability::Live, None),
+                tenant("b", Availability::Pending, None),
+                tenant("c", Availability::Live, Some(3)),
+                tenant("d", Availability::Degraded, None),
+                tenant("e", Availability::Absent, Some(1)),
             ]),
-            ..Status::default()
+            ..DeploymentStatus::default()
         };
         assert_eq!(ids(&status, ""), ["d", "e", "c", "a", "b"]);
         assert_eq!(ids(&status, "show=broken"), ["d", "e"]);
@@ -236,11 +238,11 @@ mod tests {
 
     #[test]
     fn ten_thousand_sites_are_split_into_pages() {
-        let tenants =
-            (0..10_000).map(|number| tenant(&format!("site-{number:05}"), State::Live, None));
-        let status = Status {
+        let tenants = (0..10_000)
+            .map(|number| tenant(&format!("site-{number:05}"), Availability::Live, None));
+        let status = DeploymentStatus {
             tenants: by_id(tenants),
-            ..Status::default()
+            ..DeploymentStatus::default()
         };
         let (shown, list) = chosen(&status, &QueryFields::of("page=200"));
         assert_eq!((shown.len(), &*shown[0].id), (SITES_PER_PAGE, "site-09950"));

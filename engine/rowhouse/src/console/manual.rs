@@ -13,10 +13,10 @@ use http::{Response, StatusCode};
 use jiff::Timestamp;
 use release::snapshot::fields::CACHE_TAG;
 use release::snapshot::{HostEntry, HostRoutes, Resource, ResourceTable};
-use render::{ASSETS, Caching, Islands};
+use render::{ASSETS, CachePolicy, Islands};
 use rowhouse_ui::Bundle;
 use server::admin::status::StatusBoard;
-use supervisor::{Places, Registry};
+use supervisor::{DeploymentConfig, Registry};
 
 use crate::manual;
 
@@ -88,7 +88,7 @@ fn response(resource: &Resource) -> Option<Response<Bytes>> {
         Resource::Body(body) => {
             *response.status_mut() = body.status;
             *response.body_mut() = body.variants.identity()?.bytes.to_bytes().ok()?;
-            response.headers_mut().clone_from(body.fields.given().0);
+            response.headers_mut().clone_from(body.fields.parts().0);
             // A placeholder: the field names the tenant for caches in front of a server.
             response.headers_mut().remove(CACHE_TAG);
         }
@@ -104,16 +104,16 @@ fn compile() -> anyhow::Result<CompiledManual> {
     let folder = folder.context("cannot make a temporary folder")?;
     let tenants = folder.path().join("tenants");
     manual::write(&tenants.join(manual::ID), &manual::files()?)?;
-    let places = Places {
+    let config = DeploymentConfig {
         tenants,
         themes: None,
         deployment: None,
         origin: format!("http://{HOST}").parse()?,
         hsts: None,
-        caching: Caching::default(),
+        caching: CachePolicy::default(),
     };
     let islands = Islands::new(Bundle::embedded()?, false);
-    let mut registry = Registry::new(places, Arc::new(islands)).without_compression();
+    let mut registry = Registry::new(config, Arc::new(islands)).without_compression();
     let now = Timestamp::now();
     let snapshot = registry.reload(now)?;
     let finished = registry.finish(&StatusBoard::default(), now);

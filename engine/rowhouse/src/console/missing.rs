@@ -10,7 +10,7 @@ use serde::Serialize;
 use server::metrics::not_found::NotFoundPath;
 
 use super::parts::ConsoleParts;
-use super::words::{MomentView, grouped};
+use super::value_text::{MomentView, grouped};
 
 /// A requested path without a page.
 #[derive(Debug, Clone, Serialize)]

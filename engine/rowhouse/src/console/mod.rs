@@ -7,7 +7,7 @@
 //! | [`problems`] | errors and warnings as `check` prints them |
 //! | [`missing`] | requested paths without a page, with a redirect for each |
 //! | [`charts`] | charts of the last hour |
-//! | [`words`] | numbers, sizes and times as text |
+//! | [`value_text`] | numbers, sizes and times as text |
 //! | [`parts`] | the sources of all values, and the query of a request |
 //!
 //! The pages are templates in the program (`engine/rowhouse/console/`), complete without scripts. The script in `ui/runtime/console/` requests a page again when the server reports a change, and replaces the elements that differ.
@@ -22,7 +22,7 @@ mod missing;
 mod parts;
 mod problems;
 mod site;
-mod words;
+mod value_text;
 
 use std::time::SystemTime;
 
@@ -40,7 +40,7 @@ use tracing::error;
 use self::manual::ManualPages;
 pub use self::parts::ConsoleParts;
 use self::parts::QueryFields;
-use self::words::MomentView;
+use self::value_text::MomentView;
 
 /// The policy of every page: content of this listener only, and no HTML written by scripts.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
@@ -125,12 +125,12 @@ impl ConsolePages {
             self.templates.render(template, &context)
         });
         match rendered {
-            Ok(html) => answer(status, "text/html; charset=utf-8", html.into()),
+            Ok(html) => respond(status, "text/html; charset=utf-8", html.into()),
             Err(error) => {
                 error!(template, %error, "rendering a console page failed; responding with status 500");
                 let text = "the page cannot be rendered: see the log for the cause\n";
                 let status = StatusCode::INTERNAL_SERVER_ERROR;
-                answer(status, "text/plain; charset=utf-8", text.into())
+                respond(status, "text/plain; charset=utf-8", text.into())
             }
         }
     }
@@ -222,14 +222,14 @@ impl Console for ConsolePages {
 }
 
 fn file(media_type: &'static str, text: &'static str) -> Response<Bytes> {
-    answer(
+    respond(
         StatusCode::OK,
         media_type,
         Bytes::from_static(text.as_bytes()),
     )
 }
 
-fn answer(status: StatusCode, media_type: &'static str, body: Bytes) -> Response<Bytes> {
+fn respond(status: StatusCode, media_type: &'static str, body: Bytes) -> Response<Bytes> {
     let mut response = Response::new(body);
     *response.status_mut() = status;
     let headers = response.headers_mut();

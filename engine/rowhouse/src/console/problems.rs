@@ -84,13 +84,13 @@ impl ProblemLine {
 
 #[cfg(test)]
 mod tests {
-    use content::report::{Code, Place};
+    use content::report::{Code, TextPosition};
 
     use super::*;
 
     #[test]
     fn problem_lines_are_the_lines_of_check() {
-        let place = Place {
+        let place = TextPosition {
             line: 1,
             column: 1,
             length: 4,

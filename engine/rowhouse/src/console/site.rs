@@ -9,7 +9,7 @@ use content::report::{Diagnostic, Severity};
 use http::StatusCode;
 use release::snapshot::traffic::Traffic;
 use serde::Serialize;
-use server::admin::control::{Change, Control as _, PageChange, ReleaseLine};
+use server::admin::control::{ChangeKind, Control as _, PageChange, ReleaseLine};
 use server::admin::status::TenantStatus;
 use server::metrics::tenant_history::MAX_TENANTS;
 use server::tls::overview::{CertificateLine, overview};
@@ -19,14 +19,14 @@ use super::list::cause;
 use super::missing::{MissingPath, missing_since, pages_of};
 use super::parts::{ConsoleParts, QueryFields};
 use super::problems::ProblemView;
-use super::words::{MomentView, count, grouped, micros, percent, span};
+use super::value_text::{MomentView, count, grouped, micros, percent, span};
 
 /// The number of errors and warnings on a page; `rowhouse check` prints all.
 const MAX_PROBLEMS: usize = 30;
 /// The number of changed pages in a comparison.
-const MAX_CHANGES: usize = 50;
+const MAX_CHANGED_PAGES: usize = 50;
 /// The number of lines of each changed page in a comparison.
-const MAX_LINES: usize = 300;
+const MAX_DIFF_LINES: usize = 300;
 
 /// The values of the page of a tenant.
 #[derive(Debug, Serialize)]
@@ -159,7 +159,7 @@ pub(super) fn view(parts: &ConsoleParts, id: &str, fields: &QueryFields) -> Opti
     let now = SystemTime::now();
     let tenant = status_of(parts, id)?;
     let findings = parts.operator.findings(vec![id.to_owned()]);
-    let is_partial = (findings.as_ref()).is_none_or(|findings| !findings.with_neighbours);
+    let is_partial = (findings.as_ref()).is_none_or(|findings| !findings.has_cross_tenant_findings);
     let found = findings.and_then(|mut findings| findings.tenants.remove(id));
     let has_findings = found.is_some();
     let lines = if found.is_none() {
@@ -183,7 +183,7 @@ pub(super) fn view(parts: &ConsoleParts, id: &str, fields: &QueryFields) -> Opti
     Some(SitePage {
         id: id.to_owned(),
         state: tenant.state.name(),
-        is_under_way: tenant.is_under_way,
+        is_under_way: tenant.is_in_flight,
         since: MomentView::new(tenant.since, now),
         pinned: tenant.pinned,
         pages: grouped(tenant.pages as u64),
@@ -334,8 +334,12 @@ pub(super) fn comparison(
             from: from.unwrap_or_default(),
             to: to.unwrap_or_default(),
             releases: lines_of(&releases, now),
-            more: changes.len().saturating_sub(MAX_CHANGES),
-            changes: changes.into_iter().take(MAX_CHANGES).map(changed).collect(),
+            more: changes.len().saturating_sub(MAX_CHANGED_PAGES),
+            changes: changes
+                .into_iter()
+                .take(MAX_CHANGED_PAGES)
+                .map(changed)
+                .collect(),
         })
     };
     let refused = |error: server::admin::control::ControlError| (error.status(), error.to_string());
@@ -343,13 +347,13 @@ pub(super) fn comparison(
 }
 
 fn changed(change: PageChange) -> ChangedPage {
-    let more = |text: &str| text.lines().count().saturating_sub(MAX_LINES);
+    let more = |text: &str| text.lines().count().saturating_sub(MAX_DIFF_LINES);
     ChangedPage {
         path: change.path,
         change: match change.change {
-            Change::Added => "added",
-            Change::Removed => "removed",
-            Change::Changed => "changed",
+            ChangeKind::Added => "added",
+            ChangeKind::Removed => "removed",
+            ChangeKind::Changed => "changed",
         },
         lines: diff_lines(&change.text),
         more: more(&change.text),
@@ -368,5 +372,5 @@ fn diff_lines(text: &str) -> Vec<DiffLine> {
         },
         text: text.to_owned(),
     };
-    text.lines().take(MAX_LINES).map(line).collect()
+    text.lines().take(MAX_DIFF_LINES).map(line).collect()
 }

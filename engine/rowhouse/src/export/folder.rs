@@ -102,7 +102,7 @@ impl ExportWriter {
         let (first, last): (Vec<&String>, Vec<&String>) = gone
             .iter()
             .copied()
-            .partition(|gone| is_in_the_way(gone, &new));
+            .partition(|gone| blocks_new_file(gone, &new));
         for file in first {
             folder.remove(file)?;
         }
@@ -324,7 +324,7 @@ fn is_inside(line: &str) -> bool {
 }
 
 /// Returns whether a file is at the path of a new folder, or in a folder at the path of a new file.
-fn is_in_the_way(file: &str, new: &BTreeMap<&str, usize>) -> bool {
+fn blocks_new_file(file: &str, new: &BTreeMap<&str, usize>) -> bool {
     let inside = format!("{file}/");
     let after = (Bound::Included(inside.as_str()), Bound::Unbounded);
     let next = new.range::<str, _>(after).next();

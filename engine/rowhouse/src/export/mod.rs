@@ -34,8 +34,8 @@ pub use self::sink::{Sink, WriteError};
 use content::name::exported::{NOT_FOUND as NOT_FOUND_PAGE, file_of_page};
 use release::payload::Payload;
 use release::snapshot::fields::{CACHE_TAG, X_REQUEST_ID};
-use release::snapshot::{Body, Coding, HostEntry, Resource, Snapshot};
-use render::PlacedMount;
+use release::snapshot::{Body, ContentEncoding, HostEntry, Resource, Snapshot};
+use render::AddressMount;
 use supervisor::Registry;
 
 /// The 404 page of a host without a root tenant. Without a `404.html`, some static hosts serve the landing page for every path.
@@ -43,7 +43,7 @@ const NOT_FOUND: &[u8] = b"404 Not Found\n";
 
 /// The options of an export.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Options {
+pub struct ExportOptions {
     /// Whether the compressed forms of each file (`.br`, `.gz`) are written, too.
     pub compressed: bool,
     /// Whether `_redirects` has rules for the 404 pages of folders, as Netlify needs them.
@@ -127,7 +127,7 @@ pub enum ExportError {
 pub fn export(
     registry: &Registry,
     snapshot: &Snapshot,
-    options: Options,
+    options: ExportOptions,
     sink: &mut impl Sink,
 ) -> Result<ExportOutcome, ExportError> {
     let hosts = snapshot.hosts.iter();
@@ -136,12 +136,12 @@ pub fn export(
         .collect();
     let mut left_out = Vec::new();
     registry.for_each_complete_tenant(options.compressed, |tenant| {
-        let mut refused: Vec<&PlacedMount> = Vec::new();
+        let mut refused: Vec<&AddressMount> = Vec::new();
         for placed in &tenant.compiled.mounts {
             let Some(site) = sites.get_mut(placed.address.host.as_str()) else {
                 continue;
             };
-            match site.plan(placed, &tenant.pictures) {
+            match site.plan(placed, &tenant.images) {
                 Ok(plan) => site.write_plan(plan, sink)?,
                 Err(conflict) => {
                     left_out.push(SkippedTenant {
@@ -152,12 +152,12 @@ pub fn export(
                 }
             }
         }
-        for ((host, path), picture) in &tenant.pictures {
+        for ((host, path), image) in &tenant.images {
             let is_refused = refused.iter().any(|placed| {
                 placed.address.host == *host && path.starts_with(&*placed.mount.prefix)
             });
             if let Some(site) = sites.get_mut(host.as_str()).filter(|_| !is_refused) {
-                site.write_unless_known(path, picture, sink)?;
+                site.write_once(path, image, sink)?;
             }
         }
         Ok::<_, ExportError>(())
@@ -171,7 +171,7 @@ pub fn export(
 
 /// The files and responses of a tenant at one of its addresses, before they are written.
 #[derive(Default)]
-struct PlacePlan<'t> {
+struct AddressPlan<'t> {
     /// Each path with its resource.
     resources: Vec<(String, &'t Resource)>,
     /// The 404 pages, each with the path prefix that it applies to.
@@ -184,7 +184,7 @@ struct PlacePlan<'t> {
 struct HostFolder<'a> {
     host: &'a str,
     entry: &'a HostEntry,
-    options: Options,
+    options: ExportOptions,
     /// The path of each file.
     paths: BTreeMap<String, String>,
     rules: HostRules,
@@ -192,7 +192,7 @@ struct HostFolder<'a> {
 }
 
 impl<'a> HostFolder<'a> {
-    fn new(host: &'a str, entry: &'a HostEntry, options: Options) -> Self {
+    fn new(host: &'a str, entry: &'a HostEntry, options: ExportOptions) -> Self {
         Self {
             host,
             entry,
@@ -206,10 +206,10 @@ impl<'a> HostFolder<'a> {
     /// Plans the files of a tenant at one of its addresses. As on the server, a path below a longer prefix belongs to another tenant.
     fn plan<'t>(
         &self,
-        placed: &'t PlacedMount,
-        pictures: &BTreeMap<(String, String), Arc<Resource>>,
-    ) -> Result<PlacePlan<'t>, Conflict> {
-        let mut plan = PlacePlan::default();
+        placed: &'t AddressMount,
+        images: &BTreeMap<(String, String), Arc<Resource>>,
+    ) -> Result<AddressPlan<'t>, Conflict> {
+        let mut plan = AddressPlan::default();
         let HostEntry::Site(routes) = self.entry else {
             return Ok(plan);
         };
@@ -225,11 +225,11 @@ impl<'a> HostFolder<'a> {
         for (below, resource) in in_order(pages.resources.iter()) {
             let path = joined(prefix, below);
             // A redirect in place of an image is dropped if the image is rendered.
-            let is_rendered = || pictures.contains_key(&(self.host.to_owned(), path.clone()));
+            let is_rendered = || images.contains_key(&(self.host.to_owned(), path.clone()));
             let is_placeholder =
                 matches!(resource, Resource::Body(body) if body.status.is_redirection());
             let is_dropped =
-                routes.is_taken_below(prefix, &path) || is_placeholder && is_rendered();
+                routes.is_owned_below(prefix, &path) || is_placeholder && is_rendered();
             if !is_dropped {
                 self.plan_files(&mut plan, &path, file_of_resource(&path, resource))?;
                 plan.resources.push((path, resource));
@@ -247,7 +247,7 @@ impl<'a> HostFolder<'a> {
     /// Adds the files of a path to a plan. Two paths of a tenant may have the same file if its bytes are the same.
     fn plan_files(
         &self,
-        plan: &mut PlacePlan<'_>,
+        plan: &mut AddressPlan<'_>,
         path: &str,
         body: Option<(String, &Body)>,
     ) -> Result<(), Conflict> {
@@ -269,7 +269,11 @@ impl<'a> HostFolder<'a> {
     }
 
     /// Writes the files of a plan.
-    fn write_plan(&mut self, plan: PlacePlan<'_>, sink: &mut impl Sink) -> Result<(), ExportError> {
+    fn write_plan(
+        &mut self,
+        plan: AddressPlan<'_>,
+        sink: &mut impl Sink,
+    ) -> Result<(), ExportError> {
         for (file, (path, bytes)) in plan.files {
             self.put(file, &path, &bytes, sink)?;
         }
@@ -288,7 +292,7 @@ impl<'a> HostFolder<'a> {
     }
 
     /// Writes the resource of a path, unless the path has one already.
-    fn write_unless_known(
+    fn write_once(
         &mut self,
         path: &str,
         resource: &Resource,
@@ -351,11 +355,11 @@ impl<'a> HostFolder<'a> {
     ) -> impl Iterator<Item = (String, &'b Payload)> + use<'b> {
         let (file, compressed) = (file.to_owned(), self.options.compressed);
         body.variants.iter().filter_map(move |variant| {
-            let extension = match variant.coding {
-                Coding::Identity => "",
+            let extension = match variant.encoding {
+                ContentEncoding::Identity => "",
                 _ if !compressed => return None,
-                Coding::Brotli => ".br",
-                Coding::Gzip => ".gz",
+                ContentEncoding::Brotli => ".br",
+                ContentEncoding::Gzip => ".gz",
             };
             Some((format!("{file}{extension}"), &variant.bytes))
         })
@@ -414,7 +418,7 @@ impl<'a> HostFolder<'a> {
                     in_order(snapshot.shared.iter()),
                 );
                 for (path, file) in own.into_iter().chain(shared) {
-                    self.write_unless_known(path, file, sink)?;
+                    self.write_once(path, file, sink)?;
                 }
                 self.write_default_not_found(sink)?;
             }
@@ -466,7 +470,7 @@ const REDIRECTS: &str = "_redirects";
 /// Fields that a static host sends by itself are left out. So is `Cache-Tag`: an export is deployed as a whole, and no single page is purged.
 fn fields(body: &Body) -> HeaderMap {
     let etag = HeaderValue::from_static("\"\"");
-    let mut fields = body.fields.for_body(Coding::Identity, &etag);
+    let mut fields = body.fields.for_body(ContentEncoding::Identity, &etag);
     for name in [ETAG, VARY, ACCEPT_RANGES, X_REQUEST_ID, CACHE_TAG] {
         fields.remove(name);
     }
@@ -572,7 +576,7 @@ mod tests {
                 )),
                 cache_tag: None,
                 variants: Variants::new(Box::new([Variant {
-                    coding: Coding::Identity,
+                    encoding: ContentEncoding::Identity,
                     bytes: bytes::Bytes::from_static(text.as_bytes()).into(),
                     etag: HeaderValue::from_static("\"\""),
                 }])),
@@ -580,8 +584,8 @@ mod tests {
             Resource::Body(body)
         };
         let entry = HostEntry::Site(Arc::default());
-        let mut site = HostFolder::new("studio.example", &entry, Options::default());
-        let mut plan = PlacePlan::default();
+        let mut site = HostFolder::new("studio.example", &entry, ExportOptions::default());
+        let mut plan = AddressPlan::default();
         let (one, other) = (body("one"), body("other"));
         let mut add = |path: &str, resource: &Resource| {
             let Resource::Body(body) = resource else {

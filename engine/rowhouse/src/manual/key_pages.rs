@@ -5,7 +5,7 @@
 use content::address::deployment::Claims;
 use content::formats::schema_of;
 use content::tenant::{FrontMatter, Manifest};
-use content::theme::kind::SectionKind;
+use content::theme::section_type::SectionType;
 use content::theme::{self, Theme, ThemeManifest};
 use serde_json::{Map, Value as Json};
 
@@ -107,7 +107,7 @@ fn theme_page(theme: &Theme, frames: bool) -> ReferencePage {
     );
     let settings = theme.settings.json();
     body += &keys_of(settings, "");
-    for (kind_name, kind) in &theme.kinds {
+    for (kind_name, kind) in &theme.section_types {
         let description = prose(&kind.description);
         body += &format!("## `{kind_name}` {{#{kind_name}}}\n\n{description}\n\n");
         if frames && kind.example.is_some() {
@@ -115,7 +115,7 @@ fn theme_page(theme: &Theme, frames: bool) -> ReferencePage {
             body += &format!("[See `{kind_name}` by itself]({name}:/_gallery/{kind_name})\n\n");
         }
         body += &keys_of(kind.shape.json(), "");
-        let file = SectionKind::file(kind_name, "example.yaml");
+        let file = SectionType::file(kind_name, "example.yaml");
         let example = theme
             .files
             .get(&file)

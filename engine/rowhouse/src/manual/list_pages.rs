@@ -206,7 +206,7 @@ fn addresses() -> ReferencePage {
 }
 
 /// A limit: its subject and its value.
-type Limit = (&'static str, String);
+type LimitRow = (&'static str, String);
 
 fn limits() -> ReferencePage {
     let limits = source::FolderLimits::default();
@@ -267,7 +267,7 @@ fn limits() -> ReferencePage {
     )
 }
 
-fn of_a_tenant(limits: &source::FolderLimits) -> Vec<Limit> {
+fn of_a_tenant(limits: &source::FolderLimits) -> Vec<LimitRow> {
     vec![
         ("bytes of one file", mebibytes(limits.file)),
         ("bytes of all files", mebibytes(limits.total)),
@@ -355,7 +355,7 @@ fn replaced_files() -> String {
     text
 }
 
-fn table(limits: &[Limit]) -> String {
+fn table(limits: &[LimitRow]) -> String {
     let mut text = String::from("| limit on | maximum |\n|---|---:|\n");
     for (what, most) in limits {
         let _ = writeln!(text, "| {what} | {most} |");

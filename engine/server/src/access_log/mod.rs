@@ -17,11 +17,11 @@ use jiff::Timestamp;
 use tracing_appender::non_blocking::NonBlocking;
 
 use crate::request::trace::Trace;
-use crate::response::answer::Route;
-use release::snapshot::Coding;
+use crate::response::routed_response::Route;
+use release::snapshot::ContentEncoding;
 
 /// Buffered bytes at which a worker passes its lines on.
-const CAPACITY: usize = 16 * 1024;
+const BUFFER_BYTES: usize = 16 * 1024;
 
 /// Settings and output of the access log.
 #[derive(Debug, Clone)]
@@ -52,7 +52,7 @@ impl AccessLogBuffer {
     pub(crate) fn new(log: AccessLog) -> Self {
         Self {
             log,
-            lines: String::with_capacity(CAPACITY + 1024),
+            lines: String::with_capacity(BUFFER_BYTES + 1024),
         }
     }
 
@@ -67,7 +67,7 @@ impl AccessLogBuffer {
     pub(crate) fn push(&mut self, entry: &AccessEntry<'_>) {
         // Writing to a `String` does not fail.
         let _ = entry.write(self.log.format, &mut self.lines);
-        if self.lines.len() >= CAPACITY {
+        if self.lines.len() >= BUFFER_BYTES {
             self.flush();
         }
     }
@@ -111,7 +111,7 @@ pub struct AccessEntry<'a> {
     /// Body size in bytes.
     pub bytes: u64,
     /// The content encoding of the body.
-    pub coding: Coding,
+    pub encoding: ContentEncoding,
     /// Duration from the complete header fields to the complete response.
     pub took: Duration,
     /// The request's id.
@@ -131,7 +131,7 @@ impl Default for AccessEntry<'_> {
             route: Route::default(),
             status: StatusCode::OK,
             bytes: 0,
-            coding: Coding::Identity,
+            encoding: ContentEncoding::Identity,
             took: Duration::ZERO,
             id: "-",
             trace: None,
@@ -166,7 +166,7 @@ impl AccessEntry<'_> {
             line,
             " {} {bytes} {} {}us {id}",
             self.status.as_u16(),
-            self.coding.token(),
+            self.encoding.token(),
             self.took.as_micros(),
         )?;
         if let Some(trace) = self.trace {
@@ -202,7 +202,7 @@ impl AccessEntry<'_> {
             line,
             r#"","status":{},"bytes":{bytes},"encoding":"{}","duration_us":{},"request_id":"{id}""#,
             self.status.as_u16(),
-            self.coding.token(),
+            self.encoding.token(),
             self.took.as_micros(),
         )?;
         if let Some(trace) = self.trace {
@@ -223,7 +223,7 @@ impl AccessEntry<'_> {
     /// Returns the method, or `other` for a method that is not a common one.
     #[must_use]
     pub fn method_name(&self) -> &str {
-        known_method(self.method)
+        method_label(self.method)
     }
 
     fn route_letters(&self) -> impl Iterator<Item = char> {
@@ -233,7 +233,7 @@ impl AccessEntry<'_> {
 }
 
 /// Returns a common method as it is and `other` for the rest, since clients can invent methods.
-fn known_method(method: &str) -> &str {
+fn method_label(method: &str) -> &str {
     match method {
         "GET" | "HEAD" | "OPTIONS" | "POST" | "PUT" | "DELETE" | "PATCH" => method,
         _ => "other",
@@ -304,7 +304,7 @@ mod tests {
             tenant: "studio",
             route,
             bytes: 7,
-            coding: Coding::Brotli,
+            encoding: ContentEncoding::Brotli,
             took: Duration::from_micros(12),
             id: "abc",
             ..AccessEntry::default()

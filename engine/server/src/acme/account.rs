@@ -12,7 +12,7 @@ use tracing::{info, warn};
 use super::AcmeSettings;
 use super::client::AuthorityClient;
 use super::order::of_request;
-use super::plan::Failure;
+use super::plan::OrderFailure;
 use crate::acme::certificate_folder::AcmeFolder;
 
 /// An account as it is persisted.
@@ -37,7 +37,7 @@ struct AccountState {
     /// Whether the account is on disk. Operators replace the account by removing its file.
     is_persisted: bool,
     /// Why the last attempt failed, and when.
-    failure: Option<(Instant, Failure)>,
+    failure: Option<(Instant, OrderFailure)>,
 }
 
 impl AccountOwner {
@@ -54,7 +54,7 @@ impl AccountOwner {
     ///
     /// # Errors
     /// When the CA does not respond or refuses the account.
-    pub(super) async fn get(&self) -> Result<Account, Failure> {
+    pub(super) async fn get(&self) -> Result<Account, OrderFailure> {
         let begin = Instant::now();
         // Orders that begin together share one attempt and its result.
         let mut state = self.state.lock().await;

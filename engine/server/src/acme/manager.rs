@@ -22,16 +22,16 @@ use super::AcmeSettings;
 use super::account::AccountOwner;
 use super::client::AuthorityClient;
 use super::order::{IssuedCertificate, is_unknown_account, order};
-use super::plan::{AuthorityPlan, ChallengeMethod, Failure, Lifetime, NamePlan};
+use super::plan::{AuthorityPlan, ChallengeMethod, Lifetime, NamePlan, OrderFailure};
 use super::quota::{DueOrder, OrderQuota, Purpose, QuotaRefusal};
 use super::renewal::{RenewalAnswer, RenewalRefusal, RenewalRequest, RenewalRequests};
 use super::tasks::JobSet;
 use crate::acme::certificate_folder::{AcmeFolder, FileStamp};
 use crate::snapshot_store::SnapshotStore;
 use crate::tls::Tls;
-use crate::tls::attempts::{AttemptBoard, FailureKind, OrderWait};
 use crate::tls::certificate::Certificate;
 use crate::tls::certificate_store::CertificateStore;
+use crate::tls::order_status::{FailureKind, OrderBoard, OrderWait};
 use crate::tls::provider::provider;
 
 /// Renewal queries in flight at once.
@@ -149,7 +149,7 @@ enum CertificateJob {
 
 /// The result of a job.
 enum JobResult {
-    Order(Result<IssuedCertificate, Failure>),
+    Order(Result<IssuedCertificate, OrderFailure>),
     RenewalQuery(Option<RenewalWindow>),
 }
 
@@ -202,7 +202,7 @@ struct Manager {
     changes: watch::Receiver<()>,
     snapshots: Arc<SnapshotStore>,
     certificates: Arc<CertificateStore>,
-    board: Arc<AttemptBoard>,
+    board: Arc<OrderBoard>,
 }
 
 impl Manager {
@@ -506,7 +506,7 @@ impl Manager {
                 let result = match done {
                     Ok(JobResult::Order(result)) => result,
                     Ok(JobResult::RenewalQuery(_)) => return,
-                    Err(error) => Err(Failure::new(FailureKind::Program, error.to_string())),
+                    Err(error) => Err(OrderFailure::new(FailureKind::Program, error.to_string())),
                 };
                 self.handle_order(&host, result, now).await;
             }
@@ -523,7 +523,7 @@ impl Manager {
     async fn handle_order(
         &mut self,
         host: &str,
-        result: Result<IssuedCertificate, Failure>,
+        result: Result<IssuedCertificate, OrderFailure>,
         now: SystemTime,
     ) {
         let result = result.and_then(|issued| {
@@ -533,7 +533,7 @@ impl Manager {
                 Ok(_) => Err("the certificate is for another host".to_owned()),
                 Err(error) => Err(error.to_string()),
             }
-            .map_err(|error| Failure::new(FailureKind::Authority, error))
+            .map_err(|error| OrderFailure::new(FailureKind::Authority, error))
         });
         match &result {
             Ok(_) => self.authority.succeed(),
@@ -615,7 +615,7 @@ impl Manager {
                 name.stamp = self.folder.stamp(host).ok().flatten();
             }
             Err(error) => {
-                let failure = Failure::new(FailureKind::Storage, error.to_string());
+                let failure = OrderFailure::new(FailureKind::Storage, error.to_string());
                 let is_known = name.plan.attempts().failure.is_some();
                 if !is_known {
                     warn!(host, %error, "writing a certificate to disk failed; using the certificate until the process ends");

@@ -14,9 +14,9 @@ use rustls::pki_types::PrivateKeyDer;
 use rustls::sign::CertifiedKey;
 
 use super::client::AuthorityBusy;
-use super::plan::{ChallengeMethod, Failure};
-use crate::tls::attempts::FailureKind;
+use super::plan::{ChallengeMethod, OrderFailure};
 use crate::tls::certificate_store::CertificateStore;
+use crate::tls::order_status::FailureKind;
 use crate::tls::provider::provider;
 
 /// Polling of an order: frequent at first, for two minutes at most.
@@ -58,9 +58,9 @@ pub(super) async fn order(
     method: ChallengeMethod,
     replaces: Option<CertificateIdentifier<'static>>,
     store: &CertificateStore,
-) -> Result<IssuedCertificate, Failure> {
+) -> Result<IssuedCertificate, OrderFailure> {
     let mut order = begin(account, host, replaces).await?;
-    let challenge = answer(&mut order, host, method, store).await?;
+    let challenge = open_challenge(&mut order, host, method, store).await?;
     if let Some(challenge) = challenge {
         let ready = order.poll_ready(&ORDER_RETRIES).await;
         drop(challenge);
@@ -69,7 +69,7 @@ pub(super) async fn order(
             let reason = reason(&mut order).await;
             return Err(reason.unwrap_or_else(|| match ready {
                 Err(error) => of_request(error),
-                Ok(status) => Failure::new(
+                Ok(status) => OrderFailure::new(
                     FailureKind::Authority,
                     format!("the order is {status:?}; the CA gave no reason"),
                 ),
@@ -88,7 +88,7 @@ async fn begin(
     account: &Account,
     host: &str,
     replaces: Option<CertificateIdentifier<'static>>,
-) -> Result<Order, Failure> {
+) -> Result<Order, OrderFailure> {
     let names = [Identifier::Dns(host.to_owned())];
     if let Some(replaces) = replaces {
         // CAs exempt renewals from some limits (RFC 9773, section 5). If the CA does not support `replaces`, or considers the certificate replaced, the order is repeated without it.
@@ -107,19 +107,19 @@ async fn begin(
 }
 
 fn is_limited(problem: &Problem) -> bool {
-    kind_of(problem) == Some("rateLimited")
+    type_of(problem) == Some("rateLimited")
 }
 
 /// Opens the order's challenge and asks the CA to validate it. Returns `None` if the CA has validated the name already.
-async fn answer<'s>(
+async fn open_challenge<'s>(
     order: &mut Order,
     host: &'s str,
     method: ChallengeMethod,
     store: &'s CertificateStore,
-) -> Result<Option<OpenChallenge<'s>>, Failure> {
+) -> Result<Option<OpenChallenge<'s>>, OrderFailure> {
     let mut authorizations = order.authorizations();
     let Some(authorization) = authorizations.next().await else {
-        return Err(Failure::new(
+        return Err(OrderFailure::new(
             FailureKind::Authority,
             "the order has no authorization",
         ));
@@ -129,7 +129,7 @@ async fn answer<'s>(
         AuthorizationStatus::Valid => return Ok(None),
         AuthorizationStatus::Pending => {}
         status => {
-            return Err(Failure::new(
+            return Err(OrderFailure::new(
                 FailureKind::Authority,
                 format!("the authorization is {status:?}"),
             ));
@@ -140,7 +140,7 @@ async fn answer<'s>(
         ChallengeMethod::TlsAlpn => ChallengeType::TlsAlpn01,
     };
     let Some(mut challenge) = authorization.challenge(wanted) else {
-        return Err(Failure::new(
+        return Err(OrderFailure::new(
             FailureKind::Unreachable,
             format!("the CA offers no challenge of the type {method:?}"),
         ));
@@ -164,14 +164,14 @@ async fn answer<'s>(
 }
 
 /// Creates the certificate of a TLS-ALPN-01 challenge (RFC 8737, section 3).
-fn proof_certificate(host: &str, digest: &[u8]) -> Result<Arc<CertifiedKey>, Failure> {
+fn proof_certificate(host: &str, digest: &[u8]) -> Result<Arc<CertifiedKey>, OrderFailure> {
     let make = || {
         let key = KeyPair::generate()?;
         let mut parameters = CertificateParams::new(vec![host.to_owned()])?;
         parameters.custom_extensions = vec![CustomExtension::new_acme_identifier(digest)];
         Ok::<_, rcgen::Error>((parameters.self_signed(&key)?, key))
     };
-    let failed = |error: String| Failure::new(FailureKind::Refused, error);
+    let failed = |error: String| OrderFailure::new(FailureKind::Refused, error);
     let (certificate, key) = make().map_err(|error| failed(error.to_string()))?;
     let key = PrivateKeyDer::try_from(key.serialize_der());
     let key = key.map_err(|error| failed(error.to_owned()))?;
@@ -183,7 +183,7 @@ fn proof_certificate(host: &str, digest: &[u8]) -> Result<Arc<CertifiedKey>, Fai
 }
 
 /// Returns why the CA could not validate the name, if it says so.
-async fn reason(order: &mut Order) -> Option<Failure> {
+async fn reason(order: &mut Order) -> Option<OrderFailure> {
     let mut authorizations = order.authorizations();
     let mut authorization = authorizations.next().await?.ok()?;
     let state = authorization.refresh().await.ok()?;
@@ -195,18 +195,18 @@ async fn reason(order: &mut Order) -> Option<Failure> {
 }
 
 /// Classifies the failure of a request about the account or the order.
-pub(super) fn of_request(error: Error) -> Failure {
+pub(super) fn of_request(error: Error) -> OrderFailure {
     let problem = match error {
         Error::Api(problem) => problem,
         Error::Other(error) => {
             return match error.downcast::<AuthorityBusy>() {
                 Ok(busy) => of_busy(&busy),
-                Err(error) => Failure::new(FailureKind::Authority, in_words(&*error)),
+                Err(error) => OrderFailure::new(FailureKind::Authority, message_of(&*error)),
             };
         }
-        error => return Failure::new(FailureKind::Authority, clean(&error.to_string())),
+        error => return OrderFailure::new(FailureKind::Authority, clean(&error.to_string())),
     };
-    let kind = match kind_of(&problem) {
+    let kind = match type_of(&problem) {
         Some("rateLimited") => FailureKind::RateLimited,
         Some("rejectedIdentifier" | "unsupportedIdentifier" | "caa") => FailureKind::Refused,
         Some(
@@ -219,30 +219,30 @@ pub(super) fn of_request(error: Error) -> Failure {
         ) => FailureKind::Account,
         _ => FailureKind::Authority,
     };
-    Failure::new(kind, words(&problem))
+    OrderFailure::new(kind, detail_of(&problem))
 }
 
 /// Classifies the failure of a validation.
-fn of_validation(error: Error) -> Failure {
+fn of_validation(error: Error) -> OrderFailure {
     let Error::Api(problem) = error else {
         return of_request(error);
     };
-    let kind = match kind_of(&problem) {
+    let kind = match type_of(&problem) {
         Some("dns") => FailureKind::Dns,
         Some("unauthorized" | "incorrectResponse" | "tls") => FailureKind::Elsewhere,
         Some("connection") => FailureKind::Unreachable,
         Some("caa" | "rejectedIdentifier" | "unsupportedIdentifier") => FailureKind::Refused,
         _ => return of_request(Error::Api(problem)),
     };
-    Failure::new(kind, words(&problem))
+    OrderFailure::new(kind, detail_of(&problem))
 }
 
-fn of_busy(busy: &AuthorityBusy) -> Failure {
+fn of_busy(busy: &AuthorityBusy) -> OrderFailure {
     let kind = match busy.status {
         http::StatusCode::TOO_MANY_REQUESTS => FailureKind::RateLimited,
         _ => FailureKind::Authority,
     };
-    Failure {
+    OrderFailure {
         kind,
         detail: clean(&busy.to_string()),
         retry_after: busy.retry_after,
@@ -250,18 +250,18 @@ fn of_busy(busy: &AuthorityBusy) -> Failure {
 }
 
 /// Returns the type of a problem without its URN prefix (RFC 8555, section 6.7).
-fn kind_of(problem: &Problem) -> Option<&str> {
+fn type_of(problem: &Problem) -> Option<&str> {
     let kind = problem.r#type.as_deref()?;
     kind.strip_prefix("urn:ietf:params:acme:error:")
 }
 
 /// Returns whether the CA does not know the account.
-pub(super) fn is_unknown_account(failure: &Failure) -> bool {
+pub(super) fn is_unknown_account(failure: &OrderFailure) -> bool {
     failure.kind == FailureKind::Account && failure.detail.starts_with("accountDoesNotExist")
 }
 
-fn words(problem: &Problem) -> String {
-    let kind = kind_of(problem).unwrap_or("error");
+fn detail_of(problem: &Problem) -> String {
+    let kind = type_of(problem).unwrap_or("error");
     let details = std::iter::once(&problem.detail)
         .chain(problem.subproblems.iter().map(|one| &one.detail))
         .flatten()
@@ -273,7 +273,7 @@ fn words(problem: &Problem) -> String {
 }
 
 /// Joins the messages of an error and its causes.
-fn in_words(error: &(dyn std::error::Error + 'static)) -> String {
+fn message_of(error: &(dyn std::error::Error + 'static)) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     let causes: Vec<String> = causes.map(ToString::to_string).collect();
     clean(&causes.join(": "))

@@ -74,14 +74,14 @@ async fn renew(
 }
 
 #[derive(Debug, Deserialize)]
-struct TlsQuestion {
+struct TlsQuery {
     domain: String,
 }
 
 /// Answers whether a tenant claims a host.
 async fn ask(
     Shared(routes): Shared<CertificateRoutes>,
-    Query(question): Query<TlsQuestion>,
+    Query(question): Query<TlsQuery>,
 ) -> StatusCode {
     let domain = normal_form(&question.domain);
     if routes.snapshots.current().hosts.contains_key(&*domain) {

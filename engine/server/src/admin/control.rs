@@ -77,7 +77,7 @@ pub struct PageChange {
     /// The path below the tenant's root (`/terms`), or the name of an error page (`404 page of /blog`).
     pub path: String,
     /// The kind of change.
-    pub change: Change,
+    pub change: ChangeKind,
     /// The difference that readers see, such as text, links and images: lines that begin with `-`, `+` or a space. Empty for an added or removed page.
     pub text: String,
     /// The difference that readers do not see, in the same form: tags, scripts, styles, files for machines.
@@ -88,14 +88,14 @@ impl PageChange {
     /// Returns whether readers see no difference.
     #[must_use]
     pub fn is_metadata(&self) -> bool {
-        self.change == Change::Changed && self.text.is_empty()
+        self.change == ChangeKind::Changed && self.text.is_empty()
     }
 }
 
 /// The kind of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Change {
+pub enum ChangeKind {
     /// Only the later release has the path.
     Added,
     /// Only the earlier release has the path.
@@ -106,7 +106,7 @@ pub enum Change {
 
 /// The admin listener's response to a rollback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RolledBack {
+pub struct RollbackResponse {
     /// The number of the current release.
     pub release: u64,
 }

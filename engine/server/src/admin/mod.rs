@@ -62,8 +62,8 @@ use tower_http::timeout::TimeoutLayer;
 use self::certificates::CertificateRoutes;
 use self::pages::EventSources;
 pub use self::pages::version;
-use self::releases::Access;
 pub use self::releases::COMMAND;
+use self::releases::CommandAccess;
 pub use self::token::AdminToken;
 use super::listen;
 use super::metrics::{Counters, MEDIA_TYPE, render};
@@ -74,13 +74,13 @@ use crate::access_log::AccessLog;
 use crate::acme::RenewalRequests;
 use crate::admin::console::Console;
 use crate::admin::control::Control;
-use crate::admin::status::{State, StatusBoard, TenantStatus};
+use crate::admin::status::{Availability, StatusBoard, TenantStatus};
 use crate::listen::error::ServeError;
 use crate::metrics::history::SAMPLE_INTERVAL;
 use crate::metrics::process_memory::{MemoryUse, ProcessMemory};
 
 /// Time without a heartbeat of the reload loop after which `/readyz` shows an alarm.
-const MAX_SILENCE: Duration = Duration::from_secs(30);
+const MAX_HEARTBEAT_INTERVAL: Duration = Duration::from_secs(30);
 
 /// The hosts without a valid certificate that `/readyz` names. Further hosts are counted.
 const MAX_CERTIFICATE_LINES: usize = 20;
@@ -191,7 +191,7 @@ fn router(admin: Admin) -> Router {
         .layer(from_fn_with_state(hosts, guard::require_own_host))
         .layer(from_fn(guard::require_own_origin));
     let within = |time| TimeoutLayer::with_status_code(StatusCode::SERVICE_UNAVAILABLE, time);
-    let access = Access {
+    let access = CommandAccess {
         token: admin.token.clone(),
         console: admin.console.clone(),
     };
@@ -275,7 +275,7 @@ async fn readyz(Shared(admin): Shared<Admin>) -> (StatusCode, String) {
         );
     }
     let silence = admin.board.silence();
-    if silence > MAX_SILENCE {
+    if silence > MAX_HEARTBEAT_INTERVAL {
         let seconds = silence.as_secs();
         let _ = writeln!(
             text,
@@ -291,16 +291,16 @@ async fn readyz(Shared(admin): Shared<Admin>) -> (StatusCode, String) {
     if let Some(tls) = &admin.tls {
         write_certificates(&mut text, &overview(&admin.snapshots, tls));
     }
-    let pending = |tenant: &&TenantStatus| tenant.state == State::Pending;
+    let pending = |tenant: &&TenantStatus| tenant.state == Availability::Pending;
     let count = status.tenants().filter(pending).count();
     if count > 0 {
         let _ = writeln!(text, "pending: {count} of {} tenants", status.tenants.len());
     }
     for tenant in status
         .tenants()
-        .filter(|tenant| !matches!(tenant.state, State::Live | State::Pending))
+        .filter(|tenant| !matches!(tenant.state, Availability::Live | Availability::Pending))
     {
-        let doing = if tenant.is_under_way {
+        let doing = if tenant.is_in_flight {
             ", being rendered"
         } else {
             ""
@@ -308,7 +308,7 @@ async fn readyz(Shared(admin): Shared<Admin>) -> (StatusCode, String) {
         let _ = writeln!(text, "{}: {}{doing}", tenant.id, tenant.state.name());
     }
     for removed in status.recently_removed(SystemTime::now()) {
-        let _ = writeln!(text, "{}: {}", removed.id, State::Removed.name());
+        let _ = writeln!(text, "{}: {}", removed.id, Availability::Removed.name());
     }
     (code, text)
 }
@@ -352,7 +352,7 @@ async fn metrics(Shared(admin): Shared<Admin>) -> impl IntoResponse {
 #[derive(Debug, Serialize)]
 struct TenantLine {
     id: String,
-    state: State,
+    state: Availability,
     /// Seconds since 1970.
     since: u64,
     pages: usize,
@@ -391,7 +391,7 @@ async fn tenants(Shared(admin): Shared<Admin>) -> Json<Vec<TenantLine>> {
         pages: tenant.pages,
         hosts: tenant.hosts.to_vec(),
         compiled_in_ms: u64::try_from(tenant.compiled_in.as_millis()).unwrap_or(u64::MAX),
-        doing: tenant.is_under_way.then_some("being rendered"),
+        doing: tenant.is_in_flight.then_some("being rendered"),
         errors: tenant.errors.clone(),
         certificates: certificates(tenant),
         pinned: tenant.pinned,
@@ -400,7 +400,7 @@ async fn tenants(Shared(admin): Shared<Admin>) -> Json<Vec<TenantLine>> {
     let removed = status.recently_removed(SystemTime::now());
     let removed = removed.map(|removed| TenantLine {
         id: removed.id.to_string(),
-        state: State::Removed,
+        state: Availability::Removed,
         since: seconds_since_1970(removed.at),
         pages: 0,
         hosts: Vec::new(),

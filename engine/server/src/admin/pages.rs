@@ -63,7 +63,7 @@ impl EventSources {
 /// Returns the version of the state that the console shows. Equal texts mean an equal state.
 #[must_use]
 pub fn version(board: &StatusBoard, snapshots: &SnapshotStore) -> String {
-    let (changes, samples) = (board.changes(), snapshots.history.taken());
+    let (changes, samples) = (board.changes(), snapshots.history.sample_count());
     format!("{}-{}", *changes.borrow(), *samples.borrow())
 }
 
@@ -78,7 +78,7 @@ pub(super) async fn events(Shared(sources): Shared<EventSources>) -> Response {
 /// Sends events until the client is gone.
 async fn send(mut sender: Sender<Bytes>, sources: EventSources) {
     let mut changes = sources.board.changes();
-    let mut samples = sources.snapshots.history.taken();
+    let mut samples = sources.snapshots.history.sample_count();
     loop {
         let event = format!("retry: 500\ndata: {}\n\n", sources.version());
         changes.mark_unchanged();

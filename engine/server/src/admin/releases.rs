@@ -26,7 +26,7 @@ use tower_http::limit::RequestBodyLimitLayer;
 
 use super::token::AdminToken;
 use crate::admin::console::Console;
-use crate::admin::control::{Control, ControlError, Refusal, RolledBack};
+use crate::admin::control::{Control, ControlError, Refusal, RollbackResponse};
 
 /// The header field that a command must have, with the value `1`.
 pub const COMMAND: HeaderName = HeaderName::from_static("x-rowhouse-command");
@@ -62,7 +62,7 @@ impl Queues {
 
 /// The access rules for commands, and the console for browsers.
 #[derive(Debug, Clone)]
-pub(super) struct Access {
+pub(super) struct CommandAccess {
     pub(super) token: Option<AdminToken>,
     pub(super) console: Option<Arc<dyn Console>>,
 }
@@ -70,7 +70,7 @@ pub(super) struct Access {
 /// Builds the routes. The router has its state, so it can be merged with any other.
 pub(super) fn router<S: Clone + Send + Sync + 'static>(
     control: Option<Arc<dyn Control>>,
-    access: Access,
+    access: CommandAccess,
 ) -> Router<S> {
     let max_bytes = if access.token.is_some() {
         MAX_FORM_BYTES
@@ -97,7 +97,7 @@ pub(super) fn router<S: Clone + Send + Sync + 'static>(
 
 /// Passes only permitted commands, and answers browsers with pages.
 async fn require_permission(
-    Shared(access): Shared<Access>,
+    Shared(access): Shared<CommandAccess>,
     parameters: RawPathParams,
     request: Request,
     next: Next,
@@ -226,7 +226,7 @@ async fn roll_back(
     };
     let roll_back = move |control: &dyn Control| {
         let release = control.roll_back(&tenant, release)?;
-        Ok(RolledBack { release })
+        Ok(RollbackResponse { release })
     };
     releases.command(roll_back).await
 }

@@ -1,6 +1,6 @@
 //! Holds the status of the tenants, as the reload loop last reported it.
 //!
-//! The reload loop stores a new [`Status`] on the board after each change. The process sets the draining flag once. The admin listener shows both.
+//! The reload loop stores a new [`DeploymentStatus`] on the board after each change. The process sets the draining flag once. The admin listener shows both.
 //!
 //! **Invariant:** knows the state of tenants, not its cause.
 
@@ -19,7 +19,7 @@ pub const REMOVAL_SHOWN: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The status of all tenants at one moment.
 #[derive(Debug, Clone, Default)]
-pub struct Status {
+pub struct DeploymentStatus {
     /// Whether the first snapshot is complete: every tenant has been tried once.
     pub complete: bool,
     /// Whether changes are found by polling, although notifications were requested.
@@ -32,7 +32,7 @@ pub struct Status {
     pub alarm: Option<String>,
 }
 
-impl Status {
+impl DeploymentStatus {
     /// Returns the status of all tenants, ordered by id.
     pub fn tenants(&self) -> impl Iterator<Item = &TenantStatus> {
         self.tenants.values().map(AsRef::as_ref)
@@ -80,7 +80,7 @@ pub struct TenantStatus {
     /// The tenant's id.
     pub id: Arc<str>,
     /// The state that visitors see.
-    pub state: State,
+    pub state: Availability,
     /// When the tenant entered the state.
     pub since: SystemTime,
     /// The number of pages.
@@ -90,7 +90,7 @@ pub struct TenantStatus {
     /// Duration of the last compilation.
     pub compiled_in: Duration,
     /// Whether the tenant is being read or rendered, so that its release is about to change.
-    pub is_under_way: bool,
+    pub is_in_flight: bool,
     /// The errors in the tenant's folder, one line each.
     pub errors: Vec<String>,
     /// The number of the pinned release.
@@ -117,7 +117,7 @@ impl TenantStatus {
 /// The state of a tenant, as visitors see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum State {
+pub enum Availability {
     /// The current release matches the folder.
     Live,
     /// The folder has errors; visitors get the last valid release.
@@ -130,7 +130,7 @@ pub enum State {
     Removed,
 }
 
-impl State {
+impl Availability {
     /// All states.
     pub const ALL: [Self; 5] = [
         Self::Live,
@@ -241,7 +241,7 @@ impl RenderTimes {
 /// The board on which the reload loop reports the status of the tenants.
 #[derive(Debug)]
 pub struct StatusBoard {
-    current: ArcSwap<Status>,
+    current: ArcSwap<DeploymentStatus>,
     /// Separate from the status, so that a reload does not reset it.
     draining: AtomicBool,
     /// When the process started.
@@ -285,12 +285,12 @@ impl Default for StatusBoard {
 impl StatusBoard {
     /// Returns the last reported status. Before the first report it is incomplete and has no tenants.
     #[must_use]
-    pub fn current(&self) -> Guard<Arc<Status>> {
+    pub fn current(&self) -> Guard<Arc<DeploymentStatus>> {
         self.current.load()
     }
 
     /// Reports the status of the tenants.
-    pub fn replace(&self, status: Status) {
+    pub fn replace(&self, status: DeploymentStatus) {
         self.current.store(Arc::new(status));
         self.changes.send_modify(|changes| *changes += 1);
     }
@@ -324,9 +324,9 @@ impl StatusBoard {
             self.reloads.observe(took.as_secs_f64());
         }
         if self.current().alarm != problem {
-            self.current.rcu(|status| Status {
+            self.current.rcu(|status| DeploymentStatus {
                 alarm: problem.clone(),
-                ..Status::clone(status)
+                ..DeploymentStatus::clone(status)
             });
             self.changes.send_modify(|changes| *changes += 1);
         }

@@ -11,14 +11,14 @@ use crate::connection::connection_state::{ConnectionState, Phase};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DrainReport {
     /// Requests in flight when the signal came.
-    pub waited_for: InFlight,
+    pub waited_for: ConnectionCounts,
     /// Requests still in flight when the grace period ended.
-    pub cut: InFlight,
+    pub cut: ConnectionCounts,
 }
 
 /// Counts of connections, by their state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct InFlight {
+pub struct ConnectionCounts {
     /// Connections whose request has not arrived completely.
     pub arriving: usize,
     /// Connections whose response has not been sent completely.
@@ -29,7 +29,7 @@ pub struct InFlight {
     pub ending: usize,
 }
 
-impl InFlight {
+impl ConnectionCounts {
     /// Counts one connection.
     pub(crate) fn add(&mut self, state: &ConnectionState) {
         *match state.phase() {
@@ -47,7 +47,7 @@ impl InFlight {
     }
 }
 
-impl AddAssign for InFlight {
+impl AddAssign for ConnectionCounts {
     fn add_assign(&mut self, other: Self) {
         self.arriving += other.arriving;
         self.leaving += other.leaving;
@@ -63,7 +63,7 @@ impl AddAssign for DrainReport {
     }
 }
 
-impl fmt::Display for InFlight {
+impl fmt::Display for ConnectionCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut before = "";
         for (count, one, more) in [
@@ -91,12 +91,12 @@ mod tests {
 
     #[test]
     fn in_flight_requests_are_listed_in_words() {
-        let mut all = InFlight::default();
+        let mut all = ConnectionCounts::default();
         assert_eq!(all.to_string(), "nothing");
-        all += InFlight {
+        all += ConnectionCounts {
             arriving: 1,
             leaving: 2,
-            ..InFlight::default()
+            ..ConnectionCounts::default()
         };
         assert_eq!(
             all.to_string(),

@@ -1,7 +1,7 @@
-//! Streams [`Events`] at [`PATH`] as server-sent events (WHATWG HTML, section 9.2), for authors with `--dev`.
+//! Streams [`EventChannel`] at [`PATH`] as server-sent events (WHATWG HTML, section 9.2), for authors with `--dev`.
 //!
 //! A client gets the latest text at once, and then each new text. A comment line every ten seconds keeps the connection from counting as idle, and reveals a client that is gone.
-//! Only a server with [`Events`] in its settings uses this service, so other servers pay nothing for it.
+//! Only a server with [`EventChannel`] in its settings uses this service, so other servers pay nothing for it.
 //!
 //! **Invariant:** does not know the meaning of the texts.
 
@@ -23,7 +23,7 @@ use tokio::sync::watch;
 
 use crate::connection::body_stream::SnapshotBody;
 use crate::connection::connection_state::{ConnectionState, Phase};
-use crate::connection::events::{Events, PATH};
+use crate::connection::events::{EventChannel, PATH};
 use crate::connection::request_service::RequestService;
 use crate::request::host::requested_host;
 
@@ -33,7 +33,7 @@ const HEARTBEAT: Duration = Duration::from_secs(10);
 /// Serves [`PATH`] and passes all other requests to the visitors' service.
 pub(crate) struct EventService {
     pub(crate) visitors: RequestService,
-    pub(crate) events: Events,
+    pub(crate) events: EventChannel,
     pub(crate) draining: watch::Receiver<bool>,
 }
 

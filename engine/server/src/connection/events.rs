@@ -11,11 +11,11 @@ pub const PATH: &str = "/.rowhouse/events";
 
 /// The latest text and its subscribers.
 #[derive(Debug, Clone)]
-pub struct Events {
+pub struct EventChannel {
     pub(crate) latest: watch::Sender<Arc<str>>,
 }
 
-impl Events {
+impl EventChannel {
     /// Creates the event source with its first text.
     #[must_use]
     pub fn new(text: &str) -> Self {

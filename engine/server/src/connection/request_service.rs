@@ -32,9 +32,9 @@ use crate::request::layers::exchange::{Exchange, LayerFuture, LayerService};
 use crate::request::layers::request_id::RequestId;
 use crate::request::layers::traffic::TrafficCounters;
 use crate::request::layers::uri_length::UriLength;
-use crate::response::answer::{Answer, Owner, RequestHead, refused};
 use crate::response::redirect;
 use crate::response::respond::{PendingContent, finish, pending_content, respond};
+use crate::response::routed_response::{RequestHead, ResponseOwner, RoutedResponse, refused};
 use crate::response::to_https::to_https;
 use crate::snapshot_store::SnapshotStore;
 use crate::tls::Tls;
@@ -106,11 +106,11 @@ fn look_up<'a>(
 
 /// Returns the redirect of a request that named this machine by a name that no tenant has, if `answer` refused it for its host.
 fn loopback<'s>(
-    answer: &Answer<'_>,
+    answer: &RoutedResponse<'_>,
     origin: &HeaderValue,
     head: &RequestHead<'_>,
-) -> Option<Answer<'s>> {
-    let is_unknown_host = matches!(answer.owner, Owner::Unknown)
+) -> Option<RoutedResponse<'s>> {
+    let is_unknown_host = matches!(answer.owner, ResponseOwner::Unknown)
         && answer.response.status() == StatusCode::MISDIRECTED_REQUEST;
     let host = is_unknown_host
         .then(|| requested_host(head.uri, head.headers, head.version).ok())
@@ -156,7 +156,7 @@ async fn wait(
 }
 
 /// The future of a response: ready at once, unless pages or an image must be rendered first.
-type Answering = Either<
+type ResponseFuture = Either<
     Ready<Result<Response<SnapshotBody>, Infallible>>,
     Pin<Box<dyn Future<Output = Result<Response<SnapshotBody>, Infallible>>>>,
 >;
@@ -175,7 +175,7 @@ fn head_of(request: &Request<Incoming>, has_content: bool) -> RequestHead<'_> {
 impl Service<Request<Incoming>> for RequestService {
     type Response = Response<SnapshotBody>;
     type Error = Infallible;
-    type Future = Answering;
+    type Future = ResponseFuture;
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         let started = Instant::now();
@@ -205,7 +205,7 @@ impl Service<Request<Incoming>> for RequestService {
                     peer,
                     started,
                 };
-                let response = layered(&context, &channel).answer(exchange).response;
+                let response = layered(&context, &channel).respond(exchange).response;
                 Ok(response.map(|bytes| SnapshotBody::new(bytes, stream)))
             }));
         }
@@ -216,7 +216,7 @@ impl Service<Request<Incoming>> for RequestService {
             started,
         };
         let layered = &mut layered(&self.context, &self.channel);
-        let response = layered.answer(exchange).response;
+        let response = layered.respond(exchange).response;
         Either::Left(ready(Ok(
             response.map(|bytes| SnapshotBody::new(bytes, stream))
         )))

@@ -32,7 +32,7 @@ use tokio::time::MissedTickBehavior;
 use tracing::debug;
 
 use crate::connection::connection_state::{CloseReason, ConnectionState, Phase};
-use crate::connection::drain::{DrainReport, InFlight};
+use crate::connection::drain::{ConnectionCounts, DrainReport};
 use crate::connection::event_service::EventService;
 use crate::connection::http2_preface::opens_with_preface;
 use crate::connection::proxy_header;
@@ -381,19 +381,19 @@ impl Worker {
     }
 
     /// Shuts all connections down gracefully. Connections without a request in flight end at once.
-    fn drain(&self) -> InFlight {
+    fn drain(&self) -> ConnectionCounts {
         self.is_draining.set(true);
         for state in self.connections.borrow().values() {
             state.wake();
         }
-        InFlight {
+        ConnectionCounts {
             ending: 0,
             ..self.in_flight()
         }
     }
 
-    fn in_flight(&self) -> InFlight {
-        let mut all = InFlight::default();
+    fn in_flight(&self) -> ConnectionCounts {
+        let mut all = ConnectionCounts::default();
         for state in self.connections.borrow().values() {
             all.add(state);
         }

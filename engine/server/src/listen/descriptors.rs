@@ -10,7 +10,7 @@ use rlimit::{Resource, getrlimit, increase_nofile_limit};
 use tracing::warn;
 
 /// Descriptors reserved for the process: 64 for the admin listener, and the rest for files and folders that are read at the same time.
-const PROCESS_DESCRIPTORS: u64 = 256;
+const RESERVED_DESCRIPTORS: u64 = 256;
 /// Descriptors of an event loop: epoll, wake-up and signals.
 const DESCRIPTORS_PER_WORKER: u64 = 4;
 
@@ -40,7 +40,7 @@ pub fn connections_that_fit(wanted: usize, workers: NonZeroUsize) -> usize {
 
 fn reserved(workers: NonZeroUsize) -> u64 {
     let workers = u64::try_from(workers.get()).unwrap_or(u64::MAX);
-    PROCESS_DESCRIPTORS.saturating_add(workers.saturating_mul(DESCRIPTORS_PER_WORKER))
+    RESERVED_DESCRIPTORS.saturating_add(workers.saturating_mul(DESCRIPTORS_PER_WORKER))
 }
 
 /// Returns the connections that fit into `limit`, at least one.

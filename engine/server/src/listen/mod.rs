@@ -23,7 +23,7 @@ use tracing::warn;
 use crate::listen::error::ServeError;
 
 /// Connections that may wait to be accepted (listen(2)); the operating system may allow fewer.
-const BACKLOG: i32 = 1024;
+const BACKLOG_CONNECTIONS: i32 = 1024;
 
 /// The visitors' sockets, by protocol.
 #[derive(Debug, Default)]
@@ -60,7 +60,7 @@ pub fn bind(address: SocketAddr) -> Result<TcpListener, ServeError> {
         // After a restart, connections of the previous process may still be closing on this port.
         socket.set_reuse_address(true)?;
         socket.bind(&address.into())?;
-        socket.listen(BACKLOG)?;
+        socket.listen(BACKLOG_CONNECTIONS)?;
         Ok(socket.into())
     };
     open().map_err(|source| ServeError::Bind { address, source })

@@ -161,7 +161,7 @@ impl History {
 
     /// Returns a receiver of the number of samples since startup, which changes with each sample.
     #[must_use]
-    pub fn taken(&self) -> watch::Receiver<u64> {
+    pub fn sample_count(&self) -> watch::Receiver<u64> {
         self.taken.subscribe()
     }
 }
@@ -208,7 +208,7 @@ mod tests {
         }
         let samples = history.samples();
         assert_eq!(
-            (samples.len(), *history.taken().borrow()),
+            (samples.len(), *history.sample_count().borrow()),
             (MAX_SAMPLES, 1_000)
         );
         assert_eq!(samples[MAX_SAMPLES - 1].requests, 1_000 * 1_000 - 999 * 999);

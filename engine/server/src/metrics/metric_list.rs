@@ -7,14 +7,15 @@ use std::time::{Duration, UNIX_EPOCH};
 use http::StatusCode;
 
 use crate::admin::status::{
-    MemoryStatus, State, StateStatus, Status, StatusBoard, StoreStatus, TenantStatus, by_id,
+    Availability, DeploymentStatus, MemoryStatus, StateStatus, StatusBoard, StoreStatus,
+    TenantStatus, by_id,
 };
 use crate::metrics::process_memory::MemoryUse;
 use crate::metrics::{Counters, render};
 use crate::snapshot_store::SnapshotStore;
-use crate::tls::attempts::FailureKind;
+use crate::tls::order_status::FailureKind;
 use crate::tls::overview::{CertificateLine, CertificateProblem, CertificateState};
-use release::snapshot::Coding;
+use release::snapshot::ContentEncoding;
 
 /// Returns the `/metrics` text of a server with one request and one tenant: every metric with its help text, type and labels.
 ///
@@ -23,7 +24,7 @@ use release::snapshot::Coding;
 pub fn text() -> Result<String, Error> {
     let snapshots = Arc::new(SnapshotStore::default());
     let shared = &snapshots.shared;
-    shared.record(StatusCode::OK, Coding::Identity, 0, Duration::ZERO);
+    shared.record(StatusCode::OK, ContentEncoding::Identity, 0, Duration::ZERO);
     let board = Arc::new(StatusBoard::default());
     board.set_store(StoreStatus {
         memory_limit: Some(0),
@@ -36,19 +37,19 @@ pub fn text() -> Result<String, Error> {
     });
     let tenant = TenantStatus {
         id: "sample".into(),
-        state: State::Live,
+        state: Availability::Live,
         since: UNIX_EPOCH,
         pages: 0,
         hosts: Arc::default(),
         compiled_in: Duration::ZERO,
-        is_under_way: false,
+        is_in_flight: false,
         errors: Vec::new(),
         pinned: None,
         unreadable_pin: None,
     };
-    board.replace(Status {
+    board.replace(DeploymentStatus {
         tenants: by_id([tenant]),
-        ..Status::default()
+        ..DeploymentStatus::default()
     });
     let certificate = CertificateLine {
         host: "sample.example".to_owned(),

@@ -25,7 +25,7 @@ use super::snapshot_store::{SHARED_HOSTS, SnapshotStore, UNKNOWN_HOSTS};
 use super::tls::handshake_counters::HandshakeCounters;
 use super::tls::overview::{CertificateLine, CertificateState};
 use crate::access_log::AccessLog;
-use crate::admin::status::{State, StatusBoard};
+use crate::admin::status::{Availability, StatusBoard};
 use crate::metrics::connection_counters::ConnectionCounters;
 use crate::metrics::process_memory::MemoryUse;
 use release::snapshot::traffic::{LATENCY_BOUNDS, Traffic};
@@ -99,11 +99,11 @@ impl Collector for Counters {
 }
 
 /// A tenant's id, `_shared` or `_unknown`, with its traffic.
-type Labelled<'a> = (&'a str, &'a Traffic);
+type LabelledTraffic<'a> = (&'a str, &'a Traffic);
 
 fn requests<'a>(
     encoder: &mut DescriptorEncoder<'_>,
-    owners: impl Iterator<Item = Labelled<'a>> + Clone,
+    owners: impl Iterator<Item = LabelledTraffic<'a>> + Clone,
 ) -> Result<(), Error> {
     let mut family = encoder.encode_descriptor(
         "http_requests",
@@ -116,7 +116,7 @@ fn requests<'a>(
             let labels = [
                 ("tenant", tenant),
                 ("status", count.class),
-                ("coding", count.coding.token()),
+                ("coding", count.encoding.token()),
             ];
             family
                 .encode_family(&labels)?
@@ -135,7 +135,7 @@ fn requests<'a>(
             let labels = [
                 ("tenant", tenant),
                 ("status", count.class),
-                ("coding", count.coding.token()),
+                ("coding", count.encoding.token()),
             ];
             family
                 .encode_family(&labels)?
@@ -147,7 +147,7 @@ fn requests<'a>(
 
 fn latency<'a>(
     encoder: &mut DescriptorEncoder<'_>,
-    owners: impl Iterator<Item = Labelled<'a>>,
+    owners: impl Iterator<Item = LabelledTraffic<'a>>,
 ) -> Result<(), Error> {
     let help = "Time from a request's header fields until its response is ready";
     let mut family = encoder.encode_descriptor(
@@ -302,13 +302,13 @@ impl Counters {
         let removed = status.recently_removed(SystemTime::now()).count();
         let mut family =
             encoder.encode_descriptor("tenants", "Tenants by state", None, MetricType::Gauge)?;
-        for state in State::ALL {
+        for state in Availability::ALL {
             let count = status
                 .tenants()
                 .filter(|tenant| tenant.state == state)
                 .count();
             let count = match state {
-                State::Removed => removed,
+                Availability::Removed => removed,
                 _ => count,
             };
             family

@@ -212,7 +212,7 @@ impl Point {
 #[cfg(test)]
 mod tests {
     use http::StatusCode;
-    use release::snapshot::Coding;
+    use release::snapshot::ContentEncoding;
 
     use super::*;
     use crate::metrics::history::SAMPLE_INTERVAL;
@@ -227,7 +227,7 @@ mod tests {
     fn ask(tenants: &TrafficTable, name: &str, times: usize, status: StatusCode) {
         for _ in 0..times {
             let took = Duration::from_micros(30);
-            tenants[name].record(status, Coding::Identity, 1, took);
+            tenants[name].record(status, ContentEncoding::Identity, 1, took);
         }
     }
 

@@ -10,7 +10,7 @@
 
 use http::header::HeaderValue;
 
-use release::snapshot::{Coding, Variant, Variants};
+use release::snapshot::{ContentEncoding, Variant, Variants};
 
 /// Weights are in thousandths, since a weight has at most three decimal digits.
 type QualityWeight = u16;
@@ -18,7 +18,7 @@ type QualityWeight = u16;
 /// The content encodings that a client accepts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct AcceptedEncodings {
-    listed: [Option<QualityWeight>; Coding::ALL.len()],
+    listed: [Option<QualityWeight>; ContentEncoding::ALL.len()],
     wildcard: Option<QualityWeight>,
 }
 
@@ -31,8 +31,8 @@ impl AcceptedEncodings {
                 Some(end) => (element[..end].trim_ascii(), weight(&element[end + 1..])),
             };
             let Some(weight) = weight else { continue };
-            let slot = match coding(token) {
-                Some(coding) => &mut self.listed[coding as usize],
+            let slot = match parse_encoding(token) {
+                Some(encoding) => &mut self.listed[encoding as usize],
                 None if token == b"*" => &mut self.wildcard,
                 None => continue,
             };
@@ -40,11 +40,11 @@ impl AcceptedEncodings {
         }
     }
 
-    /// Returns the weight of `coding`, or zero if it is not acceptable.
-    const fn weight(&self, coding: Coding) -> QualityWeight {
-        match (self.listed[coding as usize], self.wildcard) {
+    /// Returns the weight of `encoding`, or zero if it is not acceptable.
+    const fn weight(&self, encoding: ContentEncoding) -> QualityWeight {
+        match (self.listed[encoding as usize], self.wildcard) {
             // All weights are doubled, so that 1 is above zero and below every explicit weight.
-            (None, None) if matches!(coding, Coding::Identity) => 1,
+            (None, None) if matches!(encoding, ContentEncoding::Identity) => 1,
             (Some(weight), _) | (None, Some(weight)) => weight * 2,
             (None, None) => 0,
         }
@@ -62,7 +62,7 @@ pub(crate) fn choose<'v>(
     let mut best = None;
     let mut highest = 0;
     for variant in variants.iter() {
-        let weight = accepted.weight(variant.coding);
+        let weight = accepted.weight(variant.encoding);
         if weight > highest {
             highest = weight;
             best = Some(variant);
@@ -71,12 +71,12 @@ pub(crate) fn choose<'v>(
     best.or_else(|| variants.identity())
 }
 
-fn coding(token: &[u8]) -> Option<Coding> {
+fn parse_encoding(token: &[u8]) -> Option<ContentEncoding> {
     match token.len() {
-        2 if token.eq_ignore_ascii_case(b"br") => Some(Coding::Brotli),
-        4 if token.eq_ignore_ascii_case(b"gzip") => Some(Coding::Gzip),
-        6 if token.eq_ignore_ascii_case(b"x-gzip") => Some(Coding::Gzip),
-        8 if token.eq_ignore_ascii_case(b"identity") => Some(Coding::Identity),
+        2 if token.eq_ignore_ascii_case(b"br") => Some(ContentEncoding::Brotli),
+        4 if token.eq_ignore_ascii_case(b"gzip") => Some(ContentEncoding::Gzip),
+        6 if token.eq_ignore_ascii_case(b"x-gzip") => Some(ContentEncoding::Gzip),
+        8 if token.eq_ignore_ascii_case(b"identity") => Some(ContentEncoding::Identity),
         _ => None,
     }
 }
@@ -119,67 +119,78 @@ mod tests {
 
     use super::*;
 
-    fn variants(codings: &[Coding]) -> Variants {
-        codings
+    fn variants(encodings: &[ContentEncoding]) -> Variants {
+        encodings
             .iter()
-            .map(|coding| Variant {
-                coding: *coding,
+            .map(|encoding| Variant {
+                encoding: *encoding,
                 bytes: Payload::default(),
                 etag: HeaderValue::from_static("\"x\""),
             })
             .collect()
     }
 
-    fn chosen(codings: &[Coding], fields: &[&str]) -> Coding {
+    fn chosen(encodings: &[ContentEncoding], fields: &[&str]) -> ContentEncoding {
         let mut accepted = AcceptedEncodings::default();
         for field in fields {
             accepted.read(&field.parse().unwrap());
         }
-        choose(&variants(codings), &accepted).unwrap().coding
+        choose(&variants(encodings), &accepted).unwrap().encoding
     }
 
     #[test]
     fn highest_weight_wins_then_the_smallest_body() {
         for (fields, expected) in [
-            (&["gzip, deflate, br, zstd"][..], Coding::Brotli),
-            (&["gzip, deflate"], Coding::Gzip),
-            (&["gzip", "br"], Coding::Brotli),
-            (&["BR;Q=0.5 , gzip ; q=0.8"], Coding::Gzip),
-            (&["x-gzip"], Coding::Gzip),
-            (&["*"], Coding::Brotli),
-            (&["br;q=0, *"], Coding::Gzip),
-            (&["gzip;q=0.001"], Coding::Gzip),
-            (&["identity, gzip;q=0.5"], Coding::Identity),
-            (&["br;q=0.5, *;q=0.5"], Coding::Brotli),
-            (&["br;q=0.2, br;q=0.9, gzip;q=0.5"], Coding::Brotli),
+            (&["gzip, deflate, br, zstd"][..], ContentEncoding::Brotli),
+            (&["gzip, deflate"], ContentEncoding::Gzip),
+            (&["gzip", "br"], ContentEncoding::Brotli),
+            (&["BR;Q=0.5 , gzip ; q=0.8"], ContentEncoding::Gzip),
+            (&["x-gzip"], ContentEncoding::Gzip),
+            (&["*"], ContentEncoding::Brotli),
+            (&["br;q=0, *"], ContentEncoding::Gzip),
+            (&["gzip;q=0.001"], ContentEncoding::Gzip),
+            (&["identity, gzip;q=0.5"], ContentEncoding::Identity),
+            (&["br;q=0.5, *;q=0.5"], ContentEncoding::Brotli),
+            (&["br;q=0.2, br;q=0.9, gzip;q=0.5"], ContentEncoding::Brotli),
         ] {
-            assert_eq!(chosen(&Coding::ALL, fields), expected, "{fields:?}");
+            assert_eq!(
+                chosen(&ContentEncoding::ALL, fields),
+                expected,
+                "{fields:?}"
+            );
         }
     }
 
     #[test]
     fn best_encoding_is_sent_once_it_is_added() {
-        let variants = variants(&[Coding::Gzip, Coding::Identity]);
+        let variants = variants(&[ContentEncoding::Gzip, ContentEncoding::Identity]);
         let mut accepted = AcceptedEncodings::default();
         accepted.read(&HeaderValue::from_static("gzip, br, zstd"));
-        let sent = || choose(&variants, &accepted).unwrap().coding;
-        assert_eq!(sent(), Coding::Gzip);
+        let sent = || choose(&variants, &accepted).unwrap().encoding;
+        assert_eq!(sent(), ContentEncoding::Gzip);
         assert!(variants.can_improve());
         variants.improve(Some(Variant {
-            coding: Coding::Brotli,
+            encoding: ContentEncoding::Brotli,
             bytes: Payload::default(),
             etag: HeaderValue::from_static("\"y\""),
         }));
-        assert_eq!(sent(), Coding::Brotli);
+        assert_eq!(sent(), ContentEncoding::Brotli);
         variants.improve(None);
-        assert_eq!(sent(), Coding::Brotli, "a variant is added at most once");
+        assert_eq!(
+            sent(),
+            ContentEncoding::Brotli,
+            "a variant is added at most once"
+        );
         assert!(!variants.can_improve());
         let variants = variants_without_best();
-        assert_eq!(choose(&variants, &accepted).unwrap().coding, Coding::Gzip);
+        assert_eq!(
+            choose(&variants, &accepted).unwrap().encoding,
+            ContentEncoding::Gzip
+        );
     }
 
     fn variants_without_best() -> Variants {
-        let variants = variants(&[Coding::Gzip, Coding::Identity]);
+        let variants = variants(&[ContentEncoding::Gzip, ContentEncoding::Identity]);
         variants.improve(None);
         variants
     }
@@ -196,16 +207,23 @@ mod tests {
             &["br;q=2, gzip;q=0.1234, br;q=x"],
             &["br;level=4"],
         ] {
-            assert_eq!(chosen(&Coding::ALL, fields), Coding::Identity, "{fields:?}");
+            assert_eq!(
+                chosen(&ContentEncoding::ALL, fields),
+                ContentEncoding::Identity,
+                "{fields:?}"
+            );
         }
         assert_eq!(
-            chosen(&[Coding::Identity], &["br, identity;q=0"]),
-            Coding::Identity
+            chosen(&[ContentEncoding::Identity], &["br, identity;q=0"]),
+            ContentEncoding::Identity
         );
     }
 
     /// The same rules, written for reading: each rule scans the complete list.
-    fn reference(codings: &[Coding], elements: &[(String, Option<u16>)]) -> Coding {
+    fn reference(
+        encodings: &[ContentEncoding],
+        elements: &[(String, Option<u16>)],
+    ) -> ContentEncoding {
         let listed = |name: &str| {
             elements
                 .iter()
@@ -213,24 +231,24 @@ mod tests {
                 .filter_map(|(_, weight)| *weight)
                 .max()
         };
-        let weight_of = |coding: &Coding| {
-            let own = match coding {
-                Coding::Gzip => listed("gzip").max(listed("x-gzip")),
+        let weight_of = |encoding: &ContentEncoding| {
+            let own = match encoding {
+                ContentEncoding::Gzip => listed("gzip").max(listed("x-gzip")),
                 other => listed(other.token()),
             };
             match own.or(listed("*")) {
                 Some(weight) => f64::from(weight),
-                None if *coding == Coding::Identity => 0.5,
+                None if *encoding == ContentEncoding::Identity => 0.5,
                 None => 0.0,
             }
         };
-        let best = codings.iter().map(weight_of).fold(0.0, f64::max);
+        let best = encodings.iter().map(weight_of).fold(0.0, f64::max);
         if best == 0.0 {
-            return Coding::Identity;
+            return ContentEncoding::Identity;
         }
-        *codings
+        *encodings
             .iter()
-            .find(|coding| weight_of(coding) == best)
+            .find(|encoding| weight_of(encoding) == best)
             .unwrap()
     }
 
@@ -246,10 +264,10 @@ mod tests {
         fn negotiation_matches_the_reference(
             elements in prop::collection::vec((token(), prop::option::weighted(0.9, 0..=1000_u16)), 0..6),
             spaces in prop::collection::vec(prop::sample::select(vec!["", " ", "\t"]), 6),
-            available in prop::sample::subsequence(vec![Coding::Brotli, Coding::Gzip], 0..=2),
+            available in prop::sample::subsequence(vec![ContentEncoding::Brotli, ContentEncoding::Gzip], 0..=2),
         ) {
-            let mut codings = available;
-            codings.push(Coding::Identity);
+            let mut encodings = available;
+            encodings.push(ContentEncoding::Identity);
             let field: Vec<String> = elements
                 .iter()
                 .zip(&spaces)
@@ -259,7 +277,7 @@ mod tests {
                     None => format!("{token};q=no"),
                 })
                 .collect();
-            prop_assert_eq!(chosen(&codings, &[&field.join(",")]), reference(&codings, &elements));
+            prop_assert_eq!(chosen(&encodings, &[&field.join(",")]), reference(&encodings, &elements));
         }
 
         #[test]
@@ -267,7 +285,7 @@ mod tests {
             if let Ok(value) = HeaderValue::from_bytes(&field) {
                 let mut accepted = AcceptedEncodings::default();
                 accepted.read(&value);
-                prop_assert!(choose(&variants(&Coding::ALL), &accepted).is_some());
+                prop_assert!(choose(&variants(&ContentEncoding::ALL), &accepted).is_some());
             }
         }
     }

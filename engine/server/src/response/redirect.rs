@@ -10,10 +10,10 @@ use bytes::Bytes;
 use http::header::{CACHE_CONTROL, HeaderValue, LOCATION, STRICT_TRANSPORT_SECURITY};
 use http::{Response, StatusCode};
 
-use crate::response::answer::{Answer, Owner, RequestHead, Route, plain};
 use crate::response::response_body::ResponseBody;
+use crate::response::routed_response::{RequestHead, ResponseOwner, Route, RoutedResponse, plain};
 use release::snapshot::fields::{CACHE_TAG, cache_tag};
-use release::snapshot::{Coding, HostRedirect, Mount};
+use release::snapshot::{ContentEncoding, HostRedirect, Mount};
 
 /// Time for which redirects may be cached: one hour. Browsers cache a 308 without this field indefinitely, and could not be corrected.
 const REDIRECT_CACHE_CONTROL: HeaderValue = HeaderValue::from_static("max-age=3600");
@@ -71,7 +71,10 @@ pub fn is_loopback(host: &str) -> bool {
 }
 
 /// Redirects a request for another name of this machine to the origin of the sites. Browsers do not cache the redirect, because the next program on this port may be another one.
-pub(crate) fn from_loopback<'s>(origin: &HeaderValue, request: &RequestHead<'_>) -> Answer<'s> {
+pub(crate) fn from_loopback<'s>(
+    origin: &HeaderValue,
+    request: &RequestHead<'_>,
+) -> RoutedResponse<'s> {
     let mut response = to_origin(origin, None, request);
     if response.status() == StatusCode::PERMANENT_REDIRECT {
         *response.status_mut() = StatusCode::TEMPORARY_REDIRECT;
@@ -82,7 +85,7 @@ pub(crate) fn from_loopback<'s>(origin: &HeaderValue, request: &RequestHead<'_>)
 }
 
 /// Redirects to the same path on another origin.
-pub(crate) fn host<'s>(moved: &HostRedirect, request: &RequestHead<'_>) -> Answer<'s> {
+pub(crate) fn host<'s>(moved: &HostRedirect, request: &RequestHead<'_>) -> RoutedResponse<'s> {
     let mut response = to_origin(&moved.origin, moved.cache_tag.clone(), request);
     if let Some(hsts) = &moved.hsts {
         let fields = response.headers_mut();
@@ -106,15 +109,15 @@ fn to_origin(
     from_bytes([origin.as_bytes(), target.as_bytes()].concat(), tag)
 }
 
-fn of_host<'s>(response: Response<ResponseBody>) -> Answer<'s> {
-    Answer {
+fn of_host<'s>(response: Response<ResponseBody>) -> RoutedResponse<'s> {
+    RoutedResponse {
         response,
-        owner: Owner::Host,
+        owner: ResponseOwner::Host,
         route: Route {
             rest: "/*",
             ..Route::default()
         },
-        coding: Coding::Identity,
+        encoding: ContentEncoding::Identity,
     }
 }
 
@@ -123,7 +126,7 @@ pub(crate) fn without_slashes<'s>(
     mount: &'s Mount,
     key: &'s str,
     request: &RequestHead<'_>,
-) -> Answer<'s> {
+) -> RoutedResponse<'s> {
     let mut location = match request.uri.path().trim_end_matches('/') {
         "" => "/".to_owned(),
         path => path.to_owned(),
@@ -132,15 +135,15 @@ pub(crate) fn without_slashes<'s>(
         location.push('?');
         location.push_str(query);
     }
-    Answer {
+    RoutedResponse {
         response: from_bytes(location.into_bytes(), tag(&mount.tenant, key)),
-        owner: Owner::Tenant(mount),
+        owner: ResponseOwner::Tenant(mount),
         route: Route {
             prefix: &mount.prefix,
             path: key,
             rest: "/",
         },
-        coding: Coding::Identity,
+        encoding: ContentEncoding::Identity,
     }
 }
 

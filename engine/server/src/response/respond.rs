@@ -28,26 +28,29 @@ use crate::request::host::requested_host;
 use crate::request::negotiate::{AcceptedEncodings, choose};
 use crate::request::path::normalise_path;
 use crate::request::preconditions::{ConditionOutcome, Conditions, Validators, evaluate};
-pub use crate::response::answer::{Answer, Owner, RequestHead, Route};
-use crate::response::answer::{plain, refused};
 use crate::response::redirect;
 use crate::response::response_body::ResponseBody;
+pub use crate::response::routed_response::{RequestHead, ResponseOwner, Route, RoutedResponse};
+use crate::response::routed_response::{plain, refused};
 use crate::snapshot_store::RequestNotice;
 use release::snapshot::fields::{CACHE_TAG, set};
 use release::snapshot::{
-    Body, Coding, HostEntry, HostRoutes, Mount, Resource, ResourceTable, Slot, Snapshot,
+    Body, ContentEncoding, HostEntry, HostRoutes, Mount, Resource, ResourceTable, Slot, Snapshot,
 };
 
 const ALLOWED_METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, OPTIONS");
 
 /// Returns the answer to `request` from `snapshot`.
 #[must_use]
-pub fn respond<'s>(snapshot: &'s Snapshot, request: &RequestHead<'_>) -> Answer<'s> {
+pub fn respond<'s>(snapshot: &'s Snapshot, request: &RequestHead<'_>) -> RoutedResponse<'s> {
     finish(look_up(snapshot, request), request)
 }
 
 /// Completes an answer: removes the body for HEAD, and closes an HTTP/1.1 connection whose content is not read.
-pub(crate) fn finish<'s>(mut answer: Answer<'s>, request: &RequestHead<'_>) -> Answer<'s> {
+pub(crate) fn finish<'s>(
+    mut answer: RoutedResponse<'s>,
+    request: &RequestHead<'_>,
+) -> RoutedResponse<'s> {
     if request.method == Method::HEAD && answer.response.status() != StatusCode::NOT_MODIFIED {
         remove_body(&mut answer.response);
     }
@@ -61,7 +64,7 @@ pub(crate) fn finish<'s>(mut answer: Answer<'s>, request: &RequestHead<'_>) -> A
     answer
 }
 
-fn look_up<'s>(snapshot: &'s Snapshot, request: &RequestHead<'_>) -> Answer<'s> {
+fn look_up<'s>(snapshot: &'s Snapshot, request: &RequestHead<'_>) -> RoutedResponse<'s> {
     let is_known = matches!(
         *request.method,
         Method::GET | Method::HEAD | Method::OPTIONS
@@ -172,15 +175,15 @@ fn is_temporary_redirect(resource: &Resource) -> bool {
 }
 
 /// Answers OPTIONS and methods that no resource supports.
-fn other_method<'s>(entry: &'s HostEntry, request: &RequestHead<'_>) -> Answer<'s> {
-    let plainly = |status| Answer {
+fn other_method<'s>(entry: &'s HostEntry, request: &RequestHead<'_>) -> RoutedResponse<'s> {
+    let plainly = |status| RoutedResponse {
         response: plain(status),
-        owner: Owner::Host,
+        owner: ResponseOwner::Host,
         route: Route {
             path: "*",
             ..Route::default()
         },
-        coding: Coding::Identity,
+        encoding: ContentEncoding::Identity,
     };
     if request.method == Method::OPTIONS {
         let mut answer = plainly(StatusCode::NO_CONTENT);
@@ -272,7 +275,7 @@ pub(crate) fn pending_content(
     if !is_file || pages.resources.contains_key(below) {
         return None;
     }
-    let slot = routes.pictures.get(&*path)?;
+    let slot = routes.images.get(&*path)?;
     let pending = || PendingContent::Image(Arc::clone(mount), Arc::clone(slot));
     slot.is_open().then(pending)
 }
@@ -284,20 +287,20 @@ fn is_file(path: &str) -> bool {
 }
 
 /// Returns the 503 of a tenant that is not rendered yet.
-fn not_rendered(mount: &Mount) -> Answer<'_> {
+fn not_rendered(mount: &Mount) -> RoutedResponse<'_> {
     let mut response = plain(StatusCode::SERVICE_UNAVAILABLE);
     response
         .headers_mut()
         .insert(RETRY_AFTER, HeaderValue::from_static("1"));
-    Answer {
+    RoutedResponse {
         response,
-        owner: Owner::Tenant(mount),
+        owner: ResponseOwner::Tenant(mount),
         route: Route {
             prefix: &mount.prefix,
             path: "",
             rest: "/*",
         },
-        coding: Coding::Identity,
+        encoding: ContentEncoding::Identity,
     }
 }
 
@@ -312,14 +315,14 @@ fn page<'s>(
     mount: &'s Mount,
     route: Route<'s>,
     request: &RequestHead<'_>,
-) -> Answer<'s> {
+) -> RoutedResponse<'s> {
     let tag = || redirect::tag(&mount.tenant, route.path);
-    let (response, coding) = resource_response(resource, request, tag);
-    Answer {
+    let (response, encoding) = resource_response(resource, request, tag);
+    RoutedResponse {
         response,
-        owner: Owner::Tenant(mount),
+        owner: ResponseOwner::Tenant(mount),
         route,
-        coding,
+        encoding,
     }
 }
 
@@ -329,42 +332,45 @@ fn outside_mounts<'s>(
     routes: &'s HostRoutes,
     path: &str,
     request: &RequestHead<'_>,
-) -> Option<Answer<'s>> {
+) -> Option<RoutedResponse<'s>> {
     let file = |table: &'s ResourceTable| {
         let (key, resource) = table.get_key_value(path)?;
         Some(("", &**key, &**resource))
     };
-    let picture = || {
-        let (key, slot) = routes.pictures.get_key_value(path)?;
+    let image = || {
+        let (key, slot) = routes.images.get_key_value(path)?;
         Some(("", &**key, slot.get()?))
     };
     let (prefix, key, resource) = file(&routes.files)
         .or_else(|| file(&snapshot.shared))
         .or_else(|| routes.replaced_file(path))
-        .or_else(picture)?;
+        .or_else(image)?;
     let owner = || redirect::tag(&routes.root.as_ref()?.tenant, key);
-    let (response, coding) = resource_response(resource, request, owner);
-    Some(Answer {
+    let (response, encoding) = resource_response(resource, request, owner);
+    Some(RoutedResponse {
         response,
-        owner: Owner::Host,
+        owner: ResponseOwner::Host,
         route: Route {
             prefix,
             path: key,
             ..Route::default()
         },
-        coding,
+        encoding,
     })
 }
 
-pub(crate) fn unknown_host<'s>(snapshot: &'s Snapshot, request: &RequestHead<'_>) -> Answer<'s> {
+pub(crate) fn unknown_host<'s>(
+    snapshot: &'s Snapshot,
+    request: &RequestHead<'_>,
+) -> RoutedResponse<'s> {
     match &snapshot.unknown_host {
         Some(resource) => {
-            let (response, coding) = resource_response(resource, request, || None);
-            Answer {
+            let (response, encoding) = resource_response(resource, request, || None);
+            RoutedResponse {
                 response,
-                owner: Owner::Unknown,
+                owner: ResponseOwner::Unknown,
                 route: Route::default(),
-                coding,
+                encoding,
             }
         }
         None => refused(StatusCode::MISDIRECTED_REQUEST),
@@ -376,17 +382,20 @@ fn resource_response(
     resource: &Resource,
     request: &RequestHead<'_>,
     tag: impl FnOnce() -> Option<HeaderValue>,
-) -> (Response<ResponseBody>, Coding) {
+) -> (Response<ResponseBody>, ContentEncoding) {
     let body = match resource {
         Resource::Body(body) => body,
         Resource::Redirect(location) => {
             let location = redirect::with_query(location, request.uri.query());
-            return (redirect::permanent(location, tag()), Coding::Identity);
+            return (
+                redirect::permanent(location, tag()),
+                ContentEncoding::Identity,
+            );
         }
     };
     let (accepted, mut conditions) = fields(request.headers);
     let Some(variant) = choose(&body.variants, &accepted) else {
-        return (plain(StatusCode::NOT_FOUND), Coding::Identity);
+        return (plain(StatusCode::NOT_FOUND), ContentEncoding::Identity);
     };
     let length = usize::try_from(variant.bytes.len()).unwrap_or(usize::MAX);
     let outcome = if body.status == StatusCode::OK {
@@ -408,7 +417,7 @@ fn resource_response(
     let response = match outcome {
         ConditionOutcome::Full => {
             let body_bytes = ResponseBody::full(&variant.bytes);
-            let mut response = with_fields(body, variant.coding, &variant.etag, body_bytes);
+            let mut response = with_fields(body, variant.encoding, &variant.etag, body_bytes);
             *response.status_mut() = body.status;
             if body.status != StatusCode::OK {
                 response.headers_mut().remove(ETAG);
@@ -417,7 +426,7 @@ fn resource_response(
         }
         ConditionOutcome::Partial(range) => {
             let part = ResponseBody::partial(&variant.bytes, range.clone());
-            let mut response = with_fields(body, variant.coding, &variant.etag, part);
+            let mut response = with_fields(body, variant.encoding, &variant.etag, part);
             *response.status_mut() = StatusCode::PARTIAL_CONTENT;
             set_content_range(
                 &mut response,
@@ -438,17 +447,17 @@ fn resource_response(
             response
         }
     };
-    (response, variant.coding)
+    (response, variant.encoding)
 }
 
 fn with_fields(
     body: &Body,
-    coding: Coding,
+    encoding: ContentEncoding,
     etag: &HeaderValue,
     bytes: ResponseBody,
 ) -> Response<ResponseBody> {
     let mut response = Response::new(bytes);
-    *response.headers_mut() = body.fields.for_body(coding, etag);
+    *response.headers_mut() = body.fields.for_body(encoding, etag);
     if let Some(cache_tag) = &body.cache_tag {
         set(response.headers_mut(), &CACHE_TAG, cache_tag.clone());
     }

@@ -11,12 +11,14 @@ use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode};
 
 use crate::request::host::requested_host;
-use crate::response::answer::{Answer, Owner, RequestHead, Route, plain, refused};
 use crate::response::redirect;
 use crate::response::respond::unknown_host;
 use crate::response::response_body::ResponseBody;
+use crate::response::routed_response::{
+    RequestHead, ResponseOwner, Route, RoutedResponse, plain, refused,
+};
 use crate::tls::Tls;
-use release::snapshot::{Coding, Snapshot};
+use release::snapshot::{ContentEncoding, Snapshot};
 
 /// The path prefix of ACME HTTP-01 challenges.
 const CHALLENGE_PREFIX: &str = "/.well-known/acme-challenge/";
@@ -26,13 +28,13 @@ pub(crate) fn to_https<'s>(
     snapshot: &'s Snapshot,
     request: &RequestHead<'_>,
     tls: &Tls,
-) -> Answer<'s> {
+) -> RoutedResponse<'s> {
     if let Some(token) = request.uri.path().strip_prefix(CHALLENGE_PREFIX) {
         let response = match tls.certificates.challenge_text(token) {
             Some(text) => challenge(&text),
             None => plain(StatusCode::NOT_FOUND),
         };
-        return answer(response, "/.well-known/acme-challenge");
+        return routed(response, "/.well-known/acme-challenge");
     }
     let Ok(host) = requested_host(request.uri, request.headers, request.version) else {
         return refused(StatusCode::BAD_REQUEST);
@@ -46,19 +48,19 @@ pub(crate) fn to_https<'s>(
     let target = if target.starts_with('/') { target } else { "/" };
     let port = tls.port.map(|port| format!(":{port}")).unwrap_or_default();
     let location = format!("https://{host}{port}{target}");
-    answer(redirect::from_bytes(location.into_bytes(), None), "")
+    routed(redirect::from_bytes(location.into_bytes(), None), "")
 }
 
-fn answer<'s>(response: Response<ResponseBody>, path: &'static str) -> Answer<'s> {
-    Answer {
+fn routed<'s>(response: Response<ResponseBody>, path: &'static str) -> RoutedResponse<'s> {
+    RoutedResponse {
         response,
-        owner: Owner::Host,
+        owner: ResponseOwner::Host,
         route: Route {
             path,
             rest: "/*",
             ..Route::default()
         },
-        coding: Coding::Identity,
+        encoding: ContentEncoding::Identity,
     }
 }
 

@@ -18,7 +18,7 @@ use ipnet::IpNet;
 use super::tls::Tls;
 use crate::access_log::AccessLog;
 use crate::access_log::spans::RequestSpans;
-use crate::connection::events::Events;
+use crate::connection::events::EventChannel;
 
 /// Settings of the server.
 #[derive(Debug, Clone)]
@@ -38,7 +38,7 @@ pub struct ServeSettings {
     /// The access log. Default: none, since the counters hold most figures and proxies have a log of their own.
     pub access_log: Option<AccessLog>,
     /// Events that are streamed to authors' browsers (`--dev`). Default: none; connections then cost nothing extra.
-    pub events: Option<Events>,
+    pub events: Option<EventChannel>,
     /// The recorder of a span for each request. Default: none, which costs a request nothing.
     pub spans: Option<Arc<dyn RequestSpans>>,
     /// Limits on the resources of a client.

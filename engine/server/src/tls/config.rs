@@ -10,8 +10,8 @@ use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use rustls::{ServerConfig, SupportedProtocolVersion};
 
-use super::attempts::AttemptBoard;
 use super::certificate_store::CertificateStore;
+use super::order_status::OrderBoard;
 use super::provider::provider;
 
 /// HTTP/2 in ALPN (RFC 9113, section 3.1).
@@ -28,7 +28,7 @@ pub struct Tls {
     /// The certificates in use.
     pub certificates: Arc<CertificateStore>,
     /// The state of certificate orders.
-    pub attempts: Arc<AttemptBoard>,
+    pub attempts: Arc<OrderBoard>,
     /// The public HTTPS port, if it is not 443. Redirects to HTTPS name it.
     pub port: Option<u16>,
     pub(super) visitors: Arc<ServerConfig>,

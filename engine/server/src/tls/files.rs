@@ -51,14 +51,14 @@ pub enum FileError {
 }
 
 /// The bytes of a certificate file and its key file.
-type Contents = (Vec<u8>, Vec<u8>);
+type CertificateBytes = (Vec<u8>, Vec<u8>);
 
 /// Operators' certificate files and their last valid content.
 #[derive(Debug)]
 pub struct FileCertificates {
     files: Vec<CertificateFile>,
     /// The certificate in use for each file, and the bytes that it was read from.
-    loaded: Vec<(Contents, Arc<Certificate>)>,
+    loaded: Vec<(CertificateBytes, Arc<Certificate>)>,
     /// The last problem of each file, so that each problem is logged once.
     problems: Vec<Option<String>>,
     store: Arc<CertificateStore>,
@@ -152,7 +152,7 @@ impl FileCertificates {
     }
 }
 
-fn contents(file: &CertificateFile) -> Result<Contents, FileError> {
+fn contents(file: &CertificateFile) -> Result<CertificateBytes, FileError> {
     let read = |path: &PathBuf| {
         operator_file::read(path).map_err(|source| FileError::Unreadable {
             path: path.clone(),
@@ -162,7 +162,10 @@ fn contents(file: &CertificateFile) -> Result<Contents, FileError> {
     Ok((read(&file.certificate)?, read(&file.key)?))
 }
 
-fn parse(file: &CertificateFile, (chain, key): &Contents) -> Result<Certificate, FileError> {
+fn parse(
+    file: &CertificateFile,
+    (chain, key): &CertificateBytes,
+) -> Result<Certificate, FileError> {
     Certificate::from_pem(chain, key).map_err(|source| {
         let path = match source {
             CertificateError::NoKey | CertificateError::EncryptedKey => &file.key,

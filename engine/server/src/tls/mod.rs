@@ -12,7 +12,6 @@
 //!
 //! **Invariant:** knows nothing of HTTP but its ALPN names; chooses no response.
 
-pub mod attempts;
 pub mod certificate;
 pub mod certificate_store;
 mod config;
@@ -20,6 +19,7 @@ pub mod files;
 pub(crate) mod handshake;
 pub mod handshake_counters;
 pub(crate) mod handshake_gate;
+pub mod order_status;
 pub mod overview;
 pub mod probe;
 pub(crate) mod provider;

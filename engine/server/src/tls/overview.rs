@@ -6,8 +6,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use super::attempts::{FailureKind, OrderWait};
 use super::config::Tls;
+use super::order_status::{FailureKind, OrderWait};
 use crate::snapshot_store::SnapshotStore;
 
 /// The certificate state of a host.

@@ -17,8 +17,8 @@ use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderM
 use release::large::{self, LargeFile};
 use release::snapshot::fields::Fields;
 use release::snapshot::{
-    Body, Coding, HostEntry, HostRedirect, HostRoutes, Mount, Pages, Resource, ResourceTable, Slot,
-    Snapshot, TrafficTable, Variant, Variants, VersionedTable,
+    Body, ContentEncoding, HostEntry, HostRedirect, HostRoutes, Mount, MountPages, Resource,
+    ResourceTable, Slot, Snapshot, TrafficTable, Variant, Variants, VersionedTable,
 };
 
 /// Size of the large asset in bytes, enough to fill every socket buffer on the way.
@@ -118,7 +118,7 @@ pub fn with_film(path: &Path) -> Snapshot {
     let film = LargeFile::new((Arc::new(open()), length, digest, blocks));
     let fields = Arc::new(Fields::new(asset_headers("video/mp4"), false, true));
     let variants = [Variant {
-        coding: Coding::Identity,
+        encoding: ContentEncoding::Identity,
         bytes: film.into(),
         etag: HeaderValue::from_static("\"film\""),
     }];
@@ -158,7 +158,7 @@ pub fn mount(tenant: &str, prefix: &str, paths: &[&str]) -> Mount {
     Mount {
         tenant: tenant.into(),
         prefix: prefix.into(),
-        pages: Slot::from(Pages {
+        pages: Slot::from(MountPages {
             resources: resources.into_iter().collect(),
             not_found: vec![
                 (
@@ -221,7 +221,7 @@ fn asset(kind: &'static str, bytes: Bytes) -> Arc<Resource> {
 fn plain_asset(kind: &'static str, bytes: Bytes) -> Arc<Resource> {
     let fields = Arc::new(Fields::new(asset_headers(kind), false, true));
     let variants = [Variant {
-        coding: Coding::Identity,
+        encoding: ContentEncoding::Identity,
         bytes: bytes.into(),
         etag: HeaderValue::from_static("\"plain\""),
     }]
@@ -246,17 +246,17 @@ fn asset_headers(kind: &'static str) -> HeaderMap {
 
 /// Returns a variant for each encoding. The bytes are not compressed; they only have to differ.
 fn variants(text: &[u8]) -> Variants {
-    Coding::ALL
+    ContentEncoding::ALL
         .iter()
-        .map(|coding| {
-            let bytes = match coding {
-                Coding::Identity => Bytes::copy_from_slice(text),
+        .map(|encoding| {
+            let bytes = match encoding {
+                ContentEncoding::Identity => Bytes::copy_from_slice(text),
                 coded => [coded.token().as_bytes(), b" ", text].concat().into(),
             };
-            let etag =
-                HeaderValue::from_str(&format!("\"{}-{}\"", coding.token(), bytes.len())).unwrap();
+            let etag = HeaderValue::from_str(&format!("\"{}-{}\"", encoding.token(), bytes.len()))
+                .unwrap();
             Variant {
-                coding: *coding,
+                encoding: *encoding,
                 bytes: bytes.into(),
                 etag,
             }

@@ -12,9 +12,9 @@ use content::report::{Code, Diagnostic};
 use content::tenant::{MANIFEST, Site, ThemedValues};
 use release::store::Store;
 use render::Cache;
-use render::Deployment;
+use render::DeploymentFacts;
 use render::Templates;
-use render::{Compiled, Inputs, Islands, Progress};
+use render::{CompileInputs, CompiledTenant, Islands, RenderAttempt};
 
 use crate::jobs::outcome::{BuildAttempt, JobOutcome, too_heavy};
 use crate::jobs::packed_folder::PackedFolder;
@@ -23,7 +23,7 @@ use crate::jobs::restored_build::RestoredBuild;
 use crate::model::tenant::BuildKey;
 use crate::runner::catalog::tenant::{BuildInputs, failure, hosts_of, render};
 use crate::runner::catalog::themes::LastValidThemes;
-use crate::runner::workers::{Job, JobCopy, JobKind, JobStep, JobWeight};
+use crate::runner::job_pool::{Job, JobCopy, JobKind, JobStep, JobWeight};
 use crate::state::tables::load_site;
 
 /// The time limit for rendering one page. Themes are trusted, and the slowest page takes a fraction of a second.
@@ -57,7 +57,7 @@ impl BuildInputs {
         mut self,
         id: &TenantId,
         store: Option<&Arc<Store>>,
-        waiting: Vec<Arc<Compiled>>,
+        waiting: Vec<Arc<CompiledTenant>>,
         is_background: bool,
         compressed: CompressPages,
     ) -> Job<JobOutcome> {
@@ -129,11 +129,11 @@ impl BuildInputs {
         &self,
         id: &TenantId,
         store: Option<&Arc<Store>>,
-        waiting: &[Arc<Compiled>],
+        waiting: &[Arc<CompiledTenant>],
         compressed: CompressPages,
     ) -> JobCopy<JobOutcome> {
         let mut other = self.clone();
-        other.inputs.progress = Arc::default();
+        other.inputs.attempt = Arc::default();
         let (id, store, waiting) = (id.clone(), store.cloned(), waiting.to_vec());
         Box::new(move || other.job(&id, store.as_ref(), waiting, true, compressed))
     }
@@ -142,8 +142,8 @@ impl BuildInputs {
     pub(crate) fn compression_job(
         self,
         id: &TenantId,
-        uncompressed: Arc<Compiled>,
-        mut waiting: Vec<Arc<Compiled>>,
+        uncompressed: Arc<CompiledTenant>,
+        mut waiting: Vec<Arc<CompiledTenant>>,
     ) -> Job<JobOutcome> {
         Job {
             id: id.clone(),
@@ -175,7 +175,7 @@ pub(crate) struct StandInBuild {
 /// The inputs of a stand-in, other than content.
 pub(crate) struct StandInInputs {
     pub(crate) key: BuildKey,
-    pub(crate) deployment: Arc<Deployment>,
+    pub(crate) deployment: Arc<DeploymentFacts>,
     pub(crate) islands: Arc<Islands>,
     pub(crate) cache: Arc<Cache>,
     /// The current theme.
@@ -184,7 +184,7 @@ pub(crate) struct StandInInputs {
     pub(crate) persisted_themes: Arc<LastValidThemes>,
     pub(crate) store: Arc<Store>,
     pub(crate) now: Timestamp,
-    pub(crate) drafts: bool,
+    pub(crate) includes_drafts: bool,
 }
 
 impl StandInBuild {
@@ -207,11 +207,11 @@ impl StandInBuild {
             persisted_themes: themes,
             store,
             now,
-            drafts,
+            includes_drafts,
         } = inputs;
         let theme = site.manifest.theme.clone();
-        let progress = Arc::<Progress>::default();
-        let watched = Arc::clone(&progress);
+        let rendering = Arc::<RenderAttempt>::default();
+        let watched = Arc::clone(&rendering);
         let lease = Arc::new(ThreadLease::default());
         let abandoned = Arc::clone(&lease);
         let weight = JobWeight {
@@ -231,12 +231,12 @@ impl StandInBuild {
                 folder: None,
                 addresses: addresses.clone(),
                 hosts: hosts_of(&addresses),
-                inputs: Inputs {
+                inputs: CompileInputs {
                     deployment: Arc::clone(&deployment),
                     templates,
                     islands: Arc::clone(&islands),
                     cache: Arc::clone(&cache),
-                    progress: Arc::clone(&progress),
+                    attempt: Arc::clone(&rendering),
                     compresses: true,
                 },
             };
@@ -247,7 +247,7 @@ impl StandInBuild {
             let good_theme = || themes.get(&theme);
             let good_site = || {
                 let good = Arc::new(load_site(&store, &id, &site.label)?);
-                Some(good.at(now, drafts))
+                Some(good.at(now, includes_drafts))
             };
             good_theme()
                 .and_then(|good| attempt(Arc::clone(&site), packed, good))
@@ -262,7 +262,7 @@ impl StandInBuild {
             copy: None,
             weight: Some(weight),
             watchdog: Some(Box::new(move || {
-                watched.give_up_after(PAGE_TIMEOUT)?;
+                watched.abandon_after(PAGE_TIMEOUT)?;
                 RENDER_THREADS.release(&abandoned);
                 Some(JobOutcome::StandIn(None))
             })),
@@ -276,7 +276,7 @@ impl StandInBuild {
 
 /// Returns a failed build if the rendering of a page has exceeded [`PAGE_TIMEOUT`].
 fn timed_out(made_from: &BuildInputs) -> Option<JobOutcome> {
-    let (path, template) = made_from.inputs.progress.give_up_after(PAGE_TIMEOUT)?;
+    let (path, template) = made_from.inputs.attempt.abandon_after(PAGE_TIMEOUT)?;
     let site = &made_from.site;
     let page = site.pages.get(&path);
     let page = page.map_or_else(

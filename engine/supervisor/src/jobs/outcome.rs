@@ -10,16 +10,16 @@ use std::time::{Duration, SystemTime};
 use content::name::TenantId;
 use content::report::guard::guard;
 use content::report::{Code, Diagnostic, Report};
-use content::source::{Activity, Folder, FolderLimits, Hashes, LargeSourceFile, Tree};
+use content::source::{Activity, FileHashes, Folder, FolderLimits, FolderTree, LargeSourceFile};
 use content::tenant::{Site, ThemedValues, read_or_themed_values};
 use release::large;
 use release::store::{Release, Store, TableMark};
-use render::{Compiled, reading_key};
+use render::{CompiledTenant, reading_key};
 
 use crate::jobs::packed_folder::{FolderContent, to_folder};
 use crate::jobs::persisted_reading::PersistedReading;
 use crate::runner::catalog::tenant::{BuildInputs, failure};
-use crate::runner::workers::{JobStep, JobWeight};
+use crate::runner::job_pool::{JobStep, JobWeight};
 use crate::snapshot::replaced::ReplacedFiles;
 use crate::source::TenantSource;
 use crate::state::tables::{PersistedCache, is_persisted, load_reading, load_replaced, load_site};
@@ -32,13 +32,13 @@ pub(crate) enum JobOutcome {
     /// The compilation of a tenant has ended, with pages or without.
     Compiled(Box<BuildAttempt>),
     /// The pages that were set aside were compressed.
-    Compressed(Box<(BuildInputs, Compiled)>),
+    Compressed(Box<(BuildInputs, CompiledTenant)>),
     /// The reading with this number found no folder.
     Gone(u64),
     /// The reading with this number was abandoned, because the file system did not respond.
     Unresponsive(u64, Arc<ReadRequest>),
     /// A stand-in was compiled; `None` if it could not be.
-    StandIn(Option<Box<(Compiled, BuildInputs)>>),
+    StandIn(Option<Box<(CompiledTenant, BuildInputs)>>),
     /// The pinned release was read; `None` if it could not be.
     Release(Option<Box<Release>>),
     /// The write of a pin to disk has ended. `Some` is the reason for a failure.
@@ -51,11 +51,11 @@ pub(crate) struct BuildAttempt {
     /// The inputs of the build.
     pub(crate) made_from: BuildInputs,
     /// Earlier compilations at whose open mounts requests wait.
-    pub(crate) waiting: Vec<Arc<Compiled>>,
+    pub(crate) waiting: Vec<Arc<CompiledTenant>>,
     /// Whether a snapshot with the result must be published at once.
     pub(crate) is_urgent: bool,
     /// The pages, or `None` if the build failed.
-    pub(crate) compiled: Option<Compiled>,
+    pub(crate) compiled: Option<CompiledTenant>,
     pub(crate) report: Report,
     /// The duration of the build.
     pub(crate) took: Duration,
@@ -68,7 +68,7 @@ pub(crate) struct BuildAttempt {
 pub(crate) struct FolderReading {
     pub(crate) content: FolderContent,
     /// The hashes of all files.
-    pub(crate) files: Hashes,
+    pub(crate) files: FileHashes,
     /// A digest of all files. `None` if reading failed, so that the next result always counts as a change.
     pub(crate) fingerprint: Option<[u8; 32]>,
     /// The diagnostics of reading the files, without the diagnostics of their content.
@@ -108,7 +108,7 @@ pub(crate) struct ReadRequest {
     /// Whether the tenant is new to this process, so that the store may have data of an earlier process.
     pub(crate) is_new: bool,
     /// Whether the content is compressed in memory.
-    pub(crate) packs: bool,
+    pub(crate) is_packed: bool,
     /// The time of the request.
     pub(crate) now: SystemTime,
     /// The calls to the file system in flight, which show whether the file system responds.
@@ -124,7 +124,7 @@ enum FolderListing {
     /// The files are unchanged since an earlier process read them.
     Unchanged(Box<FolderReading>),
     /// The folder must be read.
-    Changed(Box<Tree>, Option<TableMark>),
+    Changed(Box<FolderTree>, Option<TableMark>),
 }
 
 /// Bytes in memory for each byte of a text that is parsed: its copies, and the values of its front matter.
@@ -134,7 +134,7 @@ const BYTES_PER_TEXT_BYTE: u64 = 16;
 const MAX_PARSED_BYTES: u64 = 96 << 20;
 
 /// Estimates the memory that reading and checking a folder needs, in bytes.
-fn weight_of(tree: &Tree) -> u64 {
+fn weight_of(tree: &FolderTree) -> u64 {
     let sizes = tree.sizes();
     let parsed = sizes.text.saturating_mul(BYTES_PER_TEXT_BYTE);
     sizes.total.saturating_add(parsed.min(MAX_PARSED_BYTES))
@@ -155,10 +155,10 @@ pub(crate) fn too_heavy(file: String, verb: &str, bytes: u64, limit: u64) -> Dia
 impl ReadRequest {
     /// Lists the folder, then reads and checks it as soon as enough memory is free.
     ///
-    /// `secure`: whether visitors use HTTPS. `done` makes the outcome from the reading, which is `None` if the folder is unchanged.
+    /// `is_secure`: whether visitors use HTTPS. `done` makes the outcome from the reading, which is `None` if the folder is unchanged.
     pub(crate) fn read(
         self,
-        secure: bool,
+        is_secure: bool,
         number: u64,
         done: impl Fn(Option<FolderReading>) -> JobOutcome + Clone + Send + 'static,
     ) -> JobStep<JobOutcome> {
@@ -167,7 +167,7 @@ impl ReadRequest {
         match listed {
             Ok(FolderListing::Gone) => JobStep::Done(JobOutcome::Gone(number)),
             Ok(FolderListing::Unchanged(read)) => {
-                JobStep::Done(done(Some(self.complete(*read, secure))))
+                JobStep::Done(done(Some(self.complete(*read, is_secure))))
             }
             Ok(FolderListing::Changed(tree, mark)) => {
                 let bytes = weight_of(&tree);
@@ -177,7 +177,7 @@ impl ReadRequest {
                     bytes,
                     refuse: Box::new(move |limit| {
                         let problem = too_heavy(refuse, "read", bytes, limit);
-                        refused(Some(again.failed(problem, secure)))
+                        refused(Some(again.failed(problem, is_secure)))
                     }),
                 };
                 let work = move |_| {
@@ -185,18 +185,18 @@ impl ReadRequest {
                         folder.read_tree(*tree, mark)
                     });
                     JobStep::Done(done(match read {
-                        Ok(read) => read.map(|read| folder.complete(read, secure)),
-                        Err(problem) => Some(folder.failed(problem, secure)),
+                        Ok(read) => read.map(|read| folder.complete(read, is_secure)),
+                        Err(problem) => Some(folder.failed(problem, is_secure)),
                     }))
                 };
                 JobStep::Weighed(weight, Box::new(work))
             }
-            Err(problem) => JobStep::Done(done(Some(self.failed(problem, secure)))),
+            Err(problem) => JobStep::Done(done(Some(self.failed(problem, is_secure)))),
         }
     }
 
     /// Returns the result of a reading that was abandoned, because a call to the file system did not return within `limit`. The folder is read again later.
-    pub(crate) fn unresponsive(&self, limit: Duration, secure: bool) -> FolderReading {
+    pub(crate) fn unresponsive(&self, limit: Duration, is_secure: bool) -> FolderReading {
         let message = format!(
             "the file system of this folder does not respond; a call has been in flight for more than {} seconds",
             limit.as_secs()
@@ -205,24 +205,24 @@ impl ReadRequest {
             .hint("check the mount; the folder is read again once the file system responds");
         FolderReading {
             reading: failure(problem.clone()),
-            ..self.failed(problem, secure)
+            ..self.failed(problem, is_secure)
         }
     }
 
     /// Returns the result of a reading that failed with this problem.
-    fn failed(&self, problem: Diagnostic, secure: bool) -> FolderReading {
+    fn failed(&self, problem: Diagnostic, is_secure: bool) -> FolderReading {
         let read = FolderReading {
             report: failure(problem),
             ..self.without_content(None)
         };
-        self.complete(read, secure)
+        self.complete(read, is_secure)
     }
 
     /// Adds the persisted data of a tenant that is new to this process.
-    fn complete(&self, mut read: FolderReading, secure: bool) -> FolderReading {
+    fn complete(&self, mut read: FolderReading, is_secure: bool) -> FolderReading {
         let (id, label) = (&self.id, &self.label);
         if let Some(store) = self.earlier_store() {
-            read.replaced = Some(load_replaced(store, id, read.is_persisted, secure));
+            read.replaced = Some(load_replaced(store, id, read.is_persisted, is_secure));
             if read.site.is_none() || !read.report.is_servable() {
                 let good = guard("persisted", id.as_str(), label, || {
                     load_site(store, id, label)
@@ -248,7 +248,7 @@ impl ReadRequest {
         if tree.is_gone {
             return FolderListing::Gone;
         }
-        let is_persisted = self.packs && self.store.is_some();
+        let is_persisted = self.is_packed && self.store.is_some();
         let stamp = is_persisted.then(|| tree.stamp(self.now)).flatten();
         let mark = stamp.map(|stamp| reading_key(&self.label, &stamp));
         let read_before = || {
@@ -275,7 +275,7 @@ impl ReadRequest {
     }
 
     /// Reads and checks all files. Returns `None` if the folder is unchanged.
-    fn read_tree(&self, tree: Tree, mark: Option<TableMark>) -> Option<FolderReading> {
+    fn read_tree(&self, tree: FolderTree, mark: Option<TableMark>) -> Option<FolderReading> {
         let take_large = |file, size| Ok(to_folder(&large::copy_private(file, size, &self.large)?));
         let (folder, reading) = tree.read(Some(&take_large), (&self.known_large, self.now));
         let files = folder.hashes();
@@ -305,7 +305,7 @@ impl ReadRequest {
         let content = FolderContent::Open(folder);
         let packed = content
             .packed()
-            .filter(|_| self.packs && report.is_servable());
+            .filter(|_| self.is_packed && report.is_servable());
         let (content, site) = match packed {
             Some(packed) => (FolderContent::Packed(packed), site.map(Site::outline)),
             None => (content, site),
@@ -333,7 +333,7 @@ impl ReadRequest {
                 label: self.label.clone(),
                 ..Folder::default()
             }),
-            files: Hashes::default(),
+            files: FileHashes::default(),
             fingerprint: None,
             reading: Report::default(),
             site: None,

@@ -216,14 +216,17 @@ mod tests {
             .expect("packed");
         assert_eq!(packed.folder(), Some(folder));
         let site = Arc::new(packed.site(&id).expect("a site"));
-        for drafts in [false, true] {
-            let shown = site.at(jiff::Timestamp::UNIX_EPOCH, drafts);
+        for includes_drafts in [false, true] {
+            let shown = site.at(jiff::Timestamp::UNIX_EPOCH, includes_drafts);
             let outline = Site::clone(&shown).outline();
             assert!(outline.assets.is_empty() && outline.pages["/"].body.is_empty());
             let opened = packed.shown_as(&outline).expect("a site");
-            assert!(opened.pages.keys().eq(shown.pages.keys()), "{drafts}");
+            assert!(
+                opened.pages.keys().eq(shown.pages.keys()),
+                "{includes_drafts}"
+            );
             assert_eq!(opened.pages["/"].body, "Welcome.\n");
-            if drafts {
+            if includes_drafts {
                 assert!(opened.pages["/draft"].front.noindex);
             }
         }

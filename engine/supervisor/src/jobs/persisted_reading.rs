@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use content::name::TenantId;
 use content::report::{Diagnostic, Report};
-use content::source::Hashes;
+use content::source::FileHashes;
 use content::tenant::Site;
 use release::pack::{pack, unpack};
 use release::payload::Payload;
@@ -22,7 +22,7 @@ pub(crate) struct PersistedReading {
     /// The outline of its content.
     pub(crate) site: Arc<Site>,
     pub(crate) packed: Arc<PackedFolder>,
-    pub(crate) files: Hashes,
+    pub(crate) files: FileHashes,
     pub(crate) report: Report,
 }
 
@@ -109,7 +109,7 @@ mod tests {
             known_large: BTreeMap::new(),
             store: Some(Arc::clone(store)),
             is_new: true,
-            packs: true,
+            is_packed: true,
             now: SystemTime::now() + Duration::from_secs(3_600),
             activity: Activity::default(),
             upload_pause: Duration::ZERO,

@@ -10,8 +10,8 @@ use release::store::Store;
 
 use crate::jobs::outcome::{JobOutcome, ReadRequest};
 use crate::runner::catalog::tenant::TenantData;
+use crate::runner::job_pool::{Job, JobKind, JobStep};
 use crate::runner::settings::Settings;
-use crate::runner::workers::{Job, JobKind, JobStep};
 
 /// The time limit for each call to the file system.
 const FILE_SYSTEM_TIMEOUT: Duration = Duration::from_secs(10);
@@ -27,7 +27,7 @@ pub(crate) struct ReadOptions<'a> {
     /// Whether the tenant is new to this process.
     pub(crate) is_new: bool,
     /// Whether the content is compressed in memory.
-    pub(crate) packs: bool,
+    pub(crate) is_packed: bool,
 }
 
 /// Returns a job that reads the folder of a tenant.
@@ -38,7 +38,7 @@ pub(crate) fn read(id: TenantId, tenant: &TenantData, options: ReadOptions<'_>) 
         number,
         is_only,
         is_new,
-        packs,
+        is_packed,
     } = options;
     // A reading in flight may replace the known fingerprint before this one ends.
     let known = tenant.reading.fingerprint.filter(|_| is_only);
@@ -51,12 +51,12 @@ pub(crate) fn read(id: TenantId, tenant: &TenantData, options: ReadOptions<'_>) 
         known_large: tenant.reading.large.clone(),
         store,
         is_new,
-        packs,
+        is_packed,
         now: SystemTime::now(),
         activity: Activity::default(),
         upload_pause: settings.upload_pause,
     };
-    let secure = settings.is_secure();
+    let is_secure = settings.is_secure();
     let watched = Arc::new(folder.clone());
     let watchdog = move || {
         let is_stalled = watched.activity.is_stalled(FILE_SYSTEM_TIMEOUT);
@@ -70,7 +70,7 @@ pub(crate) fn read(id: TenantId, tenant: &TenantData, options: ReadOptions<'_>) 
         copy: None,
         weight: None,
         work: Box::new(move |_| {
-            folder.read(secure, number, move |read| {
+            folder.read(is_secure, number, move |read| {
                 JobOutcome::Read(number, read.map(Box::new))
             })
         }),
@@ -82,10 +82,10 @@ pub(crate) fn report_unresponsive(
     id: TenantId,
     number: u64,
     folder: Arc<ReadRequest>,
-    secure: bool,
+    is_secure: bool,
 ) -> Job<JobOutcome> {
     let work = move |_| {
-        let read = folder.unresponsive(FILE_SYSTEM_TIMEOUT, secure);
+        let read = folder.unresponsive(FILE_SYSTEM_TIMEOUT, is_secure);
         JobStep::Done(JobOutcome::Read(number, Some(Box::new(read))))
     };
     Job {

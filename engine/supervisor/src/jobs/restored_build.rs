@@ -9,7 +9,7 @@ use content::report::Report;
 use content::report::guard::guard;
 use content::tenant::MANIFEST;
 use release::store::Store;
-use render::{Compiled, Outcome, release_key};
+use render::{CompiledTenant, PersistedTenant, release_key};
 
 use crate::runner::catalog::tenant::BuildInputs;
 use crate::state::tables::PersistedRelease;
@@ -17,7 +17,7 @@ use crate::state::tables::PersistedRelease;
 /// An earlier rendering of a tenant.
 #[derive(Debug)]
 pub(crate) struct RestoredBuild {
-    pub(crate) compiled: Compiled,
+    pub(crate) compiled: CompiledTenant,
     pub(crate) report: Report,
     /// A digest of all responses.
     pub(crate) response_key: [u8; 32],
@@ -31,11 +31,11 @@ impl BuildInputs {
         Some(release_key(folder, site, addresses, &self.inputs))
     }
 
-    /// Persists the digests and the outcome of a release that was built from these inputs.
+    /// Persists the digests and the facts of a release that was built from these inputs.
     pub(crate) fn persist_outcome(
         self,
         store: &Store,
-        compiled: &Arc<Compiled>,
+        compiled: &Arc<CompiledTenant>,
         report: &Report,
         response_key: [u8; 32],
     ) {
@@ -44,7 +44,7 @@ impl BuildInputs {
             return;
         }
         let id = self.site.id.clone();
-        let outcome = Outcome::of(compiled, report);
+        let outcome = PersistedTenant::of(compiled, report);
         let make = move || {
             Some(PersistedRelease {
                 key: self.key()?,
@@ -82,12 +82,12 @@ impl BuildInputs {
             return None;
         }
         let [known, materials] = &kept.outcome;
-        let (compiled, report) = Compiled::restore(
+        let (compiled, report) = CompiledTenant::restore(
             [known, materials],
             &self.site,
             &self.addresses,
             &self.inputs,
-            release.as_ref().map(|release| &release.places[..]),
+            release.as_ref().map(|release| &release.addresses[..]),
         )?;
         Some(RestoredBuild {
             compiled,

@@ -23,7 +23,7 @@ pub(crate) const MAX_RETRY_DELAY: Duration = Duration::from_secs(10);
 
 /// A part of the content that is read again.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Scope {
+pub(crate) enum ReloadScope {
     /// One entry of the folder of tenants, by name.
     Tenant(String),
     /// The list of tenants, and `deployment.yaml`.
@@ -40,7 +40,7 @@ pub(crate) struct Reload {
     /// The entries of the folder of tenants to read. `None` reads all entries.
     pub(crate) tenants: Option<BTreeSet<String>>,
     /// Whether the themes are read.
-    pub(crate) themes: bool,
+    pub(crate) includes_themes: bool,
     /// Whether the list of tenants and `deployment.yaml` are read as well.
     pub(crate) is_survey: bool,
     /// Whether all its scopes are retries without a new change.
@@ -64,7 +64,7 @@ impl PendingChange {
 /// The scopes whose last read failed.
 #[derive(Debug, Default)]
 struct PendingRetry {
-    scopes: BTreeSet<Scope>,
+    scopes: BTreeSet<ReloadScope>,
     due: Option<Instant>,
     /// The number of attempts since the last change.
     attempts: u32,
@@ -73,19 +73,19 @@ struct PendingRetry {
 /// The scopes that changed, are being read, or could not be read.
 #[derive(Debug, Default)]
 pub(crate) struct Agenda {
-    changes: BTreeMap<Scope, PendingChange>,
+    changes: BTreeMap<ReloadScope, PendingChange>,
     retry: PendingRetry,
     /// The scopes of the reload in progress.
-    reading: BTreeSet<Scope>,
+    reading: BTreeSet<ReloadScope>,
     /// The scopes of the survey in flight.
-    surveying: Option<BTreeSet<Scope>>,
+    surveying: Option<BTreeSet<ReloadScope>>,
     /// The time of the last call of [`Agenda::next`]. A scope that was due before that time and is still noted waits for the survey in flight.
     last_call: Option<Instant>,
 }
 
 impl Agenda {
     /// Notes a change of a scope. The scope is read once it has settled.
-    pub(crate) fn note(&mut self, scope: Scope, now: Instant) {
+    pub(crate) fn note(&mut self, scope: ReloadScope, now: Instant) {
         let change = PendingChange {
             first: now,
             last: now,
@@ -97,7 +97,7 @@ impl Agenda {
     }
 
     /// Schedules a read of a scope without waiting for the scope to settle.
-    pub(crate) fn request(&mut self, scope: Scope, now: Instant) {
+    pub(crate) fn request(&mut self, scope: ReloadScope, now: Instant) {
         let settled = now.checked_sub(SETTLE_TIME).unwrap_or(now);
         self.changes.entry(scope).or_insert(PendingChange {
             first: settled,
@@ -106,7 +106,7 @@ impl Agenda {
     }
 
     /// Schedules a retry of scopes that could not be read. The delay doubles with each attempt until a scope changes.
-    pub(crate) fn retry(&mut self, scopes: impl IntoIterator<Item = Scope>, now: Instant) {
+    pub(crate) fn retry(&mut self, scopes: impl IntoIterator<Item = ReloadScope>, now: Instant) {
         self.retry.scopes.extend(scopes);
         if self.retry.scopes.is_empty() || self.retry.due.is_some() {
             return;
@@ -128,14 +128,14 @@ impl Agenda {
         self.last_call = Some(now);
         let changed = self.changes.iter();
         let changed = changed.filter(|(_, change)| change.due() <= now);
-        let mut due: BTreeSet<Scope> = changed.map(|(scope, _)| scope.clone()).collect();
+        let mut due: BTreeSet<ReloadScope> = changed.map(|(scope, _)| scope.clone()).collect();
         if self.retry.due.is_some_and(|due| due <= now) {
             due.extend(self.retry.scopes.iter().cloned());
             self.retry.due = None;
         }
-        let needs_survey = |scope: &Scope| match scope {
-            Scope::Tenant(name) => !is_known(name),
-            Scope::List | Scope::Themes | Scope::Everything => true,
+        let needs_survey = |scope: &ReloadScope| match scope {
+            ReloadScope::Tenant(name) => !is_known(name),
+            ReloadScope::List | ReloadScope::Themes | ReloadScope::Everything => true,
         };
         let may_survey = can_survey && self.surveying.is_none();
         let is_survey = may_survey && due.iter().all(needs_survey);
@@ -160,14 +160,14 @@ impl Agenda {
         if due.is_empty() {
             return None;
         }
-        let has_everything = due.contains(&Scope::Everything);
-        let name = |scope: &Scope| match scope {
-            Scope::Tenant(name) => Some(name.clone()),
+        let has_everything = due.contains(&ReloadScope::Everything);
+        let name = |scope: &ReloadScope| match scope {
+            ReloadScope::Tenant(name) => Some(name.clone()),
             _ => None,
         };
         let reload = Reload {
             tenants: (!has_everything).then(|| due.iter().filter_map(name).collect()),
-            themes: has_everything || due.contains(&Scope::Themes),
+            includes_themes: has_everything || due.contains(&ReloadScope::Themes),
             is_survey,
             is_retry,
         };
@@ -196,7 +196,7 @@ impl Agenda {
     /// The result of the survey in flight is lost.
     pub(crate) fn recover(&mut self, now: Instant) {
         self.end_survey();
-        self.reading.insert(Scope::List);
+        self.reading.insert(ReloadScope::List);
         self.end(false, now);
     }
 
@@ -217,8 +217,8 @@ mod tests {
 
     use super::*;
 
-    fn tenant(name: &str) -> Scope {
-        Scope::Tenant(name.to_owned())
+    fn tenant(name: &str) -> ReloadScope {
+        ReloadScope::Tenant(name.to_owned())
     }
 
     fn names(reload: &Reload) -> Vec<&str> {
@@ -270,13 +270,15 @@ mod tests {
         let mut agenda = Agenda::default();
         let mut now = Instant::now();
         let known = |name: &str| name == "known";
-        agenda.request(Scope::Themes, now);
+        agenda.request(ReloadScope::Themes, now);
         agenda.request(tenant("known"), now);
         let reload = agenda.next(now, known, true).expect("a reload");
         assert_eq!((names(&reload), reload.is_survey), (vec!["known"], false));
         agenda.end(true, now);
         let survey = agenda.next(now, known, true).expect("a survey");
-        assert!(survey.is_survey && survey.themes && survey.tenants == Some(BTreeSet::new()));
+        assert!(
+            survey.is_survey && survey.includes_themes && survey.tenants == Some(BTreeSet::new())
+        );
         agenda.note(tenant("known"), now);
         agenda.note(tenant("new"), now);
         now += SETTLE_TIME;
@@ -339,12 +341,14 @@ mod tests {
     }
 
     /// Returns whether a reload reads a scope.
-    fn covers(reload: &Reload, scope: &Scope) -> bool {
+    fn covers(reload: &Reload, scope: &ReloadScope) -> bool {
         match scope {
-            Scope::List => reload.is_survey,
-            Scope::Themes => reload.themes,
-            Scope::Everything => reload.themes && reload.is_survey && reload.tenants.is_none(),
-            Scope::Tenant(name) => reload
+            ReloadScope::List => reload.is_survey,
+            ReloadScope::Themes => reload.includes_themes,
+            ReloadScope::Everything => {
+                reload.includes_themes && reload.is_survey && reload.tenants.is_none()
+            }
+            ReloadScope::Tenant(name) => reload
                 .tenants
                 .as_ref()
                 .is_none_or(|names| names.contains(name)),
@@ -360,9 +364,9 @@ mod tests {
             let mut now = Instant::now();
             let known = |name: &str| name < "2";
             // The scopes that changed and were not read since, with the time of the change.
-            let mut unread: BTreeMap<Scope, Instant> = BTreeMap::new();
+            let mut unread: BTreeMap<ReloadScope, Instant> = BTreeMap::new();
             let mut survey: Option<(Reload, Instant)> = None;
-            let settle = |agenda: &mut Agenda, unread: &mut BTreeMap<Scope, Instant>,
+            let settle = |agenda: &mut Agenda, unread: &mut BTreeMap<ReloadScope, Instant>,
                           survey: &mut Option<(Reload, Instant)>, now: Instant, succeeds: bool| {
                 while let Some(reload) = agenda.next(now, known, true) {
                     if reload.is_survey {
@@ -370,7 +374,7 @@ mod tests {
                         *survey = Some((reload, now));
                         continue;
                     }
-                    assert!(!reload.themes && reload.tenants.is_some());
+                    assert!(!reload.includes_themes && reload.tenants.is_some());
                     agenda.end(succeeds, now);
                     if succeeds {
                         unread.retain(|scope, noted| *noted > now || !covers(&reload, scope));
@@ -380,9 +384,9 @@ mod tests {
             for step in steps {
                 let scope = match &step {
                     Step::Change(number) => Some(tenant(&number.to_string())),
-                    Step::List => Some(Scope::List),
-                    Step::Themes => Some(Scope::Themes),
-                    Step::Everything => Some(Scope::Everything),
+                    Step::List => Some(ReloadScope::List),
+                    Step::Themes => Some(ReloadScope::Themes),
+                    Step::Everything => Some(ReloadScope::Everything),
                     _ => None,
                 };
                 if let Some(scope) = scope {
@@ -409,7 +413,7 @@ mod tests {
                 settle(&mut agenda, &mut unread, &mut survey, now, true);
                 // A known tenant is read at once when it has settled.
                 for (scope, noted) in &unread {
-                    if matches!(scope, Scope::Tenant(name) if known(name)) {
+                    if matches!(scope, ReloadScope::Tenant(name) if known(name)) {
                         prop_assert!(now < *noted + SETTLE_TIME, "{scope:?} has settled and is not read");
                     }
                 }

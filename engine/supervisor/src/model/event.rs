@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use content::name::TenantId;
 
-use crate::model::agenda::{Reload, Scope};
+use crate::model::agenda::{Reload, ReloadScope};
 use crate::model::tenant::BuildKey;
 
 /// The time of an event, by both clocks.
@@ -24,9 +24,9 @@ pub(crate) type Ticket = u64;
 #[derive(Debug, Clone)]
 pub(crate) enum Event {
     /// A part of the content has changed on disk.
-    Changed(Scope),
+    Changed(ReloadScope),
     /// A part of the content is read without waiting for it to settle.
-    Requested(Scope),
+    Requested(ReloadScope),
     /// The folder of tenants was listed. `only`: the entries to read besides new entries; `None` reads all entries.
     Listed {
         tenants: BTreeSet<TenantId>,
@@ -37,7 +37,7 @@ pub(crate) enum Event {
     /// The survey in flight has ended. It is retried unless `is_applied`.
     Surveyed { is_applied: bool },
     /// A survey could not read a scope, which is retried.
-    Unread(Scope),
+    Unread(ReloadScope),
     /// A reading has ended.
     Read {
         tenant: TenantId,
@@ -80,7 +80,7 @@ pub(crate) enum Event {
     /// An operator requests that a tenant's output is recorded as a release.
     RecordRequested { tenant: TenantId },
     /// These tenants have new data to persist.
-    Grown(Vec<TenantId>),
+    DataAdded(Vec<TenantId>),
     /// The memory use of some tenants was measured. `limit`: the limit for all pages, in bytes. `waiting`: the tenants that requests wait for.
     Measured {
         limit: usize,
@@ -94,7 +94,7 @@ pub(crate) enum Event {
     /// The event loop recovered from a panic. The results that it was handling, and the jobs that it was about to start, are lost.
     Recovered,
     /// All queued events are handled. The world may start collected work.
-    Turn(OutsideFacts),
+    QueueDrained(OutsideFacts),
 }
 
 impl Event {
@@ -118,12 +118,12 @@ impl Event {
             | Self::Surveyed { .. }
             | Self::Unread(_)
             | Self::Planned { .. }
-            | Self::Grown(_)
+            | Self::DataAdded(_)
             | Self::Measured { .. }
             | Self::ClockTurned
             | Self::Published { .. }
             | Self::Recovered
-            | Self::Turn(_) => None,
+            | Self::QueueDrained(_) => None,
         }
     }
 }
@@ -284,7 +284,7 @@ pub(crate) enum Action {
     /// Serve the pinned release, or the pages of the folder unless `is_pinned`.
     ServePin { tenant: TenantId, is_pinned: bool },
     /// Send the result of a command of an operator.
-    Reply { ticket: Ticket, reply: Reply },
+    Reply { ticket: Ticket, reply: CommandReply },
     /// Hand the new data of a tenant to the store.
     Persist(TenantId),
     /// Assemble a snapshot and publish it.
@@ -330,7 +330,7 @@ impl Action {
 pub(crate) struct ChangeSet {
     pub(crate) tenants: BTreeSet<TenantId>,
     /// Whether themes, the deployment or the list of tenants may have changed as well.
-    pub(crate) everything: bool,
+    pub(crate) affects_all: bool,
 }
 
 impl ChangeSet {
@@ -342,9 +342,9 @@ impl ChangeSet {
     }
 
     /// Returns changes of everything.
-    pub(crate) fn everything() -> Self {
+    pub(crate) fn all() -> Self {
         Self {
-            everything: true,
+            affects_all: true,
             ..Self::default()
         }
     }
@@ -352,7 +352,7 @@ impl ChangeSet {
 
 /// The result of a command of an operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reply {
+pub(crate) enum CommandReply {
     Done,
     /// The tenant does not exist.
     UnknownTenant,

@@ -37,7 +37,7 @@ impl CollectedChanges {
     /// Notes a change of something that all tenants share.
     pub(super) fn note_everything(&mut self, now: Instant) {
         self.since.get_or_insert(now);
-        self.changes.everything = true;
+        self.changes.affects_all = true;
     }
 
     /// Begins a run. Returns the changes that the run covers.

@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime};
 
 use content::name::TenantId;
 
-use crate::model::event::{Action, ClockTime, Reply, Ticket};
+use crate::model::event::{Action, ClockTime, CommandReply, Ticket};
 use crate::model::tenant::TenantState;
 use crate::model::world::World;
 
@@ -129,7 +129,7 @@ impl World {
         for id in &returned {
             self.removals.tenants.remove(id);
             actions.push(Action::ReportReturn(id.clone()));
-            self.reply_to_restore(id, Reply::FolderPresent, actions);
+            self.reply_to_restore(id, CommandReply::FolderPresent, actions);
         }
         returned
     }
@@ -144,9 +144,9 @@ impl World {
     ) {
         let is_served = self.tenants.contains_key(&id);
         let reply = match (self.removals.tenants.contains_key(&id), is_served) {
-            (true, true) => Reply::Done,
-            (false, true) => Reply::FolderPresent,
-            (false, false) => Reply::UnknownTenant,
+            (true, true) => CommandReply::Done,
+            (false, true) => CommandReply::FolderPresent,
+            (false, false) => CommandReply::UnknownTenant,
             (true, false) => {
                 self.removals.restoring.entry(id).or_default().push(ticket);
                 self.request_list(now);
@@ -165,7 +165,7 @@ impl World {
         actions: &mut Vec<Action>,
     ) {
         if self.tenants.contains_key(&id) {
-            self.reply_to_restore(&id, Reply::Done, actions);
+            self.reply_to_restore(&id, CommandReply::Done, actions);
             return;
         }
         let is_requested = self.removals.restoring.contains_key(&id);
@@ -184,13 +184,13 @@ impl World {
             }
         }
         let reply = match is_found {
-            true => Reply::Done,
-            false => Reply::NotPersisted,
+            true => CommandReply::Done,
+            false => CommandReply::NotPersisted,
         };
         self.reply_to_restore(&id, reply, actions);
     }
 
-    fn reply_to_restore(&mut self, id: &TenantId, reply: Reply, actions: &mut Vec<Action>) {
+    fn reply_to_restore(&mut self, id: &TenantId, reply: CommandReply, actions: &mut Vec<Action>) {
         let tickets = self.removals.restoring.remove(id).unwrap_or_default();
         let tickets = tickets.into_iter();
         actions.extend(tickets.map(|ticket| Action::Reply { ticket, reply }));
@@ -217,7 +217,7 @@ impl World {
     /// Adds a tenant whose persisted content is served although its folder cannot be read, unless the tenant is known.
     pub(super) fn add_without_folder(&mut self, id: TenantId, now: ClockTime) {
         let mut tenant = TenantState::new(self.pins.of(&id));
-        tenant.errors.content = true;
+        tenant.errors.has_content_errors = true;
         self.publication.urgent.changes.note(&id);
         self.tenants.entry(id).or_insert(tenant);
         self.plan.note_everything(now.instant);

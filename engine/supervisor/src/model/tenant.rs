@@ -16,7 +16,7 @@
 
 use std::time::{Instant, SystemTime};
 
-use server::admin::status::State;
+use server::admin::status::Availability;
 
 /// The revisions of everything that the pages of a tenant are made from. Equal keys stand for equal pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -29,7 +29,7 @@ pub(crate) struct BuildKey {
 
 /// The state of the folder. Readings have numbers, which only grow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Source {
+pub(crate) enum FolderState {
     /// The folder was never read.
     Unread,
     /// `newest` is in flight; `accepted` is the newest reading whose result was accepted.
@@ -44,7 +44,7 @@ pub(crate) enum Source {
 
 /// The state of the pages that are made from the newest inputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Build {
+pub(crate) enum BuildState {
     /// Nothing was built yet.
     Idle,
     /// The theme is missing, so that nothing can be built.
@@ -59,7 +59,7 @@ pub(crate) enum Build {
 
 /// The pages that visitors get.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Serving {
+pub(crate) enum ServedState {
     /// None: the addresses of the tenant do not exist.
     Absent,
     /// None yet: requests wait until pages are built.
@@ -74,7 +74,7 @@ pub(crate) enum Serving {
 
 /// The release that an operator has pinned in place of the folder's pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Pin {
+pub(crate) enum PinState {
     /// The pages of the folder are served.
     None,
     /// A command for the former folder of the tenant is in flight, and its result decides. The tenant is unavailable until then.
@@ -97,11 +97,11 @@ pub(crate) enum Pin {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct TenantErrors {
     /// Whether the folder has errors.
-    pub(crate) content: bool,
+    pub(crate) has_content_errors: bool,
     /// Whether the rendered pages have errors.
-    pub(crate) result: bool,
+    pub(crate) has_page_errors: bool,
     /// Whether another tenant owns an address that the tenant claims.
-    pub(crate) conflicts: bool,
+    pub(crate) has_conflicts: bool,
     /// Whether a file could not be read, and may be readable later.
     pub(crate) is_unreadable: bool,
 }
@@ -109,7 +109,7 @@ pub(crate) struct TenantErrors {
 impl TenantErrors {
     /// Returns whether the folder or its pages have errors. A refused address is not one of them: the content is complete without it.
     pub(crate) const fn are_of_content(self) -> bool {
-        self.content || self.result
+        self.has_content_errors || self.has_page_errors
     }
 }
 
@@ -127,34 +127,34 @@ pub(crate) enum FinishedStep {
 /// The state of one tenant.
 #[derive(Debug, Clone)]
 pub(crate) struct TenantState {
-    source: Source,
+    source: FolderState,
     /// When the newest reading in flight began.
     reading_since: Option<Instant>,
-    build: Build,
-    serving: Serving,
-    pub(crate) pin: Pin,
+    build: BuildState,
+    serving: ServedState,
+    pub(crate) pin: PinState,
     pub(crate) errors: TenantErrors,
-    state: State,
+    state: Availability,
     /// The time of the last change of `state`, once it was settled.
     since: Option<SystemTime>,
 }
 
 impl TenantState {
     /// Returns the state of a tenant whose folder was never read.
-    pub(crate) const fn new(pin: Pin) -> Self {
+    pub(crate) const fn new(pin: PinState) -> Self {
         Self {
-            source: Source::Unread,
+            source: FolderState::Unread,
             reading_since: None,
-            build: Build::Idle,
-            serving: Serving::Absent,
+            build: BuildState::Idle,
+            serving: ServedState::Absent,
             pin,
             errors: TenantErrors {
-                content: false,
-                result: false,
-                conflicts: false,
+                has_content_errors: false,
+                has_page_errors: false,
+                has_conflicts: false,
                 is_unreadable: false,
             },
-            state: State::Absent,
+            state: Availability::Absent,
             since: None,
         }
     }
@@ -163,7 +163,7 @@ impl TenantState {
     pub(crate) const fn start_reading(&mut self, number: u64, now: Instant) {
         let accepted = self.accepted();
         self.reading_since = Some(now);
-        self.source = Source::Reading {
+        self.source = FolderState::Reading {
             newest: number,
             accepted,
         };
@@ -182,21 +182,21 @@ impl TenantState {
     /// Returns the number of the newest reading whose result was accepted.
     const fn accepted(&self) -> u64 {
         match self.source {
-            Source::Unread => 0,
-            Source::Reading { accepted, .. } => accepted,
-            Source::Valid(accepted) | Source::Invalid(accepted) | Source::Gone(accepted) => {
-                accepted
-            }
+            FolderState::Unread => 0,
+            FolderState::Reading { accepted, .. } => accepted,
+            FolderState::Valid(accepted)
+            | FolderState::Invalid(accepted)
+            | FolderState::Gone(accepted) => accepted,
         }
     }
 
     /// Accepts the result of a reading, unless a newer result was accepted. Returns whether the result was accepted.
-    pub(crate) fn accept_reading(&mut self, number: u64, source: fn(u64) -> Source) -> bool {
+    pub(crate) fn accept_reading(&mut self, number: u64, source: fn(u64) -> FolderState) -> bool {
         if number <= self.accepted() {
             return false;
         }
         self.source = match self.source {
-            Source::Reading { newest, .. } if number < newest => Source::Reading {
+            FolderState::Reading { newest, .. } if number < newest => FolderState::Reading {
                 newest,
                 accepted: number,
             },
@@ -209,45 +209,45 @@ impl TenantState {
     pub(crate) fn start_build(&mut self, key: BuildKey) -> bool {
         let is_new = self.built_from() != Some(key);
         if is_new {
-            self.build = Build::Running(key);
+            self.build = BuildState::Running(key);
         }
         is_new
     }
 
     /// Notes that nothing can be built, and drops the result of a job in flight. Returns whether the state has changed.
     pub(crate) fn block_build(&mut self) -> bool {
-        let is_new = self.build != Build::Blocked;
-        self.build = Build::Blocked;
+        let is_new = self.build != BuildState::Blocked;
+        self.build = BuildState::Blocked;
         is_new
     }
 
     /// Forgets the newest build, because its job was lost.
     pub(crate) const fn reset_build(&mut self) {
-        self.build = Build::Idle;
+        self.build = BuildState::Idle;
     }
 
     /// Returns the inputs of the newest build.
     pub(crate) const fn built_from(&self) -> Option<BuildKey> {
         match self.build {
-            Build::Idle | Build::Blocked => None,
-            Build::Running(key) | Build::Done(key) | Build::Failed(key) => Some(key),
+            BuildState::Idle | BuildState::Blocked => None,
+            BuildState::Running(key) | BuildState::Done(key) | BuildState::Failed(key) => Some(key),
         }
     }
 
     /// Returns whether a result made from these inputs is expected: a new build, or evicted pages that are rendered again.
     pub(crate) fn expects(&self, key: BuildKey) -> bool {
-        self.build == Build::Running(key)
-            || (self.serving == Serving::Evicted(key) && self.built_from() == Some(key))
+        self.build == BuildState::Running(key)
+            || (self.serving == ServedState::Evicted(key) && self.built_from() == Some(key))
     }
 
     /// Ends the expected build from these inputs, with pages or without.
     pub(crate) const fn finish_build(&mut self, key: BuildKey, has_pages: bool) -> FinishedStep {
         if has_pages {
-            self.build = Build::Done(key);
-            self.serving = Serving::Live(key);
+            self.build = BuildState::Done(key);
+            self.serving = ServedState::Live(key);
             return FinishedStep::Served;
         }
-        self.build = Build::Failed(key);
+        self.build = BuildState::Failed(key);
         match self.has_served() {
             true => FinishedStep::Failed,
             false => FinishedStep::NeedsStandIn,
@@ -258,7 +258,7 @@ impl TenantState {
     pub(crate) fn open(&mut self) -> bool {
         let opens = !self.has_served();
         if opens {
-            self.serving = Serving::Pending;
+            self.serving = ServedState::Pending;
         }
         opens
     }
@@ -266,7 +266,7 @@ impl TenantState {
     /// Notes that no pages will be built, so that requests no longer wait.
     pub(crate) fn close(&mut self) {
         if !self.has_served() {
-            self.serving = Serving::Absent;
+            self.serving = ServedState::Absent;
         }
     }
 
@@ -274,14 +274,14 @@ impl TenantState {
     pub(crate) fn stand_in(&mut self) -> bool {
         let is_needed = !self.has_served();
         if is_needed {
-            self.serving = Serving::StandIn;
+            self.serving = ServedState::StandIn;
         }
         is_needed
     }
 
     /// Returns whether the current pages were made from the newest inputs.
     pub(crate) fn is_current(&self) -> bool {
-        matches!((self.build, self.serving), (Build::Done(built), Serving::Live(served)) if built == served)
+        matches!((self.build, self.serving), (BuildState::Done(built), ServedState::Live(served)) if built == served)
     }
 
     /// Returns whether a further content encoding of pages made from these inputs may be served.
@@ -293,25 +293,25 @@ impl TenantState {
     pub(crate) fn can_be_evicted(&self) -> bool {
         self.is_current()
             && !self.errors.are_of_content()
-            && matches!(self.pin, Pin::None | Pin::Unreadable(_))
+            && matches!(self.pin, PinState::None | PinState::Unreadable(_))
     }
 
     /// Evicts its pages. Returns the build that renders them again.
     pub(crate) const fn evict(&mut self) -> Option<BuildKey> {
         match self.serving {
-            Serving::Live(key) => {
-                self.serving = Serving::Evicted(key);
+            ServedState::Live(key) => {
+                self.serving = ServedState::Evicted(key);
                 Some(key)
             }
             _ => None,
         }
     }
 
-    pub(crate) const fn source(&self) -> Source {
+    pub(crate) const fn source(&self) -> FolderState {
         self.source
     }
 
-    pub(crate) const fn serving(&self) -> Serving {
+    pub(crate) const fn serving(&self) -> ServedState {
         self.serving
     }
 
@@ -319,16 +319,16 @@ impl TenantState {
     pub(crate) const fn has_served(&self) -> bool {
         matches!(
             self.serving,
-            Serving::Live(_) | Serving::Evicted(_) | Serving::StandIn
+            ServedState::Live(_) | ServedState::Evicted(_) | ServedState::StandIn
         )
     }
 
     pub(crate) const fn is_building(&self) -> bool {
-        matches!(self.build, Build::Running(_))
+        matches!(self.build, BuildState::Running(_))
     }
 
     pub(crate) const fn is_reading(&self) -> bool {
-        matches!(self.source, Source::Reading { .. })
+        matches!(self.source, FolderState::Reading { .. })
     }
 
     /// Returns whether a job of the tenant is queued or in flight.
@@ -338,42 +338,42 @@ impl TenantState {
 
     /// Returns whether a snapshot contains the tenant: its pinned release, else its pages, or addresses at which requests wait or fail.
     pub(crate) const fn is_published(&self) -> bool {
-        self.pinned().is_some() || !matches!(self.serving, Serving::Absent)
+        self.pinned().is_some() || !matches!(self.serving, ServedState::Absent)
     }
 
     /// Returns whether requests get 503 at the addresses of the tenant, because its pinned release is not known or cannot be served.
     pub(crate) const fn is_unavailable(&self) -> bool {
         match self.pin {
-            Pin::Unsettled
-            | Pin::OnDisk(_)
-            | Pin::Loading(_)
-            | Pin::Unreadable(_)
-            | Pin::Replacing(_) => true,
-            Pin::None | Pin::Pinned(_) | Pin::Writing(_) => false,
+            PinState::Unsettled
+            | PinState::OnDisk(_)
+            | PinState::Loading(_)
+            | PinState::Unreadable(_)
+            | PinState::Replacing(_) => true,
+            PinState::None | PinState::Pinned(_) | PinState::Writing(_) => false,
         }
     }
 
     /// Returns the number of the pinned release that cannot be served.
     pub(crate) const fn unreadable_pin(&self) -> Option<u64> {
         match self.pin {
-            Pin::Unreadable(number) | Pin::Replacing(number) => Some(number),
+            PinState::Unreadable(number) | PinState::Replacing(number) => Some(number),
             _ => None,
         }
     }
 
     /// Returns the pin while another pin is written to disk.
-    pub(crate) const fn replaced_pin(&self) -> Pin {
+    pub(crate) const fn replaced_pin(&self) -> PinState {
         match self.unreadable_pin() {
-            Some(number) => Pin::Replacing(number),
-            None => Pin::Writing(self.pinned()),
+            Some(number) => PinState::Replacing(number),
+            None => PinState::Writing(self.pinned()),
         }
     }
 
     /// Begins to read the pinned release. Returns the number of the release, or `None` if no read is needed.
     pub(crate) const fn load_pin(&mut self) -> Option<u64> {
         match self.pin {
-            Pin::OnDisk(number) => {
-                self.pin = Pin::Loading(number);
+            PinState::OnDisk(number) => {
+                self.pin = PinState::Loading(number);
                 Some(number)
             }
             _ => None,
@@ -383,26 +383,26 @@ impl TenantState {
     /// Returns the number of the release that is served in place of the folder's pages.
     pub(crate) const fn pinned(&self) -> Option<u64> {
         match self.pin {
-            Pin::Pinned(number) => Some(number),
-            Pin::Writing(before) => before,
-            Pin::None
-            | Pin::Unsettled
-            | Pin::OnDisk(_)
-            | Pin::Loading(_)
-            | Pin::Unreadable(_)
-            | Pin::Replacing(_) => None,
+            PinState::Pinned(number) => Some(number),
+            PinState::Writing(before) => before,
+            PinState::None
+            | PinState::Unsettled
+            | PinState::OnDisk(_)
+            | PinState::Loading(_)
+            | PinState::Unreadable(_)
+            | PinState::Replacing(_) => None,
         }
     }
 
     /// Updates the state that operators see, and the time of its last change.
     pub(crate) fn settle(&mut self, now: SystemTime) {
         let errors = self.errors;
-        let has_errors = errors.are_of_content() || errors.conflicts;
+        let has_errors = errors.are_of_content() || errors.has_conflicts;
         let state = match (self.has_served(), self.serving, has_errors) {
-            (true, _, false) => State::Live,
-            (true, _, true) => State::Degraded,
-            (false, Serving::Pending, _) => State::Pending,
-            (false, ..) => State::Absent,
+            (true, _, false) => Availability::Live,
+            (true, _, true) => Availability::Degraded,
+            (false, ServedState::Pending, _) => Availability::Pending,
+            (false, ..) => Availability::Absent,
         };
         if state != self.state || self.since.is_none() {
             self.state = state;
@@ -411,7 +411,7 @@ impl TenantState {
     }
 
     /// Returns the state that operators see, and the time of its last change.
-    pub(crate) const fn state(&self) -> (State, SystemTime) {
+    pub(crate) const fn state(&self) -> (Availability, SystemTime) {
         let since = match self.since {
             Some(since) => since,
             None => SystemTime::UNIX_EPOCH,

@@ -16,15 +16,17 @@ use std::time::{Duration, Instant};
 
 use content::name::TenantId;
 
-use crate::model::agenda::{Agenda, Reload, Scope};
+use crate::model::agenda::{Agenda, Reload, ReloadScope};
 use crate::model::budget::{MemoryBudget, UNREQUESTED_SHARE};
 use crate::model::event::{
-    Action, BuildPlan, BuildResult, ClockTime, Event, OutsideFacts, ReadingOutcome, Reply,
+    Action, BuildPlan, BuildResult, ClockTime, CommandReply, Event, OutsideFacts, ReadingOutcome,
     ServedForm, StoreState, Ticket,
 };
 use crate::model::publication::{CollectedChanges, Publication};
 use crate::model::removal::{Remembered, Removals};
-use crate::model::tenant::{BuildKey, FinishedStep, Pin, Serving, Source, TenantState};
+use crate::model::tenant::{
+    BuildKey, FinishedStep, FolderState, PinState, ServedState, TenantState,
+};
 
 /// The longest time that a changed folder waits for its reading in flight. A reading that takes longer may never end.
 const MAX_HOLD_TIME: Duration = Duration::from_millis(500);
@@ -48,12 +50,12 @@ pub(super) struct Pins {
 
 impl Pins {
     /// Returns the initial pin of a new tenant.
-    pub(super) fn of(&self, id: &TenantId) -> Pin {
+    pub(super) fn of(&self, id: &TenantId) -> PinState {
         if self.writing.contains_key(id) {
-            return Pin::Unsettled;
+            return PinState::Unsettled;
         }
         let number = self.on_disk.get(id).copied();
-        number.map_or(Pin::None, Pin::OnDisk)
+        number.map_or(PinState::None, PinState::OnDisk)
     }
 }
 
@@ -185,7 +187,7 @@ impl World {
             Event::RecordRequested { tenant } => {
                 self.persist(tenant, &mut actions);
             }
-            Event::Grown(tenants) => self.unpersisted.extend(tenants),
+            Event::DataAdded(tenants) => self.unpersisted.extend(tenants),
             Event::Measured {
                 limit,
                 pages,
@@ -198,7 +200,7 @@ impl World {
             Event::ClockTurned => self.plan.note_everything(now.instant),
             Event::Published { took } => self.finish_publication(now, took),
             Event::Recovered => self.recover(now, &mut actions),
-            Event::Turn(facts) => self.start_due_work(facts, now, &mut actions),
+            Event::QueueDrained(facts) => self.start_due_work(facts, now, &mut actions),
         }
         actions
     }
@@ -290,7 +292,7 @@ impl World {
         for id in listed {
             let is_wanted = only.is_none_or(|only| only.contains(id.as_str()));
             let is_wanted = is_wanted || returned.contains(id);
-            let is_gone = |tenant: &TenantState| matches!(tenant.source(), Source::Gone(_));
+            let is_gone = |tenant: &TenantState| matches!(tenant.source(), FolderState::Gone(_));
             let known = self.tenants.get(id);
             if is_wanted || known.is_none_or(is_gone) {
                 self.read_or_hold(id.clone(), now, actions);
@@ -336,7 +338,7 @@ impl World {
 
     /// Schedules a list of the folders.
     pub(super) fn request_list(&mut self, now: ClockTime) {
-        self.agenda.request(Scope::List, now.instant);
+        self.agenda.request(ReloadScope::List, now.instant);
     }
 
     /// Handles the end of a reading. Starts another reading if the folder changed in the meantime.
@@ -374,18 +376,18 @@ impl World {
         };
         let has_errors = match reading {
             ReadingOutcome::Changed { has_errors, .. } => has_errors,
-            _ => tenant.errors.content,
+            _ => tenant.errors.has_content_errors,
         };
         let source = match (reading, has_errors) {
-            (ReadingOutcome::Gone, _) => Source::Gone,
-            (_, false) => Source::Valid,
-            (_, true) => Source::Invalid,
+            (ReadingOutcome::Gone, _) => FolderState::Gone,
+            (_, false) => FolderState::Valid,
+            (_, true) => FolderState::Invalid,
         };
         if !tenant.accept_reading(number, source) {
             return;
         }
-        tenant.errors.content = has_errors;
-        if let Pin::Unreadable(number) = tenant.pin {
+        tenant.errors.has_content_errors = has_errors;
+        if let PinState::Unreadable(number) = tenant.pin {
             // Its disk may be readable again, or the tenant may have the addresses of the release again.
             let tenant = id.clone();
             actions.push(Action::LoadPin { tenant, number });
@@ -394,11 +396,11 @@ impl World {
             tenant.errors.is_unreadable = is_unreadable;
         }
         if tenant.errors.is_unreadable {
-            let scope = Scope::Tenant(id.to_string());
+            let scope = ReloadScope::Tenant(id.to_string());
             self.agenda.retry([scope], now.instant);
         }
         match reading {
-            ReadingOutcome::Gone => self.agenda.request(Scope::List, now.instant),
+            ReadingOutcome::Gone => self.agenda.request(ReloadScope::List, now.instant),
             ReadingOutcome::Changed { .. } => {
                 self.plan.note(id, now.instant);
                 self.publication.urgent.note(id, now.instant);
@@ -418,7 +420,7 @@ impl World {
         let Some(tenant) = self.tenants.get_mut(&id) else {
             return;
         };
-        let had_conflicts = std::mem::replace(&mut tenant.errors.conflicts, has_conflicts);
+        let had_conflicts = std::mem::replace(&mut tenant.errors.has_conflicts, has_conflicts);
         if had_conflicts || has_conflicts || key.is_none() {
             // The reports may have changed.
             self.publication.urgent.changes.note(&id);
@@ -427,7 +429,7 @@ impl World {
             self.publication.urgent.note(&id, now.instant);
         }
         let Some(key) = key else {
-            tenant.errors.result = true;
+            tenant.errors.has_page_errors = true;
             if tenant.block_build() {
                 self.publication.urgent.note(&id, now.instant);
                 if !tenant.has_served() {
@@ -469,7 +471,7 @@ impl World {
         actions.push(Action::ReportBuild(id.clone()));
         self.publication.changes_in_background(&id);
         let has_pages = matches!(result, BuildResult::Pages { .. });
-        tenant.errors.result = match result {
+        tenant.errors.has_page_errors = match result {
             BuildResult::Pages { has_errors, .. } => has_errors,
             BuildResult::Failed => true,
         };
@@ -477,7 +479,7 @@ impl World {
             FinishedStep::Served => {}
             FinishedStep::Failed => {
                 self.publication.urgent.note(&id, now.instant);
-                if let Serving::Evicted(key) = tenant.serving() {
+                if let ServedState::Evicted(key) = tenant.serving() {
                     actions.push(Action::Park { tenant: id, key });
                 }
                 return;
@@ -608,14 +610,14 @@ impl World {
             return;
         };
         let number = match tenant.pin {
-            Pin::Loading(number) => number,
+            PinState::Loading(number) => number,
             // A further attempt.
-            Pin::Unreadable(number) if is_found => number,
+            PinState::Unreadable(number) if is_found => number,
             _ => return,
         };
         tenant.pin = match is_found {
-            true => Pin::Pinned(number),
-            false => Pin::Unreadable(number),
+            true => PinState::Pinned(number),
+            false => PinState::Unreadable(number),
         };
         self.publication.urgent.note(&id, now.instant);
         actions.push(Action::ServePin {
@@ -634,17 +636,17 @@ impl World {
     ) {
         let refuse = |reply| Action::Reply { ticket, reply };
         let Some(tenant) = self.tenants.get_mut(&id) else {
-            actions.push(refuse(Reply::UnknownTenant));
+            actions.push(refuse(CommandReply::UnknownTenant));
             return;
         };
-        if matches!(tenant.pin, Pin::OnDisk(_) | Pin::Loading(_))
+        if matches!(tenant.pin, PinState::OnDisk(_) | PinState::Loading(_))
             || self.pins.writing.contains_key(&id)
         {
-            actions.push(refuse(Reply::Busy));
+            actions.push(refuse(CommandReply::Busy));
             return;
         }
         if to.is_none() && !tenant.has_served() {
-            actions.push(refuse(Reply::NoPages));
+            actions.push(refuse(CommandReply::NoPages));
             return;
         }
         tenant.pin = tenant.replaced_pin();
@@ -670,24 +672,26 @@ impl World {
             }
         }
         let reply = match is_written {
-            true => Reply::Done,
-            false => Reply::NotWritten,
+            true => CommandReply::Done,
+            false => CommandReply::NotWritten,
         };
         if let Some(tenant) = self.tenants.get_mut(&id) {
             match tenant.pin {
-                Pin::Writing(before) if !is_written => {
-                    tenant.pin = before.map_or(Pin::None, Pin::Pinned);
+                PinState::Writing(before) if !is_written => {
+                    tenant.pin = before.map_or(PinState::None, PinState::Pinned);
                 }
-                Pin::Replacing(before) if !is_written => tenant.pin = Pin::Unreadable(before),
-                Pin::Writing(_) | Pin::Replacing(_) => {
-                    tenant.pin = to.map_or(Pin::None, Pin::Pinned);
+                PinState::Replacing(before) if !is_written => {
+                    tenant.pin = PinState::Unreadable(before)
+                }
+                PinState::Writing(_) | PinState::Replacing(_) => {
+                    tenant.pin = to.map_or(PinState::None, PinState::Pinned);
                     self.publication.urgent.note(&id, now.instant);
                     actions.push(Action::ServePin {
                         tenant: id,
                         is_pinned: to.is_some(),
                     });
                 }
-                Pin::Unsettled => {
+                PinState::Unsettled => {
                     tenant.pin = self.pins.of(&id);
                     self.publication.urgent.note(&id, now.instant);
                     if tenant.built_from().is_some() {
@@ -751,7 +755,7 @@ impl World {
     /// Publishes a snapshot of all finished builds.
     fn publish(&mut self, now: ClockTime, actions: &mut Vec<Action>) {
         let changes = self.publication.urgent.begin();
-        match changes.everything {
+        match changes.affects_all {
             true => (self.tenants.values_mut()).for_each(|tenant| tenant.settle(now.time)),
             false => {
                 for id in &changes.tenants {
@@ -783,10 +787,10 @@ impl World {
             }
             if tenant.is_reading() {
                 tenant.reset_reading();
-                let scope = Scope::Tenant(id.to_string());
+                let scope = ReloadScope::Tenant(id.to_string());
                 self.agenda.request(scope, now.instant);
             }
-            if let Pin::Loading(number) = tenant.pin {
+            if let PinState::Loading(number) = tenant.pin {
                 let tenant = id.clone();
                 actions.push(Action::LoadPin { tenant, number });
             }
@@ -825,7 +829,7 @@ impl World {
             self.publish(now, actions);
             return;
         }
-        self.persist_some(actions);
+        self.start_persisting(actions);
     }
 
     /// Returns whether collected changes are handled now. `has_more`: whether further results are likely soon.
@@ -877,7 +881,7 @@ impl World {
     }
 
     /// Hands the new data of tenants to the store, as far as the store has room.
-    fn persist_some(&mut self, actions: &mut Vec<Action>) {
+    fn start_persisting(&mut self, actions: &mut Vec<Action>) {
         let StoreState::Ready(room) = self.store else {
             if self.store == StoreState::Absent {
                 self.unpersisted.clear();

@@ -1,6 +1,6 @@
 //! The background worker: renders images and makes the best encodings of pages on separate threads. The worker delays neither visitors nor saved files, and leaves a processor for both if there are several.
 //!
-//! A job cannot be stopped. A job that exceeds [`LATE_TIME`] is logged and continues, and other jobs no longer wait for it.
+//! A job cannot be stopped. A job that exceeds [`LATE_JOB_TIME`] is logged and continues, and other jobs no longer wait for it.
 
 pub(crate) mod order;
 
@@ -11,14 +11,14 @@ use std::time::{Duration, Instant};
 
 use tracing::{debug, warn};
 
-use crate::runner::workers::priority::{Priority, current_thread, lower_priority};
-use crate::runner::workers::processors;
+use crate::runner::job_pool::priority::{Priority, current_thread, lower_priority};
+use crate::runner::job_pool::processors;
 use content::report::guard::guard;
 use render::CompressTask;
-use render::DrawTask;
+use render::ImageTask;
 
 /// The time after which a job is late, so that other jobs no longer wait for it. An image within its limits takes a second or two.
-const LATE_TIME: Duration = Duration::from_secs(5);
+const LATE_JOB_TIME: Duration = Duration::from_secs(5);
 /// The limit on jobs in flight that are not late. Each image has its layers in memory.
 const MAX_JOBS: usize = 3;
 /// The limit on late jobs. At this limit, no further job starts.
@@ -51,25 +51,25 @@ pub(crate) struct BackgroundJob {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BackgroundJobId {
     /// An image, by its digest.
-    Picture([u8; 32]),
+    Image([u8; 32]),
     /// The best encoding of a body, by the address of the body in memory.
-    Coding(usize),
+    Encoding(usize),
 }
 
-impl From<DrawTask> for BackgroundJob {
-    fn from(picture: DrawTask) -> Self {
+impl From<ImageTask> for BackgroundJob {
+    fn from(image: ImageTask) -> Self {
         Self {
-            id: BackgroundJobId::Picture(picture.digest()),
-            name: picture.name(),
-            work: Box::new(move || {
-                match guard("draw", "a picture", "pictures", || picture.draw()) {
+            id: BackgroundJobId::Image(image.digest()),
+            name: image.name(),
+            work: Box::new(
+                move || match guard("draw", "a picture", "pictures", || image.run()) {
                     Ok(Ok(())) => {}
                     Ok(Err(problem)) => warn!(problem, "image cannot be rendered; not retried"),
                     Err(diagnostic) => {
                         warn!(problem = diagnostic.message, "image cannot be rendered");
                     }
-                }
-            }),
+                },
+            ),
         }
     }
 }
@@ -77,7 +77,7 @@ impl From<DrawTask> for BackgroundJob {
 impl From<CompressTask> for BackgroundJob {
     fn from(body: CompressTask) -> Self {
         Self {
-            id: BackgroundJobId::Coding(body.place()),
+            id: BackgroundJobId::Encoding(body.place()),
             name: body.name().to_owned(),
             work: Box::new(move || {
                 let name = body.name();
@@ -96,7 +96,10 @@ impl BackgroundWorker {
     /// Starts the dispatcher thread.
     pub(crate) fn start() -> Self {
         let processors = processors();
-        Self::with(processors.saturating_sub(1).clamp(1, MAX_JOBS), LATE_TIME)
+        Self::with(
+            processors.saturating_sub(1).clamp(1, MAX_JOBS),
+            LATE_JOB_TIME,
+        )
     }
 
     /// Starts the dispatcher thread with these limits.
@@ -159,7 +162,7 @@ impl Dispatcher {
         // Whether a job has ended since the last notice.
         let mut is_new = false;
         loop {
-            match messages.recv_timeout(self.until_late()) {
+            match messages.recv_timeout(self.time_until_late()) {
                 Ok(BackgroundMessage::Order(jobs)) => {
                     let mut waiting = VecDeque::from(jobs);
                     waiting.retain(|job| self.begun.iter().all(|begun| begun.id != job.id));
@@ -188,7 +191,7 @@ impl Dispatcher {
     }
 
     /// Returns the time until the next job in flight becomes late.
-    fn until_late(&self) -> Duration {
+    fn time_until_late(&self) -> Duration {
         let left = self
             .in_time()
             .map(|begun| self.late.saturating_sub(begun.since.elapsed()));
@@ -264,7 +267,7 @@ mod tests {
 
     fn job(number: u8, draw: impl FnOnce() + Send + 'static) -> BackgroundJob {
         BackgroundJob {
-            id: BackgroundJobId::Picture([number; 32]),
+            id: BackgroundJobId::Image([number; 32]),
             name: format!("picture {number}"),
             work: Box::new(draw),
         }

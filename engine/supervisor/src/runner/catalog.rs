@@ -21,16 +21,16 @@ use content::report::{Code, Diagnostic, Report, Severity, hint_for};
 use content::tenant::conform::conform;
 use content::tenant::manifest::Company;
 use content::tenant::{MANIFEST, Site};
-use render::Deployment;
-use render::Inputs;
+use render::CompileInputs;
+use render::DeploymentFacts;
 use render::Templates;
 
 use crate::jobs::outcome::FolderReading;
 use crate::jobs::packed_folder::FolderContent;
 use crate::model::event::{BuildPlan, ChangeSet};
 use crate::model::tenant::BuildKey;
-use crate::runner::catalog::addresses::Addresses;
-use crate::runner::catalog::cards::SiteCards;
+use crate::runner::catalog::addresses::AssignedAddresses;
+use crate::runner::catalog::cards::SiteCardCache;
 use crate::runner::catalog::tenant::{BuildInputs, TenantData, hosts_of};
 use crate::runner::catalog::themes::Themes;
 use crate::runner::settings::Settings;
@@ -74,15 +74,15 @@ impl Revisions {
 #[derive(Debug, Default)]
 pub(crate) struct Catalog {
     pub(crate) tenants: BTreeMap<TenantId, Box<TenantData>>,
-    pub(crate) addresses: Addresses,
+    pub(crate) addresses: AssignedAddresses,
     pub(crate) themes: Themes,
-    pub(crate) deployment: Option<Arc<Deployment>>,
-    cards: SiteCards,
+    pub(crate) deployment: Option<Arc<DeploymentFacts>>,
+    cards: SiteCardCache,
     revisions: Revisions,
     /// Diagnostics of the folder of tenants itself.
-    pub(crate) notes: Report,
+    pub(crate) folder_report: Report,
     /// Whether the content of idle tenants is packed.
-    pub(crate) packs: bool,
+    pub(crate) is_packed: bool,
     /// The size of all packed content, in bytes.
     pub(crate) packed_bytes: usize,
     /// For each tenant, the next time at which one of its pages appears or expires.
@@ -98,8 +98,8 @@ impl Catalog {
         folders: BTreeMap<String, PathBuf>,
         settings: &Settings,
     ) -> BTreeMap<TenantId, PathBuf> {
-        self.notes = Report::default();
-        self.packs = settings.memory.is_some() && folders.len() > MAX_OPEN_TENANTS;
+        self.folder_report = Report::default();
+        self.is_packed = settings.memory.is_some() && folders.len() > MAX_OPEN_TENANTS;
         let mut named = BTreeMap::new();
         for (name, path) in folders {
             match TenantId::new(&name) {
@@ -113,7 +113,7 @@ impl Catalog {
                     let message = error.to_string();
                     let diagnostic = Diagnostic::error(Code::BadFolderName, label, message)
                         .hint("rename the folder; its name is the tenant's host and path");
-                    self.notes.push(Diagnostic {
+                    self.folder_report.push(Diagnostic {
                         severity,
                         ..diagnostic
                     });
@@ -134,7 +134,7 @@ impl Catalog {
         let Some(tenant) = self.tenants.get_mut(id) else {
             return;
         };
-        let (now, drafts) = (self.now, settings.is_dev());
+        let (now, includes_drafts) = (self.now, settings.is_dev());
         if let Some(cache) = read.cache {
             tenant.persisted = cache;
         }
@@ -158,7 +158,7 @@ impl Catalog {
                 FolderContent::Packed(packed) => Some(Arc::clone(packed)),
                 FolderContent::Open(_) => None,
             };
-            tenant.take(site, now, drafts);
+            tenant.set_content(site, now, includes_drafts);
             tenant.content.folder = read.fingerprint;
             tenant.reading.mark = read.mark;
             tenant.persisted.is_good = read.is_persisted;
@@ -167,7 +167,7 @@ impl Catalog {
         } else if tenant.content.site.is_none()
             && let Some(site) = read.last_valid.take()
         {
-            tenant.take(site, now, drafts);
+            tenant.set_content(site, now, includes_drafts);
         }
         let theme = read.written.as_ref();
         let theme = theme.and_then(|written| Some((written, self.themes.get(&written.theme)?)));
@@ -188,13 +188,13 @@ impl Catalog {
         now: Timestamp,
     ) -> Vec<BuildPlan> {
         self.now = now;
-        let drafts = settings.is_dev();
-        let everything = changes.everything || self.deployment.is_none();
+        let includes_drafts = settings.is_dev();
+        let affects_all = changes.affects_all || self.deployment.is_none();
         let mut changed = Vec::new();
-        for id in ids(everything, &changes.tenants, &self.tenants) {
+        for id in ids(affects_all, &changes.tenants, &self.tenants) {
             if let Some(tenant) = self.tenants.get_mut(&id) {
                 let before = tenant.next_change();
-                tenant.update_pages(now, drafts);
+                tenant.update_pages(now, includes_drafts);
                 changed.push((id, before, tenant.next_change()));
             }
         }
@@ -202,16 +202,16 @@ impl Catalog {
             self.note_page_change(id, next);
         }
         let before = Arc::clone(self.addresses.assignment());
-        let only = (!everything).then_some(&changes.tenants);
+        let only = (!affects_all).then_some(&changes.tenants);
         let assignment = self
             .addresses
-            .assign(&settings.places.origin, &mut self.tenants, only);
+            .assign(&settings.config.origin, &mut self.tenants, only);
         let has_new_addresses = !Arc::ptr_eq(&before, &assignment);
         let known = self.deployment.clone();
         let is_shown = |id: &TenantId| self.is_shown_by_all(id);
         let deployment = match known {
             Some(known)
-                if !everything && !has_new_addresses && !changes.tenants.iter().any(is_shown) =>
+                if !affects_all && !has_new_addresses && !changes.tenants.iter().any(is_shown) =>
             {
                 known
             }
@@ -225,8 +225,8 @@ impl Catalog {
             self.revisions.deployment = self.revisions.next();
             self.deployment = Some(deployment);
         }
-        let everything = everything || has_new_addresses || !is_same;
-        let ids = ids(everything, &changes.tenants, &self.tenants);
+        let affects_all = affects_all || has_new_addresses || !is_same;
+        let ids = ids(affects_all, &changes.tenants, &self.tenants);
         ids.into_iter()
             .filter_map(|id| {
                 let addresses = assignment.addresses.get(&id);
@@ -239,10 +239,10 @@ impl Catalog {
     /// Records the next time at which a page of the tenant appears or expires.
     fn note_page_change(&mut self, id: TenantId, next: Option<Timestamp>) {
         if let Some(tenant) = self.tenants.get_mut(&id) {
-            if let Some(before) = tenant.content.noted_change.take() {
+            if let Some(before) = tenant.content.recorded_change.take() {
                 self.page_changes.remove(&(before, id.clone()));
             }
-            tenant.content.noted_change = next;
+            tenant.content.recorded_change = next;
         }
         if let Some(next) = next {
             self.page_changes.insert((next, id));
@@ -302,12 +302,12 @@ impl Catalog {
             folder: tenant.content.folder,
             addresses: Arc::clone(&tenant.addresses.0),
             hosts: hosts_of(&tenant.addresses.0),
-            inputs: Inputs {
+            inputs: CompileInputs {
                 deployment: Arc::clone(self.deployment.as_ref()?),
                 templates: Arc::clone(templates),
                 islands: Arc::clone(&settings.islands),
                 cache: Arc::clone(&tenant.persisted.cache),
-                progress: Arc::default(),
+                attempt: Arc::default(),
                 compresses: true,
             },
         })
@@ -328,12 +328,12 @@ impl Catalog {
         root: Option<TenantId>,
         settings: &Settings,
         now: Timestamp,
-    ) -> Arc<Deployment> {
+    ) -> Arc<DeploymentFacts> {
         self.unpack_shown(root.as_ref(), settings, now);
         let site = root
             .as_ref()
             .and_then(|root| self.tenants.get(root)?.content.site.as_deref());
-        let origin = &settings.places.origin;
+        let origin = &settings.config.origin;
         let company = site.and_then(|site| site.manifest.company.as_deref().cloned());
         let company = company.unwrap_or_else(|| anonymous(origin));
         let sites = company.sites.iter().map(|company_site| {
@@ -345,18 +345,18 @@ impl Catalog {
             (company_site.clone(), source)
         });
         let sites = sites.collect();
-        let deployment = Deployment {
+        let deployment = DeploymentFacts {
             origin: origin.clone(),
-            sites: self.cards.renew(sites),
+            sites: self.cards.update(sites),
             year: company.time_zone.year(now),
             company,
             image: site.and_then(|site| render::default_image(site, origin)),
             root,
-            hsts: (settings.places.hsts)
+            hsts: (settings.config.hsts)
                 .or_else(|| site.map(|site| site.manifest.hsts))
                 .unwrap_or_default(),
-            caching: settings.places.caching,
-            shows_kinds: settings.shows_kinds,
+            caching: settings.config.caching,
+            shows_section_examples: settings.shows_section_examples,
         };
         match &self.deployment {
             Some(before) if **before == deployment => Arc::clone(before),
@@ -366,7 +366,7 @@ impl Catalog {
 
     /// Unpacks the content of tenants whose data the pages of all tenants may show.
     fn unpack_shown(&mut self, root: Option<&TenantId>, settings: &Settings, now: Timestamp) {
-        let drafts = settings.is_dev();
+        let includes_drafts = settings.is_dev();
         let company = || {
             let site = self.tenants.get(root?)?.content.site.as_ref()?;
             site.manifest.company.clone()
@@ -376,7 +376,7 @@ impl Catalog {
         for id in root.map(TenantId::as_str).into_iter().chain(sites) {
             if let Some(tenant) = self.tenants.get_mut(id) {
                 self.packed_bytes -= tenant.content.packed_bytes();
-                tenant.open(now, drafts);
+                tenant.unpack(now, includes_drafts);
                 self.packed_bytes += tenant.content.packed_bytes();
             }
         }
@@ -405,11 +405,11 @@ impl Catalog {
 
 /// Returns the changed tenants, or all tenants.
 fn ids(
-    everything: bool,
+    affects_all: bool,
     changed: &BTreeSet<TenantId>,
     tenants: &BTreeMap<TenantId, Box<TenantData>>,
 ) -> Vec<TenantId> {
-    match everything {
+    match affects_all {
         true => tenants.keys().cloned().collect(),
         false => changed.iter().cloned().collect(),
     }

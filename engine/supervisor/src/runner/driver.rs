@@ -15,13 +15,13 @@ use content::report::Report;
 use content::report::guard::inject;
 use release::snapshot::{ResourceTable, Snapshot};
 use render::Cache;
-use render::Compiled;
+use render::CompiledTenant;
 use server::admin::status::{StatusBoard, StoreStatus};
 
 use crate::jobs::compile::{CompressPages, StandInBuild, StandInInputs};
 use crate::jobs::outcome::{BuildAttempt, FolderReading, JobOutcome, ReadRequest};
 use crate::jobs::read::{self, ReadOptions};
-use crate::model::agenda::{Reload, Scope};
+use crate::model::agenda::{Reload, ReloadScope};
 use crate::model::event::{
     Action, BuildResult, ChangeSet, ClockTime, Event, OutsideFacts, ReadingOutcome, ServedForm,
     StoreState,
@@ -30,17 +30,17 @@ use crate::model::tenant::{BuildKey, TenantState as States};
 use crate::model::world::Mode;
 use crate::runner::background::order;
 use crate::runner::catalog::complete_tenant::{self, CompleteTenant};
-use crate::runner::catalog::tenant::{BuildInputs, ServedPages, TenantData, is_unread};
+use crate::runner::catalog::tenant::{BuildInputs, ServedPages, TenantData, has_unreadable_file};
+use crate::runner::job_pool::{EXPECTED_TIME, Job, JobKind, JobStep, JobWork};
 use crate::runner::memory;
 use crate::runner::memory::bytes_of;
 use crate::runner::registry::{Registry, ReloadError};
 use crate::runner::removal;
-use crate::runner::workers::{EXPECTED_TIME, Job, JobKind, JobStep, JobWork};
 use crate::snapshot::replaced::ReplacedFiles;
 use crate::source::survey::{RestoredTenant, Survey, SurveyRequest};
 use crate::state::release_record::PinnedRelease;
 use crate::state::releases::{place, queue_room};
-use crate::state::tables::{Persisted, PersistedCache};
+use crate::state::tables::{PersistedCache, PersistedState};
 use crate::state::write::{self, persist_tenant};
 
 /// The time that a tenant may take at startup before the first snapshot is published without its newest pages.
@@ -81,7 +81,7 @@ pub(crate) enum EventData {
     Read(Box<FolderReading>),
     Unresponsive(Arc<ReadRequest>),
     Built(Box<FinishedBuild>),
-    StandIn(Box<(Compiled, BuildInputs)>),
+    StandIn(Box<(CompiledTenant, BuildInputs)>),
     Release(Box<PinnedRelease>),
     Restored(Box<RestoredTenant>),
 }
@@ -90,9 +90,9 @@ pub(crate) enum EventData {
 #[derive(Debug)]
 pub(crate) struct FinishedBuild {
     made_from: BuildInputs,
-    compiled: Option<Arc<Compiled>>,
+    compiled: Option<Arc<CompiledTenant>>,
     /// The results without pages at whose open mounts requests wait.
-    waiting: Vec<Arc<Compiled>>,
+    waiting: Vec<Arc<CompiledTenant>>,
     /// The diagnostics of the build and its duration; `None` if pages were only compressed.
     outcome: Option<(Report, Duration)>,
     /// The digest of the responses, if the pages were restored instead of rendered.
@@ -124,7 +124,7 @@ impl Registry {
         now: Timestamp,
     ) -> Result<(), ReloadError> {
         self.catalog.now = now;
-        let folders = match self.listed(survey.tenants) {
+        let folders = match self.check_listing(survey.tenants) {
             Ok(folders) => Some(folders),
             Err(problem) => {
                 self.alarm = Some(problem.to_string());
@@ -136,8 +136,8 @@ impl Registry {
         };
         if let Some(themes) = survey.themes {
             self.catalog.themes = themes?;
-            if self.catalog.themes.are_unread() {
-                self.handle(Event::Unread(Scope::Themes), now);
+            if self.catalog.themes.have_unreadable_file() {
+                self.handle(Event::Unread(ReloadScope::Themes), now);
             }
         }
         if let Some(folders) = folders {
@@ -162,11 +162,11 @@ impl Registry {
             self.handle_with(event, &mut data, now);
         }
         let persisted = self.persisted.as_ref();
-        let places = &self.settings.places;
+        let config = &self.settings.config;
         let addresses = &mut self.catalog.addresses;
-        addresses.read(places, survey.deployment, persisted);
-        if addresses.is_unread() {
-            self.handle(Event::Unread(Scope::List), now);
+        addresses.read(config, survey.deployment, persisted);
+        if addresses.is_unreadable() {
+            self.handle(Event::Unread(ReloadScope::List), now);
         }
         Ok(())
     }
@@ -178,20 +178,21 @@ impl Registry {
         now: Timestamp,
     ) -> Option<Snapshot> {
         loop {
-            while let Some((id, done)) = self.workers.poll() {
+            while let Some((id, done)) = self.job_pool.poll() {
                 self.handle_result(&id, done, now);
             }
             let facts = self.facts(environment);
             // A job may have ended after the pool was polled, so that the facts are outdated.
-            if let Some((id, done)) = self.workers.poll() {
+            if let Some((id, done)) = self.job_pool.poll() {
                 self.handle_result(&id, done, now);
                 continue;
             }
-            let actions = self.world.step(Event::Turn(facts), clock());
+            let actions = self.world.step(Event::QueueDrained(facts), clock());
             if actions.is_empty() {
                 return None;
             }
-            if let Some(snapshot) = self.act(actions, &mut EventData::Nothing, environment, now) {
+            if let Some(snapshot) = self.perform(actions, &mut EventData::Nothing, environment, now)
+            {
                 return Some(snapshot);
             }
         }
@@ -205,8 +206,8 @@ impl Registry {
     /// Handles an event with its data, and executes the actions that follow.
     pub(crate) fn handle_with(&mut self, event: Event, event_data: &mut EventData, now: Timestamp) {
         let actions = self.world.step(event, clock());
-        // Only `Event::Turn` leads to publications, surveys and watches.
-        self.act(actions, event_data, &mut NoEnvironment, now);
+        // Only `Event::QueueDrained` leads to publications, surveys and watches.
+        self.perform(actions, event_data, &mut NoEnvironment, now);
     }
 
     /// Waits until a snapshot is complete, and returns it.
@@ -216,7 +217,7 @@ impl Registry {
                 self.report_published(Duration::ZERO, now);
                 return snapshot;
             }
-            if let Some((id, done)) = self.workers.wait(POLL_INTERVAL) {
+            if let Some((id, done)) = self.job_pool.wait(POLL_INTERVAL) {
                 self.handle_result(&id, done, now);
             }
         }
@@ -227,7 +228,7 @@ impl Registry {
         self.handle(Event::Published { took }, now);
     }
 
-    /// Collects the facts of [`Event::Turn`].
+    /// Collects the facts of [`Event::QueueDrained`].
     fn facts(&mut self, environment: &mut dyn Environment) -> OutsideFacts {
         let expected = match (self.settings.mode, self.world.is_started()) {
             (Mode::Batch, _) => None,
@@ -240,10 +241,10 @@ impl Registry {
             compiled.is_some_and(|compiled| !compiled.is_open())
         };
         OutsideFacts {
-            has_readings: self.workers.has_readings(expected),
-            has_builds: self.workers.has_work(expected),
-            has_background: self.workers.has_background(),
-            is_awaited: self.workers.forget_built(is_there),
+            has_readings: self.job_pool.has_readings(expected),
+            has_builds: self.job_pool.has_work(expected),
+            has_background: self.job_pool.has_background(),
+            is_awaited: self.job_pool.forget_built(is_there),
             can_survey: environment.can_survey(),
             store: self.store_state(),
         }
@@ -262,32 +263,32 @@ impl Registry {
 
     /// Returns whether readings are in flight that are likely to end within [`EXPECTED_TIME`] of their start.
     pub(crate) fn has_readings(&self) -> bool {
-        self.workers.has_readings(Some(EXPECTED_TIME))
+        self.job_pool.has_readings(Some(EXPECTED_TIME))
     }
 
     /// Assembles a snapshot of all built tenants. `changes`: the changes since the last snapshot.
     pub(crate) fn snapshot(&mut self, changes: ChangeSet) -> Snapshot {
-        let store = self.persisted.as_ref().map(Persisted::store);
+        let store = self.persisted.as_ref().map(PersistedState::store);
         let (catalog, world) = (&mut self.catalog, &self.world);
         let publisher = &mut self.publisher;
         let (snapshot, replaced) =
             publisher.publish(changes, catalog, world, &self.settings, store);
         let changed = &self.publisher.changes;
-        match changed.everything {
+        match changed.affects_all {
             true => self
                 .demands
                 .changed
                 .extend(self.catalog.tenants.keys().cloned()),
             false => self.demands.changed.extend(changed.tenants.iter().cloned()),
         }
-        self.handle(Event::Grown(replaced), self.catalog.now);
+        self.handle(Event::DataAdded(replaced), self.catalog.now);
         snapshot
     }
 
     /// Renders tenants for at most `time`, and returns a snapshot of the rendered tenants. Returns `None` if no addresses are assigned yet.
     pub fn finish_within(&mut self, time: Duration, now: Timestamp) -> Option<Snapshot> {
         let until = Instant::now() + time;
-        while self.workers.has_background() && Instant::now() < until {
+        while self.job_pool.has_background() && Instant::now() < until {
             if self.advance(&mut NoEnvironment, now).is_some() {
                 self.report_published(Duration::ZERO, now);
             }
@@ -297,13 +298,13 @@ impl Registry {
             self.report_published(Duration::ZERO, now);
         }
         self.catalog.deployment.as_ref()?;
-        Some(self.snapshot(ChangeSet::everything()))
+        Some(self.snapshot(ChangeSet::all()))
     }
 
     /// Waits until all tenants are rendered, and returns a snapshot. Requests for tenants beyond the memory limit wait in that snapshot. `board` shows the progress.
     pub fn finish(&mut self, board: &StatusBoard, now: Timestamp) -> Option<Snapshot> {
         loop {
-            let is_busy = self.workers.is_busy();
+            let is_busy = self.job_pool.is_busy();
             if self.advance(&mut NoEnvironment, now).is_some() {
                 self.report_published(Duration::ZERO, now);
                 board.replace(self.status());
@@ -311,7 +312,7 @@ impl Registry {
             }
             memory::measure_when_due(self, now);
             // `advance` may have started further jobs.
-            if !is_busy && !self.workers.is_busy() {
+            if !is_busy && !self.job_pool.is_busy() {
                 break;
             }
             thread::sleep(POLL_INTERVAL);
@@ -319,11 +320,11 @@ impl Registry {
         memory::measure(self, now);
         board.replace(self.status());
         self.catalog.deployment.as_ref()?;
-        Some(self.snapshot(ChangeSet::everything()))
+        Some(self.snapshot(ChangeSet::all()))
     }
 
     /// Passes all new data to the store, waiting for space in its queue.
-    pub fn keep(&mut self) {
+    pub fn persist(&mut self) {
         let now = self.catalog.now;
         loop {
             if self.advance(&mut NoEnvironment, now).is_some() {
@@ -345,15 +346,15 @@ impl Registry {
     }
 
     /// Renders all images of the last snapshot.
-    pub fn draw(&mut self) {
-        order::draw(self);
+    pub fn render_images(&mut self) {
+        order::render_images(self);
         let drawn = self.catalog.tenants.keys().cloned().collect();
-        self.handle(Event::Grown(drawn), self.catalog.now);
+        self.handle(Event::DataAdded(drawn), self.catalog.now);
     }
 
     /// Compresses all pages of the last snapshot at the best level of each content encoding.
-    pub fn improve(&self) {
-        order::improve(self);
+    pub fn compress_fully(&self) {
+        order::compress_fully(self);
     }
 
     /// Returns the use of memory and disk.
@@ -362,16 +363,16 @@ impl Registry {
         memory::store_status(self)
     }
 
-    /// Calls `take` with each tenant that has pages, in the order of their names. Evicted pages are rendered again. `compressed`: with all content encodings.
+    /// Calls `visit` with each tenant that has pages, in the order of their names. Evicted pages are rendered again. `is_compressed`: with all content encodings.
     ///
     /// # Errors
-    /// Returns the first error of `take`.
+    /// Returns the first error of `visit`.
     pub fn for_each_complete_tenant<E>(
         &self,
-        compressed: bool,
-        take: impl FnMut(&CompleteTenant) -> Result<(), E>,
+        is_compressed: bool,
+        visit: impl FnMut(&CompleteTenant) -> Result<(), E>,
     ) -> Result<(), E> {
-        complete_tenant::each(self, compressed, take)
+        complete_tenant::for_each(self, is_compressed, visit)
     }
 
     /// Handles the result of a job.
@@ -384,7 +385,7 @@ impl Registry {
                     None => ReadingOutcome::Unchanged,
                     Some(read) => ReadingOutcome::Changed {
                         has_errors: !read.report.is_servable(),
-                        is_unreadable: is_unread(&read.reading),
+                        is_unreadable: has_unreadable_file(&read.reading),
                     },
                 };
                 event_data = read.map_or(EventData::Nothing, EventData::Read);
@@ -475,7 +476,7 @@ impl Registry {
     fn result(
         &self,
         id: &TenantId,
-        compiled: Option<&Compiled>,
+        compiled: Option<&CompiledTenant>,
         report: &Report,
         restored: Option<[u8; 32]>,
         is_urgent: bool,
@@ -494,13 +495,13 @@ impl Registry {
             is_persisted: restored.is_some() && !has_unkept,
             has_errors: !report.is_servable(),
             bytes: bytes_of(compiled),
-            is_requested: self.workers.is_wanted(id),
+            is_requested: self.job_pool.is_wanted(id),
             is_urgent,
         }
     }
 
     /// Executes the actions that the world has decided on. Returns a snapshot if one is to be published.
-    pub(crate) fn act(
+    pub(crate) fn perform(
         &mut self,
         actions: Vec<Action>,
         event_data: &mut EventData,
@@ -513,7 +514,7 @@ impl Registry {
             match action {
                 Action::Watch(reload) => environment.watch(&reload),
                 Action::Survey(reload) => {
-                    let request = self.survey_request(reload.themes);
+                    let request = self.survey_request(reload.includes_themes);
                     environment.survey(reload, request);
                 }
                 Action::Read {
@@ -523,13 +524,13 @@ impl Registry {
                 } => jobs.push(self.read_job(tenant, number, is_only)),
                 Action::ReportUnresponsive { tenant, number } => {
                     if let EventData::Unresponsive(folder) = event_data {
-                        let (folder, secure) = (Arc::clone(folder), self.settings.is_secure());
-                        jobs.push(read::report_unresponsive(tenant, number, folder, secure));
+                        let (folder, is_secure) = (Arc::clone(folder), self.settings.is_secure());
+                        jobs.push(read::report_unresponsive(tenant, number, folder, is_secure));
                     }
                 }
                 Action::Forget(tenant) => {
                     self.catalog.forget(&tenant);
-                    self.workers.forget(&tenant);
+                    self.job_pool.forget(&tenant);
                 }
                 Action::ReportRemoval(tenant) => removal::report(self, &tenant),
                 Action::ReportReturn(tenant) => removal::report_return(&tenant),
@@ -589,7 +590,7 @@ impl Registry {
         }
         if !jobs.is_empty() {
             inject("loop", "hand over");
-            self.workers.hand_over(jobs);
+            self.job_pool.hand_over(jobs);
         }
         snapshot
     }
@@ -615,7 +616,7 @@ impl Registry {
             number,
             is_only,
             is_new,
-            packs: self.catalog.packs,
+            is_packed: self.catalog.is_packed,
         };
         let tenant = self.catalog.tenants.entry(id.clone());
         let tenant = tenant.or_insert_with(|| {
@@ -638,7 +639,7 @@ impl Registry {
             .map(|persisted| Arc::clone(persisted.store()));
         let tenant = self.catalog.tenants.get_mut(id)?;
         tenant.persisted.cache.begin();
-        let waiting = opens.then(|| tenant.wait(&made_from)).flatten();
+        let waiting = opens.then(|| tenant.open_mounts(&made_from)).flatten();
         let waiting: Vec<_> = waiting.into_iter().collect();
         let is_background = !waiting.is_empty();
         let compressed = self
@@ -668,7 +669,7 @@ impl Registry {
         let EventData::Built(built) = event_data else {
             return;
         };
-        let (secure, is_persisting) = (self.settings.is_secure(), self.persisted.is_some());
+        let (is_secure, is_persisting) = (self.settings.is_secure(), self.persisted.is_some());
         let hosts = &self.publisher.hosts;
         let Some(tenant) = self.catalog.tenants.get_mut(id) else {
             return;
@@ -677,8 +678,8 @@ impl Registry {
             return;
         };
         let before = tenant.rendered();
-        let pictures = before.map(|before| hosts.replaced_pictures(before, compiled, secure));
-        tenant.replace_files(compiled, pictures.unwrap_or_default(), now);
+        let images = before.map(|before| hosts.replaced_images(before, compiled, is_secure));
+        tenant.replace_files(compiled, images.unwrap_or_default(), now);
         match built.restored {
             Some(response_key) => {
                 self.demands.restored += 1;
@@ -693,7 +694,7 @@ impl Registry {
             compiled: Arc::clone(compiled),
         });
         if !compiled.is_open() {
-            self.workers.forget(id);
+            self.job_pool.forget(id);
         }
     }
 
@@ -761,12 +762,12 @@ impl Registry {
             true => made_from.compression_job(id, compiled, waiting),
             false => {
                 let mut made_from = made_from;
-                made_from.inputs.progress = Arc::default();
+                made_from.inputs.attempt = Arc::default();
                 let waiting = [vec![compiled], waiting].concat();
                 made_from.job(id, store.as_ref(), waiting, true, CompressPages::OnRequest)
             }
         };
-        self.workers.hold(job);
+        self.job_pool.hold(job);
     }
 
     /// Evicts the pages of a tenant, and parks a job that restores the pages when a request arrives.
@@ -784,10 +785,10 @@ impl Registry {
             return;
         };
         self.demands.evictions += 1;
-        self.publisher.hosts.forget(&evicted.pictures);
+        self.publisher.hosts.forget(&evicted.images);
         let waiting = [vec![evicted], waiting].concat();
         let job = made_from.job(id, store.as_ref(), waiting, true, CompressPages::OnRequest);
-        self.workers.hold(job);
+        self.job_pool.hold(job);
     }
 
     /// Returns a job that builds pages from the persisted content of a tenant, if data is persisted.
@@ -806,10 +807,10 @@ impl Registry {
                 islands: Arc::clone(&self.settings.islands),
                 cache: Arc::<Cache>::clone(&tenant.persisted.cache),
                 templates: themes.get(&site.manifest.theme).cloned(),
-                persisted_themes: Arc::clone(&themes.good),
+                persisted_themes: Arc::clone(&themes.last_valid),
                 store: Arc::clone(persisted.store()),
                 now,
-                drafts: self.settings.is_dev(),
+                includes_drafts: self.settings.is_dev(),
             },
             site,
         };
@@ -886,12 +887,12 @@ mod tests {
 
     use tempfile::TempDir;
 
-    use render::Caching;
+    use render::CachePolicy;
     use render::Islands;
     use rowhouse_ui::Bundle;
 
     use super::*;
-    use crate::places::Places;
+    use crate::deployment_config::DeploymentConfig;
     use crate::runner::reload_loop::report;
 
     fn write_page(tenants: &Path, tenant: usize, text: &str) {
@@ -914,16 +915,16 @@ mod tests {
         let folder = TempDir::new().unwrap();
         let tenants = folder.path().join("tenants");
         write_tenants(&tenants, count);
-        let places = Places {
+        let config = DeploymentConfig {
             tenants: tenants.clone(),
             themes: None,
             deployment: None,
             origin: "https://studio.example".parse().unwrap(),
             hsts: None,
-            caching: Caching::default(),
+            caching: CachePolicy::default(),
         };
         let islands = Islands::new(Bundle::embedded().unwrap(), true);
-        let registry = Registry::new(places, Arc::new(islands));
+        let registry = Registry::new(config, Arc::new(islands));
         let mut registry = registry.serving().without_compression();
         let (board, now) = (StatusBoard::default(), Timestamp::now());
         registry.reload(now).unwrap();
@@ -936,7 +937,7 @@ mod tests {
         let mut run = |work: &mut dyn FnMut()| {
             allocations += allocation_counter::measure(work).count_total;
         };
-        let saved = Event::Requested(Scope::Tenant("t0".to_owned()));
+        let saved = Event::Requested(ReloadScope::Tenant("t0".to_owned()));
         run(&mut || registry.handle(saved.clone(), now));
         let until = Instant::now() + Duration::from_secs(60);
         loop {

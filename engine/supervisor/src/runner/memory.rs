@@ -13,8 +13,8 @@ use bytes::Bytes;
 use content::name::TenantId;
 use jiff::Timestamp;
 use release::snapshot::resources::ResourceWalk;
-use release::snapshot::{Body, Pages, Resource};
-use render::{Compiled, PlacedMount};
+use release::snapshot::{Body, MountPages, Resource};
+use render::{AddressMount, CompiledTenant};
 use server::admin::status::{MemoryStatus, StateStatus, StoreStatus};
 
 use crate::model::event::{Event, MeasuredPages};
@@ -36,7 +36,7 @@ const URGENT_INTERVAL: Duration = Duration::from_millis(200);
 const MAX_LARGEST: usize = 20;
 
 /// The number of tenants that the background renders before memory is measured.
-const BACKGROUND_BATCH: usize = 64;
+const BACKGROUND_BATCH_JOBS: usize = 64;
 
 /// Measures memory every second, or sooner if pages exceed the limit by far.
 pub(crate) fn measure_when_due(registry: &mut Registry, now: Timestamp) {
@@ -69,7 +69,7 @@ pub(crate) fn measure(registry: &mut Registry, now: Timestamp) {
         let is_requested = tenant.is_requested();
         let images = match tenant.rendered() {
             Some(compiled) if is_requested && bytes > 0 => {
-                registry.publisher.hosts.bytes_of(&compiled.pictures)
+                registry.publisher.hosts.bytes_of(&compiled.images)
             }
             _ => 0,
         };
@@ -85,7 +85,7 @@ pub(crate) fn measure(registry: &mut Registry, now: Timestamp) {
         });
     }
     demands.measured = FullPass::since(begun);
-    let waiting = registry.workers.wanted();
+    let waiting = registry.job_pool.wanted();
     let measured = Event::Measured {
         limit,
         pages,
@@ -98,7 +98,7 @@ pub(crate) fn measure(registry: &mut Registry, now: Timestamp) {
 /// Allows the background to render more tenants, unless the disk falls behind: releases that wait to be recorded are in memory.
 pub(crate) fn admit_background(registry: &Registry) {
     if registry.store().is_none_or(|store| queue_room(store) > 0) {
-        registry.workers.allow_background(BACKGROUND_BATCH);
+        registry.job_pool.allow_background(BACKGROUND_BATCH_JOBS);
     }
 }
 
@@ -112,7 +112,7 @@ pub(crate) fn memory_status(registry: &Registry) -> MemoryStatus {
     let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
     let (pages_and_images, _) = registry.world.memory_used();
     let images = registry.world.images_used();
-    let queue = registry.workers.memory();
+    let queue = registry.job_pool.memory();
     let largest = registry.world.largest(MAX_LARGEST).into_iter();
     MemoryStatus {
         pages: number(pages_and_images.saturating_sub(images)),
@@ -153,9 +153,9 @@ pub(crate) fn store_status(registry: &Registry) -> StoreStatus {
 }
 
 /// Returns the bytes of the tenant's pages that are in memory. Shared bytes count once.
-pub(crate) fn bytes_of(compiled: &Compiled) -> usize {
+pub(crate) fn bytes_of(compiled: &CompiledTenant) -> usize {
     let mut seen = HashSet::new();
-    let pages = || compiled.mounts.iter().filter_map(PlacedMount::pages);
+    let pages = || compiled.mounts.iter().filter_map(AddressMount::pages);
     let mut walk = ResourceWalk::default();
     let found = pages().flat_map(|pages| walk.visit(&pages.resources));
     let found = found.map(|(_, resource)| resource);
@@ -172,7 +172,7 @@ pub(crate) fn bytes_of(compiled: &Compiled) -> usize {
         .sum()
 }
 
-fn error_pages(pages: &Pages) -> impl Iterator<Item = &Arc<Resource>> {
+fn error_pages(pages: &MountPages) -> impl Iterator<Item = &Arc<Resource>> {
     let not_found = pages.not_found.iter().map(|(_, page)| page);
     not_found.chain([&pages.method_not_allowed])
 }

@@ -8,7 +8,7 @@
 //! | [`catalog`] | the data of tenants, themes and addresses |
 //! | [`operator`] | the commands of operators |
 //! | [`removal`] | the data of tenants whose folders were removed |
-//! | [`workers`], [`background`], [`surveyor`] | the job pool, the thread for images and content encodings, and the threads of surveys |
+//! | [`job_pool`], [`background`], [`surveyor`] | the job pool, the thread for images and content encodings, and the threads of surveys |
 //! | [`memory`] | the memory limit and the requests of visitors |
 //!
 //! **Invariant:** the decisions to read, build, serve, evict and persist are made in [`crate::model`], and executed here.
@@ -16,6 +16,7 @@
 pub(crate) mod background;
 pub(crate) mod catalog;
 pub(crate) mod driver;
+pub(crate) mod job_pool;
 pub(crate) mod memory;
 pub(crate) mod operator;
 pub(crate) mod registry;
@@ -23,4 +24,3 @@ pub(crate) mod reload_loop;
 pub(crate) mod removal;
 pub(crate) mod settings;
 pub(crate) mod surveyor;
-pub(crate) mod workers;

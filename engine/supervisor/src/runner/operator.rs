@@ -44,12 +44,12 @@ pub struct Inbox(Arc<Mutex<CommandQueue>>);
 #[derive(Debug, Default)]
 struct CommandQueue {
     next_ticket: u64,
-    commands: VecDeque<(u64, Command)>,
+    commands: VecDeque<(u64, OperatorCommand)>,
 }
 
 /// A command for the reload loop, with the sender of its result.
 #[derive(Debug)]
-pub(crate) enum Command {
+pub(crate) enum OperatorCommand {
     /// Pass the current output of a tenant to the store, and reply with the current release.
     Record {
         tenant: String,
@@ -82,7 +82,7 @@ pub(crate) enum Command {
 
 impl Inbox {
     /// Adds a command, and returns its ticket.
-    fn push(&self, command: Command) -> u64 {
+    fn push(&self, command: OperatorCommand) -> u64 {
         let mut queue = self.lock();
         let ticket = queue.next_ticket;
         queue.next_ticket += 1;
@@ -99,7 +99,7 @@ impl Inbox {
     }
 
     /// Removes and returns the oldest command, which counts as started from now on.
-    pub(crate) fn next(&self) -> Option<Command> {
+    pub(crate) fn next(&self) -> Option<OperatorCommand> {
         self.lock().commands.pop_front().map(|(_, command)| command)
     }
 
@@ -120,7 +120,7 @@ pub struct Operator {
     /// The queue of commands for the reload loop.
     pub inbox: Inbox,
     /// The sender of notices that wake the reload loop.
-    pub owner: NoticeSender,
+    pub notices: NoticeSender,
     /// The states of the tenants.
     pub board: Arc<StatusBoard>,
     /// The folder of tenants.
@@ -131,7 +131,7 @@ impl Operator {
     /// Returns the store, if data is persisted and the tenant is known.
     fn store(&self, tenant: &str) -> Result<&Store, ControlError> {
         let store = self.store.as_deref().ok_or(ControlError::NoState)?;
-        self.known(tenant).map(|()| store)
+        self.check_tenant(tenant).map(|()| store)
     }
 
     /// Returns the store, if data is persisted and the tenant is known or was removed.
@@ -143,7 +143,7 @@ impl Operator {
     }
 
     /// Returns an error if the tenant is not known or was removed.
-    fn known(&self, tenant: &str) -> Result<(), ControlError> {
+    fn check_tenant(&self, tenant: &str) -> Result<(), ControlError> {
         let status = self.board.current();
         let tenant = tenant.to_owned();
         match (
@@ -163,7 +163,7 @@ impl Operator {
             return None;
         }
         let (reply, result) = channel();
-        let ticket = self.send(Command::Inspect { tenants, reply });
+        let ticket = self.send(OperatorCommand::Inspect { tenants, reply });
         let findings = result.recv_timeout(FINDINGS_TIMEOUT).ok();
         if findings.is_none() {
             self.inbox.withdraw(ticket);
@@ -179,7 +179,7 @@ impl Operator {
         };
         let deadline = Instant::now() + timeout;
         let (reply, handed_over) = channel();
-        let ticket = self.send(Command::Flush { reply });
+        let ticket = self.send(OperatorCommand::Flush { reply });
         if handed_over.recv_timeout(timeout).is_err() {
             self.inbox.withdraw(ticket);
             return false;
@@ -195,10 +195,10 @@ impl Operator {
     }
 
     /// Queues a command, and wakes the reload loop. Returns the ticket of the command.
-    fn send(&self, command: Command) -> u64 {
+    fn send(&self, command: OperatorCommand) -> u64 {
         let ticket = self.inbox.push(command);
         // If the reload loop has ended, the caller's timeout ends the wait.
-        let _ = self.owner.send(Notice::Ready);
+        let _ = self.notices.send(Notice::Ready);
         ticket
     }
 
@@ -234,14 +234,16 @@ impl Operator {
     fn run<T>(
         &self,
         timeout: Duration,
-        make: impl FnOnce(Sender<Result<T, ControlError>>) -> Command,
+        make: impl FnOnce(Sender<Result<T, ControlError>>) -> OperatorCommand,
     ) -> Result<T, ControlError> {
         let (reply, result) = channel();
         let ticket = self.send(make(reply));
         let seconds = timeout.as_secs();
         match result.recv_timeout(timeout) {
             Ok(result) => result,
-            Err(RecvTimeoutError::Timeout) if !self.inbox.withdraw(ticket) => begun(&result),
+            Err(RecvTimeoutError::Timeout) if !self.inbox.withdraw(ticket) => {
+                wait_for_started(&result)
+            }
             Err(_) => Err(ControlError::Failed(format!(
                 "nothing was changed: the reload loop was busy for {seconds} s; see the log for the cause"
             ))),
@@ -250,7 +252,7 @@ impl Operator {
 }
 
 /// Waits for the result of a command that was started before its caller timed out.
-fn begun<T>(result: &Receiver<Result<T, ControlError>>) -> Result<T, ControlError> {
+fn wait_for_started<T>(result: &Receiver<Result<T, ControlError>>) -> Result<T, ControlError> {
     let unknown = || {
         Err(ControlError::Failed(
             "the command has started, but its result is not known yet; check it with `rowhouse releases`"
@@ -270,7 +272,7 @@ impl Control for Operator {
         let status = status.tenants.get(tenant);
         let is_unreadable = status.is_some_and(|tenant| tenant.unreadable_pin.is_some());
         let served = pinned.or_else(|| Some(entries.first()?.number));
-        let served = served.filter(|_| self.known(tenant).is_ok());
+        let served = served.filter(|_| self.check_tenant(tenant).is_ok());
         let line = |entry: ReleaseInfo| ReleaseLine {
             number: entry.number,
             at: entry
@@ -304,7 +306,7 @@ impl Control for Operator {
         let store = self.store(tenant)?;
         let name = || tenant.to_owned();
         // The current output has to be a release, so that an operator can return to it.
-        let current = self.run(COMMAND_TIMEOUT, |reply| Command::Record {
+        let current = self.run(COMMAND_TIMEOUT, |reply| OperatorCommand::Record {
             tenant: name(),
             reply,
         })?;
@@ -315,7 +317,7 @@ impl Control for Operator {
             .or_else(earlier)
             .ok_or_else(|| ControlError::NoEarlierRelease(name()))?;
         let release = Box::new(self.load(tenant, number)?);
-        self.run(COMMAND_TIMEOUT, |reply| Command::RollBack {
+        self.run(COMMAND_TIMEOUT, |reply| OperatorCommand::RollBack {
             tenant: name(),
             release,
             reply,
@@ -325,7 +327,7 @@ impl Control for Operator {
 
     fn resume(&self, tenant: &str) -> Result<(), ControlError> {
         self.store(tenant)?;
-        self.run(COMMAND_TIMEOUT, |reply| Command::Resume {
+        self.run(COMMAND_TIMEOUT, |reply| OperatorCommand::Resume {
             tenant: tenant.to_owned(),
             reply,
         })
@@ -333,7 +335,7 @@ impl Control for Operator {
 
     fn restore(&self, tenant: &str) -> Result<(), ControlError> {
         let store = self.history(tenant)?;
-        self.run(COMMAND_TIMEOUT, |reply| Command::Restore {
+        self.run(COMMAND_TIMEOUT, |reply| OperatorCommand::Restore {
             tenant: tenant.to_owned(),
             reply,
         })?;
@@ -343,11 +345,11 @@ impl Control for Operator {
     }
 
     fn read_again(&self, tenant: &str) -> Result<(), ControlError> {
-        self.known(tenant)?;
+        self.check_tenant(tenant)?;
         let folder = Notice::Path(self.tenants.join(tenant));
         let gone =
             |_| ControlError::Failed("the reload loop has ended; restart the server".to_owned());
-        self.owner.send(folder).map_err(gone)
+        self.notices.send(folder).map_err(gone)
     }
 }
 
@@ -366,14 +368,14 @@ mod tests {
         Operator {
             store: Some(Arc::new(Store::open(folder.path().to_owned(), keep))),
             inbox: Inbox::default(),
-            owner: NoticeSender::default(),
+            notices: NoticeSender::default(),
             board: Arc::default(),
             tenants: folder.path().to_owned(),
         }
     }
 
-    fn resume(reply: Sender<Result<(), ControlError>>) -> Command {
-        Command::Resume {
+    fn resume(reply: Sender<Result<(), ControlError>>) -> OperatorCommand {
+        OperatorCommand::Resume {
             tenant: "app".to_owned(),
             reply,
         }
@@ -401,6 +403,6 @@ mod tests {
     fn command_started_before_its_timeout_reports_its_result() {
         let (reply, result) = channel();
         reply.send(Ok(4)).expect("a receiver");
-        assert_eq!(begun(&result), Ok(4));
+        assert_eq!(wait_for_started(&result), Ok(4));
     }
 }

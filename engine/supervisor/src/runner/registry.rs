@@ -16,24 +16,24 @@ use content::report::Report;
 use content::source::SourceError;
 use content::tenant::Site;
 use release::store::Store;
-use render::{Compiled, Islands};
-use server::admin::status::{RemovedTenant, RenderTimes, Status, TenantStatus, by_id};
+use render::{CompiledTenant, Islands};
+use server::admin::status::{DeploymentStatus, RemovedTenant, RenderTimes, TenantStatus, by_id};
 use server::snapshot_store::RequestNotice;
 
+use crate::deployment_config::DeploymentConfig;
 use crate::jobs::outcome::JobOutcome;
 use crate::model::removal::{Remembered, RemovedTenant as Removed};
 use crate::model::world::{Mode, World};
-use crate::places::Places;
 use crate::runner::catalog::Catalog;
+use crate::runner::job_pool::JobPool;
 use crate::runner::memory::demand::DemandQueues;
-use crate::runner::operator::commands::Commands;
+use crate::runner::operator::commands::StartedCommands;
 use crate::runner::settings::Settings;
-use crate::runner::workers::Workers;
 use crate::snapshot::assembly::Publisher;
 use crate::snapshot::cross_tenant::cross_tenant;
 use crate::snapshot::dev;
 use crate::source::survey::{RestoreRequest, SurveyRequest, ThemesRequest};
-use crate::state::tables::Persisted;
+use crate::state::tables::PersistedState;
 
 /// The reason that the folders of tenants or themes cannot be used.
 #[derive(Debug, Error)]
@@ -53,11 +53,11 @@ pub struct Registry {
     pub(crate) world: World,
     pub(crate) catalog: Catalog,
     pub(crate) publisher: Publisher,
-    pub(crate) persisted: Option<Persisted>,
+    pub(crate) persisted: Option<PersistedState>,
     /// The pool where tenants are read, checked and built.
-    pub(crate) workers: Workers<JobOutcome>,
+    pub(crate) job_pool: JobPool<JobOutcome>,
     pub(crate) demands: DemandQueues,
-    pub(crate) commands: Commands,
+    pub(crate) commands: StartedCommands,
     /// The reason that the last reload failed.
     pub(crate) alarm: Option<String>,
     /// Whether changes are noticed by polling, although notifications were requested.
@@ -67,16 +67,16 @@ pub struct Registry {
 impl Registry {
     /// Returns a supervisor without tenants.
     #[must_use]
-    pub fn new(places: Places, islands: Arc<Islands>) -> Self {
+    pub fn new(config: DeploymentConfig, islands: Arc<Islands>) -> Self {
         Self {
-            settings: Settings::new(places, islands),
+            settings: Settings::new(config, islands),
             world: World::new(Mode::Batch, Remembered::default()),
             catalog: Catalog::default(),
             publisher: Publisher::default(),
             persisted: None,
-            workers: Workers::new(),
+            job_pool: JobPool::new(),
             demands: DemandQueues::default(),
-            commands: Commands::default(),
+            commands: StartedCommands::default(),
             alarm: None,
             is_polling: false,
         }
@@ -84,7 +84,7 @@ impl Registry {
 
     /// Restores the persisted data, and persists new data from now on.
     #[must_use]
-    pub fn with_persisted(mut self, persisted: Persisted) -> Self {
+    pub fn with_persisted(mut self, persisted: PersistedState) -> Self {
         let pins = persisted.store().pins().into_iter();
         let pins = pins.filter_map(|(tenant, number)| Some((TenantId::new(&tenant).ok()?, number)));
         let remembered = Remembered {
@@ -93,9 +93,9 @@ impl Registry {
             tenants: persisted.tenants().cloned().collect(),
         };
         self.world = World::new(self.settings.mode, remembered);
-        let secure = self.settings.is_secure();
+        let is_secure = self.settings.is_secure();
         self.publisher.shared.cache = persisted.shared_cache();
-        self.publisher.shared.replaced = persisted.shared_replaced(secure);
+        self.publisher.shared.replaced = persisted.shared_replaced(is_secure);
         self.catalog.addresses.restore(&persisted);
         self.persisted = Some(persisted);
         self
@@ -141,7 +141,7 @@ impl Registry {
     /// Limits the memory of all jobs in flight (reading, rendering), in bytes.
     #[must_use]
     pub fn with_work_memory(self, bytes: u64) -> Self {
-        self.workers.limit_memory(bytes);
+        self.job_pool.limit_memory(bytes);
         self
     }
 
@@ -161,8 +161,8 @@ impl Registry {
 
     /// Adds the examples of section types as pages, which all pages may embed in frames. The manual of the program uses such pages.
     #[must_use]
-    pub const fn with_kinds_shown(mut self) -> Self {
-        self.settings.shows_kinds = true;
+    pub const fn with_section_examples(mut self) -> Self {
+        self.settings.shows_section_examples = true;
         self
     }
 
@@ -171,7 +171,7 @@ impl Registry {
         let store = self.store();
         let themes = &self.catalog.themes;
         let themes = (with_themes || themes.is_empty()).then(|| ThemesRequest {
-            directory: self.settings.places.themes.clone(),
+            directory: self.settings.config.themes.clone(),
             before: themes.clone(),
             store: store.cloned(),
         });
@@ -185,7 +185,7 @@ impl Registry {
                 store: Arc::clone(persisted.store()),
                 tenants: tenants.filter(is_served).cloned().collect(),
                 removed: self.world.to_restore().cloned().collect(),
-                secure: self.settings.is_secure(),
+                is_secure: self.settings.is_secure(),
             }
         });
         SurveyRequest {
@@ -196,7 +196,7 @@ impl Registry {
     }
 
     /// Returns the listed folders, or an error if the list is empty although tenants are known or persisted.
-    pub(crate) fn listed(
+    pub(crate) fn check_listing(
         &self,
         folders: Result<BTreeMap<String, PathBuf>, SourceError>,
     ) -> Result<BTreeMap<String, PathBuf>, ReloadError> {
@@ -204,20 +204,20 @@ impl Registry {
         let persisted = self.persisted.as_ref();
         let has_persisted = persisted.is_some_and(|persisted| persisted.tenants().next().is_some());
         if folders.is_empty() && (!self.catalog.tenants.is_empty() || has_persisted) {
-            return Err(ReloadError::Emptied(self.settings.places.tenants.clone()));
+            return Err(ReloadError::Emptied(self.settings.config.tenants.clone()));
         }
         Ok(folders)
     }
 
     /// Returns a callback that prioritises the pages or the image that a request waits for.
     pub fn prioritise(&self) -> impl Fn(RequestNotice<'_>) + Send + Sync + 'static {
-        let (prioritise, wake) = (self.workers.prioritise(), self.workers.waker());
-        let pictures = self.demands.pictures.clone();
+        let (prioritise, wake) = (self.job_pool.prioritise(), self.job_pool.waker());
+        let images = self.demands.images.clone();
         let requested = self.demands.requested.clone();
         move |notice| match notice {
             RequestNotice::Pages(id) => prioritise(id),
             RequestNotice::Image(id) => {
-                if pictures.add(id) {
+                if images.add(id) {
                     wake();
                 }
             }
@@ -238,21 +238,21 @@ impl Registry {
 
     /// Returns the folders and the origin of the deployment.
     #[must_use]
-    pub const fn places(&self) -> &Places {
-        &self.settings.places
+    pub const fn config(&self) -> &DeploymentConfig {
+        &self.settings.config
     }
 
     /// Returns the store, if data is persisted.
     #[must_use]
     pub fn store(&self) -> Option<&Arc<Store>> {
-        self.persisted.as_ref().map(Persisted::store)
+        self.persisted.as_ref().map(PersistedState::store)
     }
 
     /// Returns all diagnostics, by file and line.
     #[must_use]
     pub fn report(&self) -> Report {
         let catalog = &self.catalog;
-        let mut report = catalog.notes.clone();
+        let mut report = catalog.folder_report.clone();
         let names = catalog.tenants.keys().map(TenantId::as_str);
         report.extend(catalog.addresses.report(names));
         report.extend(catalog.themes.report().cloned());
@@ -274,7 +274,7 @@ impl Registry {
 
     /// Returns the state of every tenant, for the admin listener.
     #[must_use]
-    pub fn status(&self) -> Status {
+    pub fn status(&self) -> DeploymentStatus {
         let ids = self.catalog.tenants.keys();
         let all = ids.filter_map(|id| self.status_of(id.as_str()));
         self.status_with(by_id(all))
@@ -288,8 +288,11 @@ impl Registry {
     }
 
     /// Returns the state of the server with the given states of its tenants.
-    pub(crate) fn status_with(&self, tenants: OrdMap<Arc<str>, Arc<TenantStatus>>) -> Status {
-        Status {
+    pub(crate) fn status_with(
+        &self,
+        tenants: OrdMap<Arc<str>, Arc<TenantStatus>>,
+    ) -> DeploymentStatus {
+        DeploymentStatus {
             complete: self.world.is_started(),
             alarm: self.alarm().map(ToOwned::to_owned),
             polling: self.is_polling,
@@ -312,7 +315,7 @@ impl Registry {
     }
 
     /// Returns the content and the pages of each served tenant.
-    pub fn sites(&self) -> impl Iterator<Item = (&Site, &Compiled)> {
+    pub fn sites(&self) -> impl Iterator<Item = (&Site, &CompiledTenant)> {
         self.catalog.tenants.values().filter_map(|tenant| {
             let served = tenant.served.as_ref()?;
             Some((served.made_from.site.as_ref(), served.compiled.as_ref()))

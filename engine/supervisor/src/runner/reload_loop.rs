@@ -19,19 +19,19 @@ use content::report::guard::{guard, inject};
 use content::report::{Report, Severity};
 use release::snapshot::Snapshot;
 use server::admin::control::ControlError;
-use server::admin::status::{State, Status, StatusBoard, TenantStatus};
-use server::connection::events::Events;
+use server::admin::status::{Availability, DeploymentStatus, StatusBoard, TenantStatus};
+use server::connection::events::EventChannel;
 use server::snapshot_store::SnapshotStore;
 
-use crate::model::agenda::{MIN_RETRY_DELAY, Reload, Scope};
+use crate::deployment_config::DeploymentConfig;
+use crate::model::agenda::{MIN_RETRY_DELAY, Reload, ReloadScope};
 use crate::model::event::{ChangeSet, Event, Ticket};
-use crate::places::Places;
 use crate::runner::background::BackgroundWorker;
 use crate::runner::background::order;
 use crate::runner::driver::Environment;
 use crate::runner::memory;
 use crate::runner::operator::commands::{CommandKind, TenantCommand};
-use crate::runner::operator::{Command, Inbox};
+use crate::runner::operator::{Inbox, OperatorCommand};
 use crate::runner::registry::Registry;
 use crate::runner::surveyor::Surveyor;
 use crate::snapshot::findings::findings;
@@ -61,7 +61,7 @@ pub struct ReloadLoop {
     /// The states of the tenants, for the admin listener.
     pub board: Arc<StatusBoard>,
     /// The event stream that shows errors in the browsers of authors (`--dev`).
-    pub events: Option<Events>,
+    pub events: Option<EventChannel>,
     /// The queued commands of operators.
     pub inbox: Inbox,
 }
@@ -74,10 +74,10 @@ struct LoopState {
     survey: Option<Reload>,
     /// The reloads that no snapshot contains yet, and when they began.
     reloads: Vec<(Reload, Instant)>,
-    places: Places,
+    config: DeploymentConfig,
     wake: Arc<dyn Fn() + Send + Sync>,
     /// The time at which the clock was last read.
-    looked: Timestamp,
+    last_clock_reading: Timestamp,
     /// When the memory of the parts was last reported.
     memory_reported: Option<Instant>,
     not_found: NotFoundTable,
@@ -86,7 +86,7 @@ struct LoopState {
 impl Environment for LoopState {
     fn watch(&mut self, reload: &Reload) {
         inject("loop", "reload");
-        self.watch.refresh(&changes_of(&self.places, reload));
+        self.watch.refresh(&changes_of(&self.config, reload));
         self.reloads.push((reload.clone(), Instant::now()));
     }
 
@@ -106,22 +106,22 @@ impl ReloadLoop {
     #[must_use]
     pub fn start(mut self, watch: Watch) -> NoticeSender {
         let sender = watch.sender();
-        self.registry.workers.notify(watch.sender());
+        self.registry.job_pool.notify(watch.sender());
         self.snapshots.on_notice(self.registry.prioritise());
         let mut state = LoopState {
             watch,
             surveyor: Surveyor::default(),
             survey: None,
             reloads: Vec::new(),
-            places: self.registry.places().clone(),
-            wake: Arc::new(self.registry.workers.waker()),
-            looked: Timestamp::now(),
+            config: self.registry.config().clone(),
+            wake: Arc::new(self.registry.job_pool.waker()),
+            last_clock_reading: Timestamp::now(),
             memory_reported: None,
             not_found: NotFoundTable::restore(&self.snapshots, self.registry.store()),
         };
         if !self.registry.world.is_started() {
-            let everything = Event::Requested(Scope::Everything);
-            self.registry.handle(everything, Timestamp::now());
+            let request = Event::Requested(ReloadScope::Everything);
+            self.registry.handle(request, Timestamp::now());
             self.report_panic();
         }
         thread::spawn(move || {
@@ -148,7 +148,7 @@ impl ReloadLoop {
             self.board.beat();
             self.board.set_store(self.registry.store_status());
             self.report_memory(state);
-            self.complete(&background);
+            self.start_background_jobs(&background);
             self.report_watching(state);
             self.run_once(state);
         }
@@ -167,21 +167,21 @@ impl ReloadLoop {
     fn run_once(&mut self, state: &mut LoopState) {
         inject("loop", "wait");
         let next_change = self.registry.next_change();
-        if let Some(changes) = state.watch.next(self.wait(next_change)) {
-            for scope in scopes(&state.places, &changes) {
+        if let Some(changes) = state.watch.next(self.wait_time(next_change)) {
+            for scope in scopes(&state.config, &changes) {
                 self.registry
                     .handle(Event::Changed(scope), Timestamp::now());
             }
         }
         let now = Timestamp::now();
-        if self.has_clock_turned(state.looked, now, next_change) {
+        if self.has_clock_turned(state.last_clock_reading, now, next_change) {
             self.registry.handle(Event::ClockTurned, now);
         }
-        state.looked = now;
+        state.last_clock_reading = now;
         self.apply_finished_survey(state, now);
         self.run_commands(now);
         memory::measure_when_due(&mut self.registry, now);
-        if self.registry.workers.is_background_held() {
+        if self.registry.job_pool.is_background_held() {
             memory::admit_background(&self.registry);
         }
         inject("loop", "take");
@@ -190,27 +190,27 @@ impl ReloadLoop {
         }
         self.report_reloads(state);
         inject("loop", "persist");
-        let is_last = self.registry.commands.awaits_flush();
+        let is_last = self.registry.commands.has_pending_flush();
         let store = self.registry.store();
         state.not_found.persist(&self.snapshots, store, is_last);
-        if self.registry.commands.awaits_flush() && !self.registry.world.has_persistable() {
+        if self.registry.commands.has_pending_flush() && !self.registry.world.has_persistable() {
             persist_shared(&mut self.registry);
             self.registry.commands.report_flushed();
         }
     }
 
     /// Returns the limit on the next wait for events.
-    fn wait(&self, next_change: Option<Timestamp>) -> Duration {
+    fn wait_time(&self, next_change: Option<Timestamp>) -> Duration {
         let registry = &self.registry;
-        let is_behind = registry.workers.is_background_held()
-            || registry.commands.awaits_flush()
+        let is_behind = registry.job_pool.is_background_held()
+            || registry.commands.has_pending_flush()
             || registry.world.has_persistable();
         let max_wait = match is_behind {
             true => MAX_STORE_WAIT,
             false => MAX_WAIT,
         };
         let until_due = registry.world.until_due(Instant::now());
-        until(next_change)
+        time_until(next_change)
             .min(until_due.unwrap_or(max_wait))
             .min(max_wait)
     }
@@ -218,22 +218,24 @@ impl ReloadLoop {
     /// Returns whether a page has appeared or expired, or the year of the copyright line has changed.
     fn has_clock_turned(
         &self,
-        looked: Timestamp,
+        last_clock_reading: Timestamp,
         now: Timestamp,
         next_change: Option<Timestamp>,
     ) -> bool {
         let catalog = &self.registry.catalog;
-        catalog.year(now) != catalog.year(looked) || next_change.is_some_and(|due| due <= now)
+        catalog.year(now) != catalog.year(last_clock_reading)
+            || next_change.is_some_and(|due| due <= now)
     }
 
     /// Starts background jobs for images and content encodings, and records the finished jobs.
-    fn complete(&mut self, background: &BackgroundWorker) {
+    fn start_background_jobs(&mut self, background: &BackgroundWorker) {
         inject("loop", "pictures");
         if background.has_finished() {
             let grown = std::mem::take(&mut self.registry.demands.ordered_tenants);
             let demands = &mut self.registry.demands;
             demands.changed.extend(grown.iter().cloned());
-            self.registry.handle(Event::Grown(grown), Timestamp::now());
+            self.registry
+                .handle(Event::DataAdded(grown), Timestamp::now());
         }
         background.order(order::order(&mut self.registry));
     }
@@ -267,7 +269,7 @@ impl ReloadLoop {
     fn run_commands(&mut self, now: Timestamp) {
         while let Some(command) = self.inbox.next() {
             match command {
-                Command::Inspect { tenants, reply } => {
+                OperatorCommand::Inspect { tenants, reply } => {
                     let registry = &self.registry;
                     // A panic in a report must not end the loop.
                     let findings = || findings(registry, &tenants);
@@ -275,23 +277,23 @@ impl ReloadLoop {
                         let _ = reply.send(findings);
                     }
                 }
-                Command::Record { tenant, reply } => {
+                OperatorCommand::Record { tenant, reply } => {
                     let _ = reply.send(self.record(&tenant, now));
                 }
-                Command::RollBack {
+                OperatorCommand::RollBack {
                     tenant,
                     release,
                     reply,
                 } => {
                     let number = release.entry.number;
-                    match self.stage(&tenant, *release) {
+                    match self.prepare_rollback(&tenant, *release) {
                         Ok(()) => self.pin(tenant, Some(number), reply, now),
                         Err(problem) => drop(reply.send(Err(problem))),
                     }
                 }
-                Command::Resume { tenant, reply } => self.pin(tenant, None, reply, now),
-                Command::Restore { tenant, reply } => self.restore(tenant, reply, now),
-                Command::Flush { reply } => self.registry.commands.await_flush(reply),
+                OperatorCommand::Resume { tenant, reply } => self.pin(tenant, None, reply, now),
+                OperatorCommand::Restore { tenant, reply } => self.restore(tenant, reply, now),
+                OperatorCommand::Flush { reply } => self.registry.commands.add_flush(reply),
             }
         }
     }
@@ -307,7 +309,7 @@ impl ReloadLoop {
     }
 
     /// Prepares a release at the current addresses of its tenant. The release is served once its pin is written to disk.
-    fn stage(
+    fn prepare_rollback(
         &mut self,
         tenant: &str,
         release: release::store::Release,
@@ -411,7 +413,7 @@ impl ReloadLoop {
             };
             let took_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
             let tenants = (reload.tenants.as_ref()).map_or_else(|| "all".to_owned(), names);
-            let themes = reload.themes;
+            let themes = reload.includes_themes;
             match reload.is_retry {
                 true => debug!(took_ms, tenants, themes, "reload retried"),
                 false => info!(took_ms, tenants, themes, "reloaded"),
@@ -461,47 +463,47 @@ impl ReloadLoop {
 }
 
 /// Returns the parts of the content that `changes` affect.
-fn scopes(places: &Places, changes: &watch::FolderChanges) -> Vec<Scope> {
-    let roots: Vec<&Path> = std::iter::once(places.tenants.as_path())
-        .chain(places.themes.as_deref())
+fn scopes(config: &DeploymentConfig, changes: &watch::FolderChanges) -> Vec<ReloadScope> {
+    let roots: Vec<&Path> = std::iter::once(config.tenants.as_path())
+        .chain(config.themes.as_deref())
         .collect();
-    if changes.everything || changes.elsewhere(&roots) {
-        return vec![Scope::Everything];
+    if changes.affects_all || changes.has_outside_paths(&roots) {
+        return vec![ReloadScope::Everything];
     }
-    let themes = places.themes.as_deref();
+    let themes = config.themes.as_deref();
     let is_theme = |themes| changes.below(themes).is_none_or(|names| !names.is_empty());
-    let themes = themes.is_some_and(is_theme).then_some(Scope::Themes);
-    let tenants = match changes.below(&places.tenants) {
-        None => vec![Scope::Everything],
-        Some(names) => names.into_iter().map(Scope::Tenant).collect(),
+    let themes = themes.is_some_and(is_theme).then_some(ReloadScope::Themes);
+    let tenants = match changes.below(&config.tenants) {
+        None => vec![ReloadScope::Everything],
+        Some(names) => names.into_iter().map(ReloadScope::Tenant).collect(),
     };
     themes.into_iter().chain(tenants).collect()
 }
 
 /// Returns the folders that a reload reads.
-fn changes_of(places: &Places, reload: &Reload) -> watch::FolderChanges {
+fn changes_of(config: &DeploymentConfig, reload: &Reload) -> watch::FolderChanges {
     // The watch has absolute paths.
     let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let folder = absolute(&places.tenants);
+    let folder = absolute(&config.tenants);
     let tenants = reload.tenants.iter().flatten();
     let tenants = tenants.map(|name| folder.join(name));
-    let themes = places.themes.as_deref().filter(|_| reload.themes);
+    let themes = config.themes.as_deref().filter(|_| reload.includes_themes);
     let themes = themes.map(absolute);
     watch::FolderChanges {
         paths: tenants.chain(themes).collect(),
-        everything: reload.tenants.is_none(),
+        affects_all: reload.tenants.is_none(),
     }
 }
 
 /// Returns the time until `due`, at most [`MAX_WAIT`].
-fn until(due: Option<Timestamp>) -> Duration {
+fn time_until(due: Option<Timestamp>) -> Duration {
     let left = due.and_then(|due| Duration::try_from(due - Timestamp::now()).ok());
     left.unwrap_or(MAX_WAIT).min(MAX_WAIT)
 }
 
 /// Writes the states of all tenants to `board`, and logs the changes.
 pub fn log_report(registry: &Registry, board: &StatusBoard) {
-    report(registry, board, &ChangeSet::everything());
+    report(registry, board, &ChangeSet::all());
 }
 
 /// Writes the states of the changed tenants to `board`, and logs the changes.
@@ -509,7 +511,7 @@ pub(crate) fn report(registry: &Registry, board: &StatusBoard, changes: &ChangeS
     let before = board.current();
     let mut tenants = before.tenants.clone();
     let mut ids: BTreeSet<&str> = changes.tenants.iter().map(TenantId::as_str).collect();
-    if changes.everything {
+    if changes.affects_all {
         ids.extend(before.tenants.keys().map(|id| &**id));
         ids.extend(registry.catalog.tenants.keys().map(TenantId::as_str));
     }
@@ -532,15 +534,15 @@ fn log_state(tenant: &TenantStatus, old: Option<&TenantStatus>) {
     if old.is_some_and(|old| old.errors == tenant.errors && old.state == tenant.state) {
         return;
     }
-    if tenant.state == State::Pending {
+    if tenant.state == Availability::Pending {
         return;
     }
-    if tenant.is_under_way && tenant.errors.is_empty() {
+    if tenant.is_in_flight && tenant.errors.is_empty() {
         info!(tenant = %tenant.id, state = tenant.state.name(), "rendering is still in flight");
         return;
     }
-    if tenant.state == State::Live {
-        if old.is_none_or(|old| old.state != State::Live) {
+    if tenant.state == Availability::Live {
+        if old.is_none_or(|old| old.state != Availability::Live) {
             info!(tenant = %tenant.id, pages = tenant.pages, "live");
         }
         return;
@@ -555,7 +557,7 @@ fn log_state(tenant: &TenantStatus, old: Option<&TenantStatus>) {
 }
 
 /// Logs the first theme error that no tenant reports, because all tenants still use the last valid theme.
-fn log_themes(registry: &Registry, status: &Status) {
+fn log_themes(registry: &Registry, status: &DeploymentStatus) {
     let mut report = Report::default();
     report.extend(registry.catalog.themes.report().cloned());
     let report = report.sorted();

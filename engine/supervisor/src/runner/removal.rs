@@ -57,7 +57,7 @@ pub(crate) fn add(registry: &mut Registry, id: TenantId, restored: RestoredTenan
     } = restored;
     let label = site.label.clone();
     let mut tenant = Box::new(TenantData::new(cache, replaced));
-    tenant.take(site, now, registry.settings.is_dev());
+    tenant.set_content(site, now, registry.settings.is_dev());
     let message = "the folder is gone; serving its last valid copy";
     let hint = format!(
         "put the folder back, or write its last valid copy with `rowhouse restore {id} --to DIR`"

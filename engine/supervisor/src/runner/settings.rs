@@ -9,9 +9,9 @@ use release::store::Store;
 use render::Islands;
 use server::admin::status::RenderTimes;
 
+use crate::deployment_config::DeploymentConfig;
 use crate::jobs::compile::CompressPages;
 use crate::model::world::Mode;
-use crate::places::Places;
 use crate::snapshot::replaced::{self, Retention};
 use crate::source::TenantSource;
 use crate::source::folders::FolderSource;
@@ -22,7 +22,7 @@ const UPLOAD_PAUSE: Duration = Duration::from_secs(10);
 /// The settings of a supervisor.
 #[derive(Debug)]
 pub(crate) struct Settings {
-    pub(crate) places: Places,
+    pub(crate) config: DeploymentConfig,
     pub(crate) source: Arc<dyn TenantSource>,
     pub(crate) islands: Arc<Islands>,
     pub(crate) mode: Mode,
@@ -35,24 +35,24 @@ pub(crate) struct Settings {
     /// Whether pages are compressed.
     pub(crate) compresses: bool,
     /// Whether the examples of section types become pages.
-    pub(crate) shows_kinds: bool,
+    pub(crate) shows_section_examples: bool,
     /// The histogram of the render times of tenants.
     pub(crate) renders: RenderTimes,
 }
 
 impl Settings {
-    pub(crate) fn new(places: Places, islands: Arc<Islands>) -> Self {
-        let source = FolderSource::new(places.tenants.clone(), places.deployment_file());
+    pub(crate) fn new(config: DeploymentConfig, islands: Arc<Islands>) -> Self {
+        let source = FolderSource::new(config.tenants.clone(), config.deployment_file());
         Self {
             source: Arc::new(source),
-            places,
+            config,
             islands,
             mode: Mode::Batch,
             memory: None,
             asset_retention: replaced::RETENTION_TIME,
             upload_pause: Duration::ZERO,
             compresses: true,
-            shows_kinds: false,
+            shows_section_examples: false,
             renders: RenderTimes::default(),
         }
     }
@@ -69,7 +69,7 @@ impl Settings {
 
     /// Returns whether visitors use HTTPS.
     pub(crate) fn is_secure(&self) -> bool {
-        self.places.origin.is_secure()
+        self.config.origin.is_secure()
     }
 
     /// Returns when the pages of a build are compressed.
@@ -88,7 +88,7 @@ impl Settings {
     pub(crate) fn retention(&self, store: Option<&Arc<Store>>) -> Retention {
         let limit = store.map(|store| store.max_bytes() / 2);
         Retention {
-            kept_for: self.asset_retention,
+            time: self.asset_retention,
             large_bytes: limit.unwrap_or(u64::MAX),
         }
     }

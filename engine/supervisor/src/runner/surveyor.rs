@@ -12,7 +12,7 @@ use crate::source::survey::{Survey, SurveyRequest};
 pub(crate) const SURVEY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The limit on threads of abandoned surveys. At the limit, no survey starts.
-const MAX_STALLED: usize = 4;
+const MAX_STALLED_SURVEYS: usize = 4;
 
 /// The survey in flight, and the abandoned surveys.
 #[derive(Debug, Default)]
@@ -27,7 +27,7 @@ impl Surveyor {
         // The thread of a survey that ended has dropped its sender.
         self.stalled
             .retain(|receiver| matches!(receiver.try_recv(), Err(TryRecvError::Empty)));
-        self.in_flight.is_some() || self.stalled.len() >= MAX_STALLED
+        self.in_flight.is_some() || self.stalled.len() >= MAX_STALLED_SURVEYS
     }
 
     /// Starts a survey, and calls `wake` when the survey has ended.
@@ -36,7 +36,7 @@ impl Surveyor {
         let started = thread::Builder::new()
             .name("survey".to_owned())
             .spawn(move || {
-                let wake = WakeOnDrop(Some(wake));
+                let wake = CallOnDrop(Some(wake));
                 // A send fails if the loop has dropped the receiver.
                 let _ = sender.send(request.run());
                 drop(sender);
@@ -70,9 +70,9 @@ impl Surveyor {
 }
 
 /// Calls a function when dropped, so that a survey that panics wakes the loop, too.
-struct WakeOnDrop<F: FnOnce()>(Option<F>);
+struct CallOnDrop<F: FnOnce()>(Option<F>);
 
-impl<F: FnOnce()> Drop for WakeOnDrop<F> {
+impl<F: FnOnce()> Drop for CallOnDrop<F> {
     fn drop(&mut self) {
         if let Some(wake) = self.0.take() {
             wake();

@@ -5,21 +5,21 @@ use std::time::{Duration, Instant, SystemTime};
 
 use content::name::TenantId;
 
-use crate::model::agenda::Scope;
+use crate::model::agenda::ReloadScope;
 use crate::model::event::{
-    Action, BuildPlan, BuildResult, ChangeSet, ClockTime, Event, MeasuredPages, OutsideFacts,
-    ReadingOutcome, Reply, ServedForm, StoreState,
+    Action, BuildPlan, BuildResult, ChangeSet, ClockTime, CommandReply, Event, MeasuredPages,
+    OutsideFacts, ReadingOutcome, ServedForm, StoreState,
 };
 use crate::model::removal::{Remembered, RemovedTenants};
-use crate::model::tenant::{BuildKey, Pin, Serving, TenantState as States};
+use crate::model::tenant::{BuildKey, PinState, ServedState, TenantState as States};
 use crate::model::world::{Mode, World};
 use crate::simulation::history::{HistoryStep, TENANTS};
 
 /// The bytes of a tenant's pages.
-const MAX_PAGE_BYTES: usize = 100;
+const PAGES_BYTES: usize = 100;
 
 /// The limit on turns until the world has no more actions. Beyond the limit, the world never settles.
-const MAX_TURNS: usize = 100;
+const MAX_STEPS: usize = 100;
 
 /// The time for which the history of a removed tenant is kept.
 const REMOVED_RETENTION: Duration = Duration::from_secs(10);
@@ -174,7 +174,7 @@ impl SimulatedServer {
             limit: usize::MAX,
             broken: None,
         };
-        server.tell(Event::Requested(Scope::Everything));
+        server.send(Event::Requested(ReloadScope::Everything));
         server
     }
 
@@ -185,11 +185,11 @@ impl SimulatedServer {
     }
 
     /// Reports an event to the world, and performs its actions until there are none.
-    fn tell(&mut self, event: Event) {
+    fn send(&mut self, event: Event) {
         self.handle(event);
-        for _ in 0..MAX_TURNS {
+        for _ in 0..MAX_STEPS {
             let facts = self.facts();
-            if !self.handle(Event::Turn(facts)) {
+            if !self.handle(Event::QueueDrained(facts)) {
                 return;
             }
         }
@@ -199,7 +199,7 @@ impl SimulatedServer {
     fn facts(&self) -> OutsideFacts {
         let has = |is: fn(&SimulatedJob) -> bool| self.jobs.iter().any(is);
         let is_awaited = |id: &TenantId| {
-            let is_live = |tenant| matches!(tenant, Some(Serving::Live(_)));
+            let is_live = |tenant| matches!(tenant, Some(ServedState::Live(_)));
             self.snapshot.get(id) == Some(&ServedPage::Waiting)
                 && is_live(self.world.tenant(id.as_str()).map(States::serving))
         };
@@ -238,12 +238,12 @@ impl SimulatedServer {
         let actions = self.world.step(event, self.now);
         let acts = !actions.is_empty();
         for action in actions {
-            self.act(action);
+            self.apply_action(action);
         }
         acts
     }
 
-    fn act(&mut self, action: Action) {
+    fn apply_action(&mut self, action: Action) {
         match action {
             Action::Watch(_) | Action::ReportBuild(_) => {}
             Action::Survey(reload) => self.jobs.push_back(SimulatedJob::Survey {
@@ -397,26 +397,26 @@ impl SimulatedServer {
         });
     }
 
-    fn reply(&mut self, ticket: u64, reply: Reply) {
+    fn reply(&mut self, ticket: u64, reply: CommandReply) {
         let Some((tenant, restores)) = self.commands.remove(&ticket) else {
             self.check(false, || format!("command {ticket} has two replies"));
             return;
         };
-        if reply == Reply::Done && restores {
+        if reply == CommandReply::Done && restores {
             let is_there = self.world.tenant(tenant.as_str()).is_some();
             let removed = self.disk.removed.get(&tenant).copied();
             let is_persisted = removed.is_some_and(|removed| removed.is_restored);
             self.check(is_there && is_persisted, || {
                 format!("{tenant} is not restored: {removed:?}")
             });
-        } else if reply == Reply::Done {
+        } else if reply == CommandReply::Done {
             let on_disk = self.disk.pins.get(&tenant).copied();
             let pin = self.world.tenant(tenant.as_str()).map(|tenant| tenant.pin);
             let is_consistent = match pin {
-                Some(Pin::Pinned(number) | Pin::OnDisk(number) | Pin::Loading(number)) => {
-                    on_disk == Some(number)
-                }
-                Some(Pin::None) => on_disk.is_none(),
+                Some(
+                    PinState::Pinned(number) | PinState::OnDisk(number) | PinState::Loading(number),
+                ) => on_disk == Some(number),
+                Some(PinState::None) => on_disk.is_none(),
                 // The folder is gone.
                 None => true,
                 _ => false,
@@ -467,7 +467,7 @@ impl SimulatedServer {
         for tenant in (0..TENANTS.len()).map(id) {
             let shown = self.shown(&tenant);
             let before = self.snapshot.get(&tenant).copied();
-            let is_noted = changes.everything || changes.tenants.contains(&tenant);
+            let is_noted = changes.affects_all || changes.tenants.contains(&tenant);
             self.check(is_noted || shown == before, || {
                 format!("{tenant} is not among the changes: {before:?}, then {shown:?}")
             });
@@ -533,7 +533,7 @@ impl SimulatedServer {
                         }
                     }
                 };
-                self.tell(Event::Read {
+                self.send(Event::Read {
                     tenant,
                     number,
                     reading,
@@ -547,7 +547,7 @@ impl SimulatedServer {
                         is_locked: true,
                     });
                 }
-                self.tell(Event::Read {
+                self.send(Event::Read {
                     tenant,
                     number,
                     reading: ReadingOutcome::Changed {
@@ -572,12 +572,12 @@ impl SimulatedServer {
                         },
                         is_persisted: false,
                         has_errors: false,
-                        bytes: MAX_PAGE_BYTES,
+                        bytes: PAGES_BYTES,
                         is_requested,
                         is_urgent: is_requested,
                     },
                 };
-                self.tell(Event::Built {
+                self.send(Event::Built {
                     tenant,
                     key,
                     result,
@@ -585,9 +585,9 @@ impl SimulatedServer {
             }
             SimulatedJob::StandIn(tenant) => {
                 let is_found = has_result && self.disk.persisted.contains(&tenant);
-                self.tell(Event::StoodIn { tenant, is_found });
+                self.send(Event::StoodIn { tenant, is_found });
             }
-            SimulatedJob::LoadPin(tenant) => self.tell(Event::PinLoaded {
+            SimulatedJob::LoadPin(tenant) => self.send(Event::PinLoaded {
                 tenant,
                 is_found: has_result,
             }),
@@ -599,7 +599,7 @@ impl SimulatedServer {
                         None => drop(self.disk.pins.remove(&tenant)),
                     }
                 }
-                self.tell(Event::PinWritten { tenant, is_written });
+                self.send(Event::PinWritten { tenant, is_written });
             }
         }
     }
@@ -612,14 +612,14 @@ impl SimulatedServer {
     ) {
         if has_result {
             let tenants = self.disk.folders.keys().cloned().collect();
-            self.tell(Event::Listed { tenants, only });
+            self.send(Event::Listed { tenants, only });
             for tenant in removed {
                 let is_found = self.disk.persisted.contains(&tenant);
-                self.tell(Event::RemovedRead { tenant, is_found });
+                self.send(Event::RemovedRead { tenant, is_found });
             }
             self.check_removed();
         }
-        self.tell(Event::Surveyed {
+        self.send(Event::Surveyed {
             is_applied: has_result,
         });
     }
@@ -648,7 +648,7 @@ impl SimulatedServer {
         });
     }
 
-    fn take_job(&mut self, number: usize) -> Option<SimulatedJob> {
+    fn pop_job(&mut self, number: usize) -> Option<SimulatedJob> {
         let place = number.checked_rem(self.jobs.len())?;
         self.jobs.remove(place)
     }
@@ -658,7 +658,7 @@ impl SimulatedServer {
         self.now.instant += time;
         self.now.time += time;
         let facts = self.facts();
-        self.tell(Event::Turn(facts));
+        self.send(Event::QueueDrained(facts));
     }
 
     pub(super) fn perform(&mut self, step: HistoryStep) {
@@ -668,7 +668,9 @@ impl SimulatedServer {
                 let version = self.disk.version;
                 if let Some(folder) = self.disk.folders.get_mut(&id(tenant)) {
                     (folder.version, folder.is_valid) = (version, is_valid);
-                    self.tell(Event::Changed(Scope::Tenant(TENANTS[tenant].to_owned())));
+                    self.send(Event::Changed(ReloadScope::Tenant(
+                        TENANTS[tenant].to_owned(),
+                    )));
                 }
             }
             HistoryStep::Remove(tenant) => {
@@ -681,43 +683,47 @@ impl SimulatedServer {
                 if self.disk.folders.remove(&id(tenant)).is_none() {
                     self.disk.folders.insert(id(tenant), folder);
                 }
-                self.tell(Event::Changed(Scope::Tenant(TENANTS[tenant].to_owned())));
+                self.send(Event::Changed(ReloadScope::Tenant(
+                    TENANTS[tenant].to_owned(),
+                )));
             }
             HistoryStep::Lock(tenant) => {
                 if let Some(folder) = self.disk.folders.get_mut(&id(tenant)) {
                     folder.is_locked = !folder.is_locked;
-                    self.tell(Event::Changed(Scope::Tenant(TENANTS[tenant].to_owned())));
+                    self.send(Event::Changed(ReloadScope::Tenant(
+                        TENANTS[tenant].to_owned(),
+                    )));
                 }
             }
             HistoryStep::Theme(is_there) => {
                 self.disk.theme += 1;
                 self.disk.has_theme = is_there;
-                self.tell(Event::Changed(Scope::Themes));
+                self.send(Event::Changed(ReloadScope::Themes));
             }
             HistoryStep::Deployment => {
                 self.disk.deployment += 1;
-                self.tell(Event::Changed(Scope::List));
+                self.send(Event::Changed(ReloadScope::List));
             }
             HistoryStep::Finish(number) => {
-                if let Some(job) = self.take_job(number) {
+                if let Some(job) = self.pop_job(number) {
                     self.finish(job, true);
                 }
             }
             HistoryStep::Fail(number) => {
-                if let Some(job) = self.take_job(number) {
+                if let Some(job) = self.pop_job(number) {
                     self.finish(job, false);
                 }
             }
             HistoryStep::Repeat(number) => {
-                if let Some(job) = self.take_job(number) {
+                if let Some(job) = self.pop_job(number) {
                     self.finish(job.clone(), true);
                     if !matches!(job, SimulatedJob::Survey { .. } | SimulatedJob::StandIn(_)) {
                         self.finish(job, true);
                     }
                 }
             }
-            HistoryStep::Stall(number) => match self.take_job(number) {
-                Some(SimulatedJob::Read { tenant, number }) => self.tell(Event::Read {
+            HistoryStep::Stall(number) => match self.pop_job(number) {
+                Some(SimulatedJob::Read { tenant, number }) => self.send(Event::Read {
                     tenant,
                     number,
                     reading: ReadingOutcome::Unresponsive,
@@ -726,7 +732,7 @@ impl SimulatedServer {
                 None => {}
             },
             HistoryStep::Panic(lost) => {
-                self.take_job(lost);
+                self.pop_job(lost);
                 self.jobs.retain(|job| {
                     !matches!(
                         job,
@@ -738,16 +744,16 @@ impl SimulatedServer {
                 for data in self.data.values_mut() {
                     data.ordered = None;
                 }
-                self.tell(Event::Recovered);
+                self.send(Event::Recovered);
             }
             HistoryStep::Wait(milliseconds) => self.pass(milliseconds),
             HistoryStep::Request(tenant) => self.request(&id(tenant)),
-            HistoryStep::Measure(tenants) => self.measure(tenants * MAX_PAGE_BYTES),
+            HistoryStep::Measure(tenants) => self.measure(tenants * PAGES_BYTES),
             HistoryStep::RollBack { tenant, release } => self.command(tenant, Some(release)),
             HistoryStep::Resume(tenant) => self.command(tenant, None),
             HistoryStep::Restore(tenant) => {
                 let (tenant, ticket) = self.begin(tenant, true);
-                self.tell(Event::RestoreRequested { tenant, ticket });
+                self.send(Event::RestoreRequested { tenant, ticket });
             }
             HistoryStep::Disk(is_writable) => self.disk.is_writable = is_writable,
             HistoryStep::Restart => self.restart(),
@@ -780,7 +786,7 @@ impl SimulatedServer {
             let (_, in_memory) = data.served?;
             in_memory.then(|| MeasuredPages {
                 tenant: tenant.clone(),
-                bytes: MAX_PAGE_BYTES,
+                bytes: PAGES_BYTES,
                 image_bytes: 0,
                 is_requested: false,
                 last_request: self.now.instant,
@@ -789,7 +795,7 @@ impl SimulatedServer {
         let pages: Vec<MeasuredPages> = self.data.iter().filter_map(in_memory).collect();
         // A snapshot that follows the measurement may end the wait.
         let waiting = self.waiting.clone();
-        self.tell(Event::Measured {
+        self.send(Event::Measured {
             limit,
             pages: pages.clone(),
             waiting: waiting.clone(),
@@ -806,7 +812,7 @@ impl SimulatedServer {
             !waiting.contains(&measured.tenant) && states.is_some_and(States::can_be_evicted)
         };
         let left: Vec<&MeasuredPages> = pages.iter().filter(still_here).collect();
-        let has_excess = left.len() * MAX_PAGE_BYTES > limit && left.iter().any(is_evictable);
+        let has_excess = left.len() * PAGES_BYTES > limit && left.iter().any(is_evictable);
         self.check(!has_excess || self.world.has_unpersisted(), || {
             format!("{left:?} stay in memory beyond the limit of {limit} bytes")
         });
@@ -814,7 +820,7 @@ impl SimulatedServer {
 
     fn command(&mut self, tenant: usize, to: Option<u64>) {
         let (tenant, ticket) = self.begin(tenant, false);
-        self.tell(Event::PinRequested { tenant, to, ticket });
+        self.send(Event::PinRequested { tenant, to, ticket });
     }
 
     /// Begins a command. Returns its tenant and its ticket.
@@ -833,7 +839,7 @@ impl SimulatedServer {
         self.snapshot.clear();
         self.waiting.clear();
         self.commands.clear();
-        self.tell(Event::Requested(Scope::Everything));
+        self.send(Event::Requested(ReloadScope::Everything));
     }
 
     /// Ends all jobs in flight, and checks that the newest state of the disk is served.

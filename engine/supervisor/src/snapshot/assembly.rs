@@ -80,8 +80,8 @@ impl Publisher {
         let begun = Instant::now();
         let retention = settings.retention(store);
         let mut tenants = changes.tenants.clone();
-        let everything = changes.everything || std::mem::replace(&mut self.is_behind, true);
-        if everything {
+        let affects_all = changes.affects_all || std::mem::replace(&mut self.is_behind, true);
+        if affects_all {
             tenants.extend(self.themes.keys().cloned());
             tenants.extend(catalog.tenants.keys().cloned());
         }
@@ -91,10 +91,10 @@ impl Publisher {
         self.share(catalog, settings, retention);
         let replaced = self.prune(&tenants, catalog, retention);
         tenants.extend(replaced.iter().cloned());
-        let snapshot = self.assemble(&tenants, everything, catalog, world, settings);
+        let snapshot = self.assemble(&tenants, affects_all, catalog, world, settings);
         self.is_behind = catalog.deployment.is_none();
         self.changes = ChangeSet {
-            everything,
+            affects_all,
             ..changes
         };
         self.took = begun.elapsed();
@@ -132,8 +132,8 @@ impl Publisher {
             }
         }
         let time = (catalog.now, retention);
-        let (islands, secure) = (&settings.islands, settings.is_secure());
-        self.shared.renew(themes, islands, secure, time);
+        let (islands, is_secure) = (&settings.islands, settings.is_secure());
+        self.shared.update(themes, islands, is_secure, time);
     }
 
     /// Removes replaced files that are too old or beyond the limits. Returns the tenants whose replaced files have changed since the last snapshot.
@@ -175,12 +175,12 @@ impl Publisher {
     fn assemble(
         &mut self,
         tenants: &BTreeSet<TenantId>,
-        everything: bool,
+        affects_all: bool,
         catalog: &Catalog,
         world: &World,
         settings: &Settings,
     ) -> Snapshot {
-        let origin = &settings.places.origin;
+        let origin = &settings.config.origin;
         let (mut hosts, mut root) = Default::default();
         if let Some(deployment) = &catalog.deployment {
             let parts = tenants.iter().map(|id| {
@@ -191,7 +191,7 @@ impl Publisher {
             });
             let parts = parts.collect();
             let owners = &catalog.addresses.assignment().owners;
-            hosts = self.hosts.update(parts, everything, deployment, owners);
+            hosts = self.hosts.update(parts, affects_all, deployment, owners);
             let absent = dev::absent(catalog, settings);
             if !absent.is_empty() {
                 hosts = Hosts::with_absent(&hosts, &absent);

@@ -20,9 +20,9 @@ use imara_diff::{Algorithm, Diff, InternedInput};
 use self::content::HtmlContent;
 use self::lines::{html_lines, text_lines};
 use release::payload::Payload;
-use release::snapshot::{Body, Coding, Resource};
-use release::store::{PlacedPages, Release};
-use server::admin::control::{Change, PageChange};
+use release::snapshot::{Body, ContentEncoding, Resource};
+use release::store::{AddressPages, Release};
+use server::admin::control::{ChangeKind, PageChange};
 
 /// The limit on lines in the difference of a page. Further lines are counted.
 const MAX_LINES: usize = 200;
@@ -38,21 +38,25 @@ const CONTEXT_LINES: usize = 1;
 /// Returns the changes from one release to another, sorted by path, those that readers see first. Error pages are compared only if both releases have them.
 #[must_use]
 pub fn compare(from: &Release, to: &Release) -> Vec<PageChange> {
-    let (from, to) = common_place(&from.places, &to.places);
+    let (from, to) = common_place(&from.addresses, &to.addresses);
     let paths: BTreeSet<&str> = [from, to]
         .into_iter()
         .flatten()
         .flat_map(|placed| placed.pages.resources.paths())
         .collect();
-    let mut changes = PageChanges::default();
+    let mut changes = ReleaseDiff::default();
     for path in paths {
-        let resource = |placed: Option<&'_ PlacedPages>| {
+        let resource = |placed: Option<&'_ AddressPages>| {
             placed.and_then(|placed| placed.pages.resources.get(path).cloned())
         };
         match (resource(from), resource(to)) {
             (None, None) => {}
-            (None, Some(_)) => changes.add(path.to_owned(), Change::Added, Difference::default()),
-            (Some(_), None) => changes.add(path.to_owned(), Change::Removed, Difference::default()),
+            (None, Some(_)) => {
+                changes.add(path.to_owned(), ChangeKind::Added, Difference::default())
+            }
+            (Some(_), None) => {
+                changes.add(path.to_owned(), ChangeKind::Removed, Difference::default())
+            }
             (Some(old), Some(new)) => changes.compare(path.to_owned(), &old, &new),
         }
     }
@@ -77,11 +81,11 @@ pub fn compare(from: &Release, to: &Release) -> Vec<PageChange> {
 
 /// Returns the pages at the first address that both releases have, or else at the first address of each.
 fn common_place<'p>(
-    from: &'p [PlacedPages],
-    to: &'p [PlacedPages],
-) -> (Option<&'p PlacedPages>, Option<&'p PlacedPages>) {
+    from: &'p [AddressPages],
+    to: &'p [AddressPages],
+) -> (Option<&'p AddressPages>, Option<&'p AddressPages>) {
     for old in from {
-        let is_same = |new: &&PlacedPages| (&new.host, &new.prefix) == (&old.host, &old.prefix);
+        let is_same = |new: &&AddressPages| (&new.host, &new.prefix) == (&old.host, &old.prefix);
         if let Some(new) = to.iter().find(is_same) {
             return (Some(old), Some(new));
         }
@@ -91,14 +95,14 @@ fn common_place<'p>(
 
 /// The changes found so far.
 #[derive(Debug, Default)]
-struct PageChanges {
+struct ReleaseDiff {
     list: Vec<PageChange>,
     /// The size of the texts in `list`, in bytes.
     text: usize,
 }
 
-impl PageChanges {
-    fn add(&mut self, path: String, change: Change, difference: Difference) {
+impl ReleaseDiff {
+    fn add(&mut self, path: String, change: ChangeKind, difference: Difference) {
         let Difference { text, metadata } = difference;
         self.text += text.len() + metadata.len();
         self.list.push(PageChange {
@@ -119,7 +123,7 @@ impl PageChanges {
         } else {
             Difference::shown("(not shown: too many changes)\n".to_owned())
         };
-        self.add(path, Change::Changed, difference);
+        self.add(path, ChangeKind::Changed, difference);
     }
 }
 
@@ -204,7 +208,7 @@ impl<'r> ComparedResource<'r> {
 
 /// Returns the media type of a body, without parameters.
 fn media_type(body: &Body) -> &str {
-    let (given, _, _) = body.fields.given();
+    let (given, _, _) = body.fields.parts();
     let value = given
         .get(CONTENT_TYPE)
         .and_then(|value| value.to_str().ok());
@@ -217,7 +221,7 @@ fn identity(body: &Body) -> &Payload {
     static NONE: Payload = Payload::Memory(Bytes::new());
     body.variants
         .iter()
-        .find(|variant| variant.coding == Coding::Identity)
+        .find(|variant| variant.encoding == ContentEncoding::Identity)
         .map_or(&NONE, |variant| &variant.bytes)
 }
 

@@ -12,8 +12,8 @@ use content::report::{Code, Diagnostic, Report, hint_for};
 /// Returns the diagnostics of links between tenants and of pages that no tenant links to.
 pub(crate) fn cross_tenant(catalog: &Catalog, settings: &Settings) -> Report {
     let mut report = Report::default();
-    let label = settings.places.tenants.display().to_string();
-    let links = || neighbour_links(catalog);
+    let label = settings.config.tenants.display().to_string();
+    let links = || check_links(catalog);
     report.extend(guard("neighbour links", "all", &label, links).unwrap_or_else(failure));
     let orphans = || orphans(catalog);
     report.extend(
@@ -31,7 +31,7 @@ fn orphans(catalog: &Catalog) -> Vec<Diagnostic> {
             .filter_map(|(id, tenant)| Some((id, tenant.compiled()?)))
     };
     let linked: BTreeSet<(&str, &str)> = compiled()
-        .flat_map(|(_, compiled)| &compiled.neighbour_links)
+        .flat_map(|(_, compiled)| &compiled.cross_tenant_links)
         .map(|link| (link.tenant.as_str(), link.path.as_str()))
         .collect();
     compiled()
@@ -45,7 +45,7 @@ fn orphans(catalog: &Catalog) -> Vec<Diagnostic> {
 }
 
 /// Checks the links between tenants against the current pages of their targets.
-fn neighbour_links(catalog: &Catalog) -> Report {
+fn check_links(catalog: &Catalog) -> Report {
     let mut all = Report::default();
     for compiled in catalog
         .tenants
@@ -53,25 +53,25 @@ fn neighbour_links(catalog: &Catalog) -> Report {
         .filter_map(|tenant| tenant.compiled())
     {
         let mut found = Report::default();
-        for link in &compiled.neighbour_links {
+        for link in &compiled.cross_tenant_links {
             let tenant = catalog.tenants.get(link.tenant.as_str());
-            let neighbour = tenant.map(|tenant| tenant.compiled());
-            let code = match neighbour {
+            let target = tenant.map(|tenant| tenant.compiled());
+            let code = match target {
                 None => Code::UnknownTenant,
-                Some(Some(neighbour)) if !neighbour.has(&link.path) => Code::BrokenNeighbourLink,
+                Some(Some(target)) if !target.has(&link.path) => Code::BrokenNeighbourLink,
                 // A target tenant without pages has its own errors in the report.
                 Some(_) => continue,
             };
             let diagnostic = &link.diagnostic;
             found.add(diagnostic.severity, code, &diagnostic.file, || {
-                let (message, hint) = match neighbour.flatten() {
+                let (message, hint) = match target.flatten() {
                     None => (
                         format!("unknown tenant `{}`", link.tenant),
                         hint_for(&link.tenant, catalog.tenants.keys().map(TenantId::as_str)),
                     ),
-                    Some(neighbour) => (
+                    Some(target) => (
                         format!("the tenant `{}` has no page `{}`", link.tenant, link.path),
-                        hint_for(&link.path, neighbour.paths.iter().map(AsRef::as_ref)),
+                        hint_for(&link.path, target.paths.iter().map(AsRef::as_ref)),
                     ),
                 };
                 Diagnostic {

@@ -9,7 +9,7 @@ use crate::runner::catalog::tenant::TenantData;
 use crate::runner::settings::Settings;
 use content::address::Address;
 use content::report::{Diagnostic, Report, Severity};
-use render::PlacedMount;
+use render::AddressMount;
 use render::dev;
 
 /// The message to open pages after each change, which the script in `ui/runtime/dev` shows.
@@ -28,7 +28,7 @@ struct DevProblem<'a> {
 
 /// Returns all errors as JSON. `problem`: the reason that the folders cannot be read.
 pub(crate) fn diagnostics(catalog: &Catalog, settings: &Settings, problem: Option<&str>) -> String {
-    let folder = settings.places.tenants.display().to_string();
+    let folder = settings.config.tenants.display().to_string();
     let state = DevState {
         everyone: problem
             .map(|message| DevProblem {
@@ -49,11 +49,11 @@ pub(crate) fn diagnostics(catalog: &Catalog, settings: &Settings, problem: Optio
 }
 
 /// Returns mounts with a placeholder page for tenants that were never valid: at the addresses of their names, and at the domain's root.
-pub(crate) fn absent(catalog: &Catalog, settings: &Settings) -> Vec<PlacedMount> {
+pub(crate) fn absent(catalog: &Catalog, settings: &Settings) -> Vec<AddressMount> {
     if !settings.is_dev() {
         return Vec::new();
     }
-    let origin = &settings.places.origin;
+    let origin = &settings.config.origin;
     let domain = origin.domain();
     let mut mounts = Vec::new();
     for (id, tenant) in &catalog.tenants {
@@ -71,8 +71,8 @@ pub(crate) fn absent(catalog: &Catalog, settings: &Settings) -> Vec<PlacedMount>
                 prefix,
                 canonical: false,
             };
-            let (islands, secure) = (&settings.islands, origin.is_secure());
-            mounts.push(dev::unavailable(id, address, &errors, islands, secure));
+            let (islands, is_secure) = (&settings.islands, origin.is_secure());
+            mounts.push(dev::unavailable(id, address, &errors, islands, is_secure));
         }
     }
     mounts

@@ -9,7 +9,7 @@ use crate::snapshot::cross_tenant::cross_tenant;
 use content::report::{Diagnostic, Report};
 
 /// The number of tenants up to which findings include diagnostics between tenants.
-const BATCH_SIZE: usize = 500;
+const MAX_TENANTS_WITH_LINK_CHECKS: usize = 500;
 
 /// The diagnostics of selected tenants.
 #[derive(Debug, Clone, Default)]
@@ -19,7 +19,7 @@ pub struct Findings {
     /// The findings of each selected tenant, by id.
     pub tenants: BTreeMap<String, TenantFindings>,
     /// Whether diagnostics of links between tenants are included. With more than 500 tenants, only `rowhouse check` reports them.
-    pub with_neighbours: bool,
+    pub has_cross_tenant_findings: bool,
 }
 
 /// The findings of one tenant.
@@ -34,8 +34,8 @@ pub struct TenantFindings {
 /// Returns the diagnostics of these tenants, and of files outside the tenants' folders.
 pub(crate) fn findings(registry: &Registry, ids: &[String]) -> Findings {
     let catalog = &registry.catalog;
-    let with_neighbours = catalog.tenants.len() <= BATCH_SIZE;
-    let root = &registry.settings.places.tenants;
+    let has_cross_tenant_findings = catalog.tenants.len() <= MAX_TENANTS_WITH_LINK_CHECKS;
+    let root = &registry.settings.config.tenants;
     let mut tenants: BTreeMap<String, Report> = BTreeMap::new();
     let mut elsewhere = Report::default();
     for id in ids {
@@ -47,12 +47,12 @@ pub(crate) fn findings(registry: &Registry, ids: &[String]) -> Findings {
         }
         tenants.insert(id.clone(), report);
     }
-    let mut general = catalog.notes.clone();
+    let mut general = catalog.folder_report.clone();
     let names = catalog.tenants.keys().map(|id| id.as_str());
     general.extend(catalog.addresses.report(names));
     general.extend(catalog.themes.report().cloned());
     general.extend(registry.publisher.report());
-    if with_neighbours {
+    if has_cross_tenant_findings {
         general.extend(cross_tenant(catalog, &registry.settings));
     }
     for diagnostic in general {
@@ -80,7 +80,7 @@ pub(crate) fn findings(registry: &Registry, ids: &[String]) -> Findings {
     Findings {
         elsewhere: worst_first(elsewhere),
         tenants: tenants.into_iter().map(found).collect(),
-        with_neighbours,
+        has_cross_tenant_findings,
     }
 }
 

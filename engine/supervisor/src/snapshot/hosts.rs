@@ -10,15 +10,15 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
-use content::address::Owners;
+use content::address::AddressOwners;
 use content::name::TenantId;
 use content::report::Report;
 use content::report::guard::guard;
 use release::snapshot::{HostEntry, HostRoutes, ResourceTable, TrafficTable, VersionedTable};
 use render::ASSETS;
-use render::Deployment;
-use render::{Compiled, FileOwner, PlacedMount};
-use render::{DrawTask, PendingPictures, Picture};
+use render::DeploymentFacts;
+use render::{AddressMount, CompiledTenant, FileOwner};
+use render::{GeneratedImage, ImageSlots, ImageTask};
 use render::{HostFacts, Listing, host_files};
 
 /// The routes and files of every host, with their inputs.
@@ -35,8 +35,8 @@ pub(crate) struct Hosts {
     files: BTreeMap<String, (HostFacts, ResourceTable)>,
     /// The hosts whose files could not be rendered because of a panic. The next change tries again.
     failed: BTreeSet<String>,
-    deployment: Option<Arc<Deployment>>,
-    pending: PendingPictures,
+    deployment: Option<Arc<DeploymentFacts>>,
+    pending: ImageSlots,
     /// The diagnostics of hosts whose files could not be rendered.
     pub(crate) report: Report,
 }
@@ -44,7 +44,7 @@ pub(crate) struct Hosts {
 /// The pages and replaced files of a tenant, for its hosts.
 #[derive(Debug, Clone)]
 pub(crate) struct HostedTenant {
-    pub(crate) compiled: Arc<Compiled>,
+    pub(crate) compiled: Arc<CompiledTenant>,
     /// The files that older pages may still request.
     pub(crate) replaced: Arc<ResourceTable>,
 }
@@ -67,20 +67,20 @@ impl HostedTenant {
     }
 }
 
-fn address(placed: &PlacedMount) -> String {
+fn address(placed: &AddressMount) -> String {
     format!("{}{}", placed.address.host, placed.address.prefix)
 }
 
 impl Hosts {
-    /// Applies changes of tenants: `None` removes a tenant. `everything`: the files of all hosts are checked for changes. A new `deployment` assembles all hosts again.
+    /// Applies changes of tenants: `None` removes a tenant. `affects_all`: the files of all hosts are checked for changes. A new `deployment` assembles all hosts again.
     ///
     /// Returns all hosts: the hosts that serve tenants, the domain, and the host names that redirect to the domain.
     pub(crate) fn update(
         &mut self,
         changes: BTreeMap<Arc<str>, Option<HostedTenant>>,
-        everything: bool,
-        deployment: &Arc<Deployment>,
-        owners: &Owners,
+        affects_all: bool,
+        deployment: &Arc<DeploymentFacts>,
+        owners: &AddressOwners,
     ) -> VersionedTable<HostEntry> {
         let known = self.deployment.as_ref();
         let is_new = known.is_none_or(|known| !Arc::ptr_eq(known, deployment));
@@ -100,7 +100,7 @@ impl Hosts {
         }
         let domain = deployment.origin.domain();
         self.host(domain);
-        if is_new || everything {
+        if is_new || affects_all {
             listed.insert(domain.to_owned());
             let parts = self.parts.values();
             listed.extend(parts.flat_map(HostedTenant::hosts).cloned());
@@ -131,7 +131,7 @@ impl Hosts {
     /// Returns the hosts with additional mounts of tenants that were never valid, at free addresses.
     pub(crate) fn with_absent(
         table: &VersionedTable<HostEntry>,
-        absent: &[PlacedMount],
+        absent: &[AddressMount],
     ) -> VersionedTable<HostEntry> {
         let mut table = table.clone();
         for placed in absent {
@@ -165,7 +165,7 @@ impl Hosts {
         };
         for placed in &part.compiled.mounts {
             let (host, prefix) = (&placed.address.host, placed.address.prefix.as_str());
-            let Some(routes) = known_routes(&mut self.table, host) else {
+            let Some(routes) = existing_routes(&mut self.table, host) else {
                 continue;
             };
             if prefix.is_empty() {
@@ -175,9 +175,9 @@ impl Hosts {
             }
             routes.replaced.remove(prefix);
         }
-        for picture in &part.compiled.pictures {
-            if let Some(routes) = known_routes(&mut self.table, &picture.host) {
-                routes.pictures.remove(picture.path.as_str());
+        for image in &part.compiled.images {
+            if let Some(routes) = existing_routes(&mut self.table, &image.host) {
+                routes.images.remove(image.path.as_str());
             }
         }
     }
@@ -234,7 +234,12 @@ impl Hosts {
     }
 
     /// Adds the mounts of a tenant at addresses that the tenant owns or that have no owner.
-    fn add_mounts(&mut self, tenant: &Arc<str>, owners: &Owners, listed: &mut BTreeSet<String>) {
+    fn add_mounts(
+        &mut self,
+        tenant: &Arc<str>,
+        owners: &AddressOwners,
+        listed: &mut BTreeSet<String>,
+    ) {
         let Some(part) = self.parts.get(tenant) else {
             return;
         };
@@ -258,17 +263,17 @@ impl Hosts {
         let Some(part) = self.parts.get(tenant).cloned() else {
             return;
         };
-        for picture in &part.compiled.pictures {
-            let slot = self.pending.slot(picture);
-            if let Some(routes) = known_routes(&mut self.table, &picture.host) {
-                routes.pictures.insert(picture.path.as_str().into(), slot);
+        for image in &part.compiled.images {
+            let slot = self.pending.slot(image);
+            if let Some(routes) = existing_routes(&mut self.table, &image.host) {
+                routes.images.insert(image.path.as_str().into(), slot);
             }
         }
         if part.replaced.is_empty() {
             return;
         }
-        for PlacedMount { address, .. } in &part.compiled.mounts {
-            if let Some(routes) = known_routes(&mut self.table, &address.host) {
+        for AddressMount { address, .. } in &part.compiled.mounts {
+            if let Some(routes) = existing_routes(&mut self.table, &address.host) {
                 let prefix = address.prefix.as_str().into();
                 routes.replaced.insert(prefix, Arc::clone(&part.replaced));
             }
@@ -289,7 +294,7 @@ impl Hosts {
     }
 
     /// Renders the files of a host again if their inputs have changed. `is_new`: the deployment has changed.
-    fn refresh(&mut self, host: &str, deployment: &Arc<Deployment>, is_new: bool) {
+    fn refresh(&mut self, host: &str, deployment: &Arc<DeploymentFacts>, is_new: bool) {
         let Some(HostEntry::Site(routes)) = self.table.get(host) else {
             return;
         };
@@ -324,41 +329,39 @@ impl Hosts {
         }
     }
 
-    /// Returns the size of the rendered images among `pictures`, in bytes.
-    pub(crate) fn bytes_of(&self, pictures: &[Picture]) -> usize {
-        self.pending.bytes_of(pictures)
+    /// Returns the size of the rendered images among `images`, in bytes.
+    pub(crate) fn bytes_of(&self, images: &[GeneratedImage]) -> usize {
+        self.pending.bytes_of(images)
     }
 
     /// Returns the rendered images that `before` has and `now` lacks, as files by their path below the mounts.
-    pub(crate) fn replaced_pictures(
+    pub(crate) fn replaced_images(
         &self,
-        before: &Compiled,
-        now: &Compiled,
-        secure: bool,
+        before: &CompiledTenant,
+        now: &CompiledTenant,
+        is_secure: bool,
     ) -> ResourceTable {
-        let shown: HashSet<_> = now.pictures.iter().map(|picture| &*picture.path).collect();
-        let gone = before.pictures.iter();
-        let gone = gone.filter(|picture| !shown.contains(&*picture.path));
-        gone.filter_map(|picture| {
-            let (_, name) = picture.path.rsplit_once(ASSETS)?;
+        let shown: HashSet<_> = now.images.iter().map(|image| &*image.path).collect();
+        let gone = before.images.iter();
+        let gone = gone.filter(|image| !shown.contains(&*image.path));
+        gone.filter_map(|image| {
+            let (_, name) = image.path.rsplit_once(ASSETS)?;
             let path = format!("{ASSETS}{name}");
-            let bytes = self.pending.file_of(picture)?;
-            let file = render::replaced_file(&path, bytes.into(), FileOwner::Tenant, secure);
+            let bytes = self.pending.file_of(image)?;
+            let file = render::replaced_file(&path, bytes.into(), FileOwner::Tenant, is_secure);
             Some((path.into(), Arc::new(file)))
         })
         .collect()
     }
 
     /// Removes rendered images from memory. An image is rendered again when a page shows it.
-    pub(crate) fn forget(&mut self, pictures: &[Picture]) {
-        pictures
-            .iter()
-            .for_each(|picture| self.pending.forget(picture));
+    pub(crate) fn forget(&mut self, images: &[GeneratedImage]) {
+        images.iter().for_each(|image| self.pending.forget(image));
     }
 
     /// Returns the images of a tenant that are not rendered yet.
-    pub(crate) fn undrawn(&self, tenant: &Compiled, secure: bool) -> Vec<DrawTask> {
-        self.pending.draw_tasks(tenant, secure)
+    pub(crate) fn image_tasks(&self, tenant: &CompiledTenant, is_secure: bool) -> Vec<ImageTask> {
+        self.pending.open_tasks(tenant, is_secure)
     }
 }
 
@@ -376,7 +379,7 @@ fn routes<'t>(table: &'t mut VersionedTable<HostEntry>, host: &str) -> &'t mut H
 }
 
 /// Returns the routes of a host, if it serves tenants.
-fn known_routes<'t>(
+fn existing_routes<'t>(
     table: &'t mut VersionedTable<HostEntry>,
     host: &str,
 ) -> Option<&'t mut HostRoutes> {
@@ -387,7 +390,7 @@ fn known_routes<'t>(
 }
 
 /// Adds the host names that only redirect to the domain.
-fn add_moved(hosts: &mut VersionedTable<HostEntry>, deployment: &Deployment) {
+fn add_moved(hosts: &mut VersionedTable<HostEntry>, deployment: &DeploymentFacts) {
     let Some(home) = render::moved_to(deployment) else {
         return;
     };
@@ -407,7 +410,7 @@ fn is_free(host: &HostRoutes, prefix: &str) -> bool {
     }
 }
 
-fn place(placed: &PlacedMount, host: &mut HostRoutes) {
+fn place(placed: &AddressMount, host: &mut HostRoutes) {
     let prefix = placed.address.prefix.as_str();
     if prefix.is_empty() {
         host.root = Some(Arc::clone(&placed.mount));

@@ -33,7 +33,7 @@ pub const MAX_LARGE_BYTES: u64 = 4 << 30;
 /// The limits on the time and the disk space of replaced files.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Retention {
-    pub(crate) kept_for: SignedDuration,
+    pub(crate) time: SignedDuration,
     /// The limit on files that are too large for memory, in bytes; `u64::MAX` if the state has no limit.
     pub(crate) large_bytes: u64,
 }
@@ -46,7 +46,7 @@ pub(crate) struct ReplacedFiles {
     before: ResourceTable,
     /// The files as snapshots contain them.
     table: Arc<ResourceTable>,
-    /// Whether files were added or removed since [`ReplacedFiles::is_new`] was last called.
+    /// Whether files were added or removed since [`ReplacedFiles::reset_changed`] was last called.
     is_new: bool,
 }
 
@@ -58,11 +58,11 @@ struct ReplacedFile {
 
 impl ReplacedFiles {
     /// Sets the files that count as served until now, although they are not in memory.
-    pub(crate) fn follow(&mut self, before: ResourceTable) {
+    pub(crate) fn set_served_before(&mut self, before: ResourceTable) {
         self.before = before;
     }
 
-    /// Adds the files that only `before` has, and removes the files that `now` has again. Without `before`, the files set by [`ReplacedFiles::follow`] are used.
+    /// Adds the files that only `before` has, and removes the files that `now` has again. Without `before`, the files set by [`ReplacedFiles::set_served_before`] are used.
     pub(crate) fn replace(
         &mut self,
         before: Option<&ResourceTable>,
@@ -81,7 +81,7 @@ impl ReplacedFiles {
                     .insert(path.clone(), ReplacedFile { resource, at });
             }
         }
-        self.settle(is_new);
+        self.update_table(is_new);
     }
 
     /// Adds files that were in no table: rendered images.
@@ -90,7 +90,7 @@ impl ReplacedFiles {
         let files = files.into_iter();
         let files = files.map(|(path, resource)| (path, ReplacedFile { resource, at }));
         self.files.extend(files);
-        self.settle(is_new);
+        self.update_table(is_new);
     }
 
     /// Returns the replaced files: the same `Arc` until the files change.
@@ -99,7 +99,7 @@ impl ReplacedFiles {
     }
 
     /// Assembles the table again if files were added or removed.
-    fn settle(&mut self, is_new: bool) {
+    fn update_table(&mut self, is_new: bool) {
         if is_new {
             self.is_new = true;
             let files = self.files.iter();
@@ -113,13 +113,13 @@ impl ReplacedFiles {
         self.files.is_empty() && !self.is_new
     }
 
-    /// Returns whether files were added or removed since [`ReplacedFiles::is_new`] was last called.
+    /// Returns whether files were added or removed since [`ReplacedFiles::reset_changed`] was last called.
     pub(crate) const fn has_changed(&self) -> bool {
         self.is_new
     }
 
     /// Returns whether files were added or removed since the last call.
-    pub(crate) fn is_new(&mut self) -> bool {
+    pub(crate) fn reset_changed(&mut self) -> bool {
         std::mem::take(&mut self.is_new)
     }
 
@@ -141,7 +141,7 @@ impl ReplacedFiles {
     }
 
     /// Restores the files from the rows of [`ReplacedFiles::rows`].
-    pub(crate) fn of_rows(rows: Rows, whose: FileOwner, secure: bool) -> Self {
+    pub(crate) fn of_rows(rows: Rows, whose: FileOwner, is_secure: bool) -> Self {
         let mut replaced = Self::default();
         for (key, bytes) in rows {
             let Some((at, path)) = key.split_first_chunk::<8>() else {
@@ -155,7 +155,7 @@ impl ReplacedFiles {
                 Payload::Memory(bytes) => Bytes::copy_from_slice(bytes).into(),
                 large @ Payload::Large(_) => large.clone(),
             };
-            let resource = || Arc::new(render::replaced_file(path, bytes(), whose, secure));
+            let resource = || Arc::new(render::replaced_file(path, bytes(), whose, is_secure));
             match i64::from_le_bytes(*at) {
                 i64::MAX => {
                     replaced.before.insert(path.into(), resource());
@@ -169,7 +169,7 @@ impl ReplacedFiles {
                 }
             }
         }
-        replaced.settle(!replaced.files.is_empty());
+        replaced.update_table(!replaced.files.is_empty());
         // The restored files are persisted already.
         replaced.is_new = false;
         replaced
@@ -181,14 +181,11 @@ impl ReplacedFiles {
 
     /// Removes the files that are too old, and the oldest files beyond the limits.
     pub(crate) fn prune(&mut self, now: Timestamp, retention: Retention) {
-        let Retention {
-            kept_for,
-            large_bytes,
-        } = retention;
+        let Retention { time, large_bytes } = retention;
         let length = self.files.len();
         self.files
-            .retain(|_, file| now.duration_since(file.at).abs() < kept_for);
-        self.settle(self.files.len() != length);
+            .retain(|_, file| now.duration_since(file.at).abs() < time);
+        self.update_table(self.files.len() != length);
         make_room(&mut [self], MAX_BYTES_PER_TENANT, in_memory);
         make_room(
             &mut [self],
@@ -247,7 +244,7 @@ fn make_room(all: &mut [&mut ReplacedFiles], limit: u64, size: FileSize) {
     }
     for replaced in all {
         let has_fewer = replaced.files.len() < replaced.table.len();
-        replaced.settle(has_fewer);
+        replaced.update_table(has_fewer);
     }
 }
 
@@ -283,7 +280,7 @@ mod tests {
     use super::*;
 
     const FOR_A_DAY: Retention = Retention {
-        kept_for: RETENTION_TIME,
+        time: RETENTION_TIME,
         large_bytes: u64::MAX,
     };
 

@@ -43,11 +43,11 @@ impl SharedFiles {
     }
 
     /// Renders the files again if the themes have changed, and prunes replaced files. After a panic, the next change tries again.
-    pub(crate) fn renew(
+    pub(crate) fn update(
         &mut self,
         themes: Vec<Arc<Templates>>,
         islands: &Islands,
-        secure: bool,
+        is_secure: bool,
         (now, retention): (Timestamp, Retention),
     ) {
         self.failed = None;
@@ -60,7 +60,7 @@ impl SharedFiles {
         if is_new {
             let cache = &self.cache.cache;
             cache.begin();
-            let make = || render::shared(&themes, islands, secure, cache);
+            let make = || render::shared(&themes, islands, is_secure, cache);
             match guard("shared files", "all", "themes", make) {
                 Ok(files) => {
                     let before = (!self.files.is_empty()).then_some(&*self.files);
@@ -72,7 +72,7 @@ impl SharedFiles {
             }
         }
         self.replaced.prune(now, retention);
-        if self.replaced.is_new() || is_new {
+        if self.replaced.reset_changed() || is_new {
             let mut served = ResourceTable::clone(&self.files);
             for (path, resource) in &**self.replaced.table() {
                 served.insert(path.clone(), Arc::clone(resource));

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use content::name::TenantId;
 use content::report::Diagnostic;
-use content::source::{self, Activity, FolderLimits, SourceError, Tree};
+use content::source::{self, Activity, FolderLimits, FolderTree, SourceError};
 
 use crate::source::TenantSource;
 
@@ -42,7 +42,7 @@ impl TenantSource for FolderSource {
         self.tenants.join(id.as_str()).display().to_string()
     }
 
-    fn tree(&self, id: &TenantId, limits: FolderLimits, activity: &Activity) -> Tree {
+    fn tree(&self, id: &TenantId, limits: FolderLimits, activity: &Activity) -> FolderTree {
         let folder = self.tenants.join(id.as_str());
         source::walk(&folder, &self.label(id), limits, activity)
     }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use content::name::TenantId;
 use content::report::Diagnostic;
-use content::source::{Activity, FolderLimits, SourceError, Tree};
+use content::source::{Activity, FolderLimits, FolderTree, SourceError};
 
 pub(crate) mod folders;
 pub(crate) mod survey;
@@ -35,5 +35,5 @@ pub(crate) trait TenantSource: Debug + Send + Sync {
     fn label(&self, id: &TenantId) -> String;
 
     /// Lists the files of a tenant. Through `activity`, other threads see whether the storage responds.
-    fn tree(&self, id: &TenantId, limits: FolderLimits, activity: &Activity) -> Tree;
+    fn tree(&self, id: &TenantId, limits: FolderLimits, activity: &Activity) -> FolderTree;
 }

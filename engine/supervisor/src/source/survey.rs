@@ -45,7 +45,7 @@ pub(crate) struct RestoreRequest {
     pub(crate) tenants: Vec<TenantId>,
     /// The removed tenants to restore in any case.
     pub(crate) removed: Vec<TenantId>,
-    pub(crate) secure: bool,
+    pub(crate) is_secure: bool,
 }
 
 /// A tenant whose persisted content is served instead of its folder.
@@ -115,7 +115,7 @@ impl RestoreRequest {
         Some(RestoredTenant {
             site,
             cache: PersistedCache::of_tenant(&self.store, id),
-            replaced: load_replaced(&self.store, id, false, self.secure),
+            replaced: load_replaced(&self.store, id, false, self.is_secure),
         })
     }
 }

@@ -15,7 +15,7 @@ pub(crate) struct ThemeFolders {
     /// The themes whose reading panicked.
     pub(crate) failed: BTreeSet<String>,
     /// The diagnostics of files that could not be read.
-    pub(crate) notes: Report,
+    pub(crate) folder_report: Report,
 }
 
 impl ThemeFolders {
@@ -24,7 +24,7 @@ impl ThemeFolders {
         let mut themes = Self {
             folders: Ok(BTreeMap::new()),
             failed: BTreeSet::new(),
-            notes: Report::default(),
+            folder_report: Report::default(),
         };
         let listed = source::list(directory);
         themes.folders = listed.map(|listed| {
@@ -32,11 +32,11 @@ impl ThemeFolders {
                 let folder = themes_folder(&name, &path);
                 match folder {
                     Ok((folder, problems)) => {
-                        themes.notes.extend(problems);
+                        themes.folder_report.extend(problems);
                         Some((name, folder))
                     }
                     Err(diagnostic) => {
-                        themes.notes.push(diagnostic);
+                        themes.folder_report.push(diagnostic);
                         themes.failed.insert(name);
                         None
                     }

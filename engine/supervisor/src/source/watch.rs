@@ -29,7 +29,7 @@ use self::notice::PendingNotices;
 pub use self::notice::{Notice, NoticeSender, WatchDropped};
 pub use self::poll::POLL_INTERVAL;
 use self::probe::PathProbe;
-use content::source::{self, Identity};
+use content::source::{self, FolderIdentity};
 
 /// The method of noticing changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +51,7 @@ const RESPONSE_TIME: Duration = Duration::from_millis(250);
 /// The limit on the time for listing a folder while all folders are listed.
 const STARTUP_RESPONSE_TIME: Duration = Duration::from_secs(5);
 /// The limit on consecutive listings of a growing folder. The next notification lists the folder again.
-const MAX_ROUNDS: usize = 16;
+const MAX_LISTINGS: usize = 16;
 
 /// The changes that a watch has noticed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -59,7 +59,7 @@ pub struct FolderChanges {
     /// The changed paths below the watched folders.
     pub paths: BTreeSet<PathBuf>,
     /// Whether anything may have changed: notifications were lost, or a complete reload was requested.
-    pub everything: bool,
+    pub affects_all: bool,
 }
 
 /// A watch over folders, which ends when it is dropped.
@@ -80,7 +80,7 @@ pub struct Watch {
     has_fallen_back: bool,
     mailbox: Mailbox,
     /// The time of the last check of the roots.
-    looked: Instant,
+    roots_checked: Instant,
     probe: PathProbe,
 }
 
@@ -101,7 +101,7 @@ impl Watch {
             beyond_limit: BTreeSet::new(),
             has_fallen_back: false,
             mailbox: Mailbox::default(),
-            looked: Instant::now(),
+            roots_checked: Instant::now(),
             probe: PathProbe::default(),
         }
     }
@@ -116,7 +116,7 @@ impl Watch {
             DetectionMethod::Polling => self.poll_all(),
             DetectionMethod::Notifications => {
                 self.listen();
-                self.poll_some();
+                self.poll_unwatched();
             }
         }
         if method != DetectionMethod::Off {
@@ -197,8 +197,8 @@ impl Watch {
             self.mailbox.wait_for_ready(COALESCE_TIME);
         }
         self.mailbox.clear_ready();
-        if self.looked.elapsed() >= ROOTS_INTERVAL {
-            self.looked = Instant::now();
+        if self.roots_checked.elapsed() >= ROOTS_INTERVAL {
+            self.roots_checked = Instant::now();
             if self.update_identities() {
                 // `FolderChanges::all` includes the pending changes.
                 let pending = self.mailbox.drain();
@@ -221,7 +221,7 @@ impl Watch {
     /// Returns the changes by the paths that tenants and themes have for them.
     fn changes(&mut self, pending: PendingNotices) -> FolderChanges {
         let mut changes = FolderChanges {
-            everything: pending.everything,
+            affects_all: pending.affects_all,
             ..FolderChanges::default()
         };
         for path in pending.paths {
@@ -229,7 +229,7 @@ impl Watch {
         }
         for folder in pending.folders {
             let is_above = |root: &PathBuf| *root != folder && root.starts_with(&folder);
-            changes.everything |= self.roots.iter().any(is_above);
+            changes.affects_all |= self.roots.iter().any(is_above);
             changes.paths.extend(self.folders.shown_below(&folder));
         }
         changes
@@ -260,7 +260,7 @@ impl Watch {
         for directory in &directories {
             self.beyond_limit.remove(directory);
         }
-        self.watch_directories(directories, changes.everything);
+        self.watch_directories(directories, changes.affects_all);
         if was_within_limit && !self.beyond_limit.is_empty() {
             warn!(
                 polled = self.beyond_limit.len(),
@@ -269,14 +269,14 @@ impl Watch {
         }
     }
 
-    fn watch_directories(&mut self, mut directories: Vec<PathBuf>, everything: bool) {
-        for round in 0..MAX_ROUNDS {
+    fn watch_directories(&mut self, mut directories: Vec<PathBuf>, affects_all: bool) {
+        for round in 0..MAX_LISTINGS {
             if self.watcher.is_none() || directories.is_empty() {
                 return;
             }
             let find = |directory: &Path| folders::find(directory);
             // At startup, all folders are read at the same time.
-            let limit = match everything {
+            let limit = match affects_all {
                 true => STARTUP_RESPONSE_TIME,
                 false => RESPONSE_TIME,
             };
@@ -326,7 +326,7 @@ impl Watch {
     fn directories(&self, changes: &FolderChanges) -> Vec<PathBuf> {
         let mut directories = BTreeSet::new();
         for root in &self.roots {
-            let names = match changes.everything {
+            let names = match changes.affects_all {
                 true => None,
                 false => changes.below(root),
             };
@@ -374,23 +374,29 @@ impl Watch {
         let (roots, probe) = (self.roots.clone(), PathProbe::default());
         let before = poll::below(&roots, &probe);
         // The thread ends with this watch.
-        drop(poll::poll(self.sender(), poll::known(before), move || {
-            poll::below(&roots, &probe)
-        }));
+        drop(poll::poll(
+            self.sender(),
+            poll::responding(before),
+            move || poll::below(&roots, &probe),
+        ));
     }
 
     /// Starts a thread that polls the directories that cannot be watched.
-    fn poll_some(&self) {
+    fn poll_unwatched(&self) {
         let polled = Arc::clone(&self.polled);
         let probe = PathProbe::default();
-        let look = move || {
+        let read_stamps = move || {
             let polled = polled.lock().unwrap_or_else(PoisonError::into_inner);
             let directories = polled.clone();
             drop(polled);
             poll::stamps(directories, &probe)
         };
         // The thread ends with this watch.
-        drop(poll::poll(self.sender(), poll::Stamps::new(), look));
+        drop(poll::poll(
+            self.sender(),
+            poll::DirectoryStamps::new(),
+            read_stamps,
+        ));
     }
 
     /// Returns the handler of notifications, which sends notices to the mailbox.
@@ -414,7 +420,7 @@ impl Watch {
 impl FolderChanges {
     fn all() -> Self {
         Self {
-            everything: true,
+            affects_all: true,
             ..Self::default()
         }
     }
@@ -434,7 +440,7 @@ impl FolderChanges {
 
     /// Returns whether a path outside all `roots` changed, such as the target of a link.
     #[must_use]
-    pub fn elsewhere(&self, roots: &[&Path]) -> bool {
+    pub fn has_outside_paths(&self, roots: &[&Path]) -> bool {
         let roots: Vec<WatchedRoot<'_>> = roots.iter().map(|root| WatchedRoot::new(root)).collect();
         let is_within = |path: &PathBuf| roots.iter().any(|root| root.inner(path).is_some());
         !self.paths.iter().all(is_within)
@@ -483,7 +489,7 @@ fn is_limit(error: &notify::Error) -> bool {
 const EMFILE: i32 = 24;
 
 /// The identity of a root: device and inode. Notifications do not cover a root that is a file, so its identity includes modification time and size.
-type RootIdentity = (Identity, Option<SystemTime>, u64);
+type RootIdentity = (FolderIdentity, Option<SystemTime>, u64);
 
 fn identities(roots: &[PathBuf]) -> Vec<Option<RootIdentity>> {
     roots.iter().map(|root| identity(root)).collect()

@@ -20,14 +20,14 @@ use release::store::{StateFolder, Store};
 use sha2::{Digest, Sha256};
 use tracing::{info, warn};
 
-use crate::places::Places;
+use crate::deployment_config::DeploymentConfig;
 
 /// The number of hexadecimal digits of an id.
 const ID_DIGITS: usize = 16;
 
 /// The facts by which a deployment is found again.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Deployment {
+pub(crate) struct DeploymentFacts {
     /// The origin; empty in a folder of a version until 0.2.
     origin: String,
     /// The domain of the origin.
@@ -42,7 +42,7 @@ pub(crate) struct Deployment {
 #[derive(Debug, Clone)]
 struct Candidate {
     name: String,
-    owner: Deployment,
+    owner: DeploymentFacts,
     used: SystemTime,
     /// Whether the folder of tenants of the label exists.
     has_tenants: bool,
@@ -56,13 +56,13 @@ pub(crate) struct StateLocation {
     /// The text that says whose state the folder has.
     pub(crate) label: String,
     /// The deployment that the folder was written for, if it exists.
-    former: Option<Deployment>,
+    former: Option<DeploymentFacts>,
     /// The origins of other deployments in the directory.
     others: Vec<String>,
 }
 
-impl Deployment {
-    pub(crate) fn of(places: &Places) -> Self {
+impl DeploymentFacts {
+    pub(crate) fn of(places: &DeploymentConfig) -> Self {
         let absolute = |path: &Path| {
             let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
             path.display().to_string()
@@ -160,8 +160,8 @@ impl Deployment {
 impl Candidate {
     /// Returns a folder with its owner, which is empty if the label is damaged.
     fn of(folder: StateFolder) -> Self {
-        let labelled = folder.label.as_deref().and_then(Deployment::parse);
-        let owner = labelled.or_else(|| Deployment::parse_former(&folder.former_label));
+        let labelled = folder.label.as_deref().and_then(DeploymentFacts::parse);
+        let owner = labelled.or_else(|| DeploymentFacts::parse_former(&folder.former_label));
         let owner = owner.unwrap_or_default();
         Self {
             name: folder.name,
@@ -173,8 +173,8 @@ impl Candidate {
 }
 
 /// Finds the folder of a deployment's state in `directory`.
-pub(crate) fn locate(directory: &Path, places: &Places) -> StateLocation {
-    let own = Deployment::of(places);
+pub(crate) fn locate(directory: &Path, places: &DeploymentConfig) -> StateLocation {
+    let own = DeploymentFacts::of(places);
     let folders = Store::deployments(directory);
     let taken: Vec<String> = folders.iter().map(|folder| folder.name.clone()).collect();
     let candidates: Vec<Candidate> = folders.into_iter().map(Candidate::of).collect();
@@ -200,8 +200,8 @@ pub(crate) fn locate(directory: &Path, places: &Places) -> StateLocation {
 
 impl StateLocation {
     /// Logs a deployment that has moved or has a new origin, and a new state beside states of other deployments.
-    pub(crate) fn log(&self, places: &Places) {
-        let own = Deployment::of(places);
+    pub(crate) fn log(&self, places: &DeploymentConfig) {
+        let own = DeploymentFacts::of(places);
         let id = &self.name;
         match &self.former {
             None if self.others.is_empty() => {}
@@ -237,8 +237,8 @@ mod tests {
 
     use super::*;
 
-    fn deployment(domain: &str, tenants: &str) -> Deployment {
-        Deployment {
+    fn deployment(domain: &str, tenants: &str) -> DeploymentFacts {
+        DeploymentFacts {
             origin: format!("https://{domain}"),
             domain: domain.to_owned(),
             tenants: tenants.to_owned(),
@@ -246,7 +246,7 @@ mod tests {
         }
     }
 
-    fn candidate(name: &str, owner: Deployment) -> Candidate {
+    fn candidate(name: &str, owner: DeploymentFacts) -> Candidate {
         Candidate {
             name: name.to_owned(),
             owner,
@@ -255,7 +255,7 @@ mod tests {
         }
     }
 
-    fn chosen<'c>(own: &Deployment, candidates: &'c [Candidate]) -> Option<&'c str> {
+    fn chosen<'c>(own: &DeploymentFacts, candidates: &'c [Candidate]) -> Option<&'c str> {
         own.choose(candidates)
             .map(|candidate| candidate.name.as_str())
     }
@@ -263,9 +263,9 @@ mod tests {
     #[test]
     fn label_is_parsed_as_written() {
         let own = deployment("studio.example", "/srv/a\nb: c");
-        assert_eq!(Deployment::parse(&own.label("id")), Some(own));
+        assert_eq!(DeploymentFacts::parse(&own.label("id")), Some(own));
         for damaged in ["", "id: x", "/srv/tenants\n\n", "id: x\norigin: y\n"] {
-            assert_eq!(Deployment::parse(damaged), None, "{damaged}");
+            assert_eq!(DeploymentFacts::parse(damaged), None, "{damaged}");
         }
     }
 
@@ -294,11 +294,11 @@ mod tests {
 
     #[test]
     fn state_of_a_former_version_is_found_by_its_paths() {
-        let own = Deployment {
+        let own = DeploymentFacts {
             themes: "/themes".to_owned(),
             ..deployment("studio.example", "/tenants")
         };
-        let former = |text| Deployment::parse_former(text).expect("two paths");
+        let former = |text| DeploymentFacts::parse_former(text).expect("two paths");
         let mut late = candidate("late", former("/tenants\n/other\n"));
         late.used += Duration::from_secs(1);
         let exact = candidate("exact", former("/tenants\n/themes\n"));
@@ -311,8 +311,8 @@ mod tests {
     #[test]
     fn folder_with_a_damaged_label_is_found_by_its_name() {
         let own = deployment("studio.example", "/tenants");
-        let damaged = candidate(&own.id(0), Deployment::default());
-        let other = candidate("other", Deployment::default());
+        let damaged = candidate(&own.id(0), DeploymentFacts::default());
+        let other = candidate("other", DeploymentFacts::default());
         assert_eq!(chosen(&own, &[other, damaged]), Some(&*own.id(0)));
     }
 

@@ -8,17 +8,17 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use release::snapshot::{Body, Pages, Resource, ResourceTable};
-use release::store::PlacedPages;
+use release::snapshot::{Body, MountPages, Resource, ResourceTable};
+use release::store::AddressPages;
 use sha2::{Digest, Sha256};
 
 /// Returns a digest of all responses of a tenant at all its addresses.
-pub(crate) fn key_of(places: &[PlacedPages]) -> [u8; 32] {
+pub(crate) fn key_of(addresses: &[AddressPages]) -> [u8; 32] {
     let mut hash = Sha256::new();
     // Most addresses share one table of files, which may be large.
     let mut of_files: HashMap<*const ResourceTable, [u8; 32]> = HashMap::new();
-    for place in places {
-        let Pages {
+    for place in addresses {
+        let MountPages {
             resources,
             not_found,
             method_not_allowed,
@@ -61,7 +61,7 @@ fn by_path(table: &ResourceTable) -> impl Iterator<Item = (&str, &Arc<Resource>)
 /// Returns the status, the entity tag and the header fields of a response.
 fn response(body: &Body) -> String {
     let etag = body.variants.identity().map(|identity| &identity.etag);
-    let (given, _, _) = body.fields.given();
+    let (given, _, _) = body.fields.parts();
     let mut fields: Vec<String> = given
         .iter()
         .map(|(name, value)| format!("{name}: {value:?}"))
@@ -74,7 +74,7 @@ fn response(body: &Body) -> String {
 mod tests {
     use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
     use release::snapshot::fields::Fields;
-    use release::snapshot::{Coding, Variant};
+    use release::snapshot::{ContentEncoding, Variant};
 
     use super::*;
 
@@ -91,7 +91,7 @@ mod tests {
             fields.append(name, HeaderValue::from_str(value).expect("a value"));
         }
         let variant = Variant {
-            coding: Coding::Identity,
+            encoding: ContentEncoding::Identity,
             etag: HeaderValue::from_static(etag),
             bytes: etag.into(),
         };
@@ -103,12 +103,12 @@ mod tests {
         }))
     }
 
-    fn place(prefix: &str, pages: &[(&str, Arc<Resource>)]) -> PlacedPages {
+    fn place(prefix: &str, pages: &[(&str, Arc<Resource>)]) -> AddressPages {
         let pages = pages.iter();
-        PlacedPages {
+        AddressPages {
             host: "studio.example".to_owned(),
             prefix: prefix.to_owned(),
-            pages: Pages {
+            pages: MountPages {
                 resources: pages
                     .map(|(path, page)| ((*path).into(), Arc::clone(page)))
                     .collect(),

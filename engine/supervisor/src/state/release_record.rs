@@ -7,15 +7,15 @@ use std::sync::Arc;
 
 use release::snapshot::ResourceTable;
 use release::store::ReleaseInfo;
-use render::Deployment;
+use render::DeploymentFacts;
 use render::Templates;
-use render::{Compiled, Inputs};
+use render::{CompileInputs, CompiledTenant};
 
 /// The last recorded release of a tenant, the changes since then, and its pinned release.
 #[derive(Debug, Default)]
 pub(crate) struct ReleaseRecord {
     /// The theme, the deployment and the key of the release that was recorded last.
-    pub(crate) last: Option<(Arc<Templates>, Arc<Deployment>, [u8; 32])>,
+    pub(crate) last: Option<(Arc<Templates>, Arc<DeploymentFacts>, [u8; 32])>,
     /// The files that changed since that release.
     pub(crate) changed: BTreeSet<String>,
     /// Whether output was rendered since that release.
@@ -68,7 +68,7 @@ impl ReleaseRecord {
     }
 
     /// Sets the inputs and the key of the release that was recorded last.
-    pub(crate) fn set_last(&mut self, inputs: &Inputs, response_key: [u8; 32]) {
+    pub(crate) fn set_last(&mut self, inputs: &CompileInputs, response_key: [u8; 32]) {
         let parts = (&inputs.templates, &inputs.deployment);
         self.last = Some((Arc::clone(parts.0), Arc::clone(parts.1), response_key));
     }
@@ -78,7 +78,7 @@ impl ReleaseRecord {
 #[derive(Debug)]
 pub(crate) struct PinnedRelease {
     pub(crate) number: u64,
-    pub(crate) compiled: Arc<Compiled>,
+    pub(crate) compiled: Arc<CompiledTenant>,
     /// The files that all tenants shared at the time.
     pub(crate) shared: Arc<ResourceTable>,
 }

@@ -10,10 +10,10 @@ use std::time::SystemTime;
 use content::name::TenantId;
 use http::HeaderValue;
 use release::snapshot::resources::ResourceWalk;
-use release::snapshot::{Mount, Pages, Resource, ResourceTable, Resources, Slot};
-use release::store::{NewRelease, PlacedPages, Release, Store};
+use release::snapshot::{Mount, MountPages, Resource, ResourceTable, Resources, Slot};
+use release::store::{AddressPages, NewRelease, Release, Store};
 use render::ASSETS;
-use render::{Compiled, Encoder, PlacedMount};
+use render::{AddressMount, CompiledTenant, Encoder};
 
 use crate::runner::catalog::tenant::{BuildInputs, TenantData};
 use crate::state::release_key::key_of;
@@ -42,14 +42,14 @@ pub(crate) fn record(data: &mut TenantData, id: &TenantId, store: &Store, shared
         return;
     };
     let (made_from, compiled) = (served.made_from.clone(), Arc::clone(&served.compiled));
-    let Some(places) = places_of(&compiled) else {
+    let Some(addresses) = pages_by_address(&compiled) else {
         return;
     };
-    let key = key_of(&places);
+    let key = key_of(&addresses);
     let pages = compiled.pages;
     if let Some(cause) = cause(data, &made_from, key) {
-        let files = named(&places, shared);
-        let shared = PlacedPages {
+        let files = named(&addresses, shared);
+        let shared = AddressPages {
             host: String::new(),
             prefix: String::new(),
             pages: shared_pages(files),
@@ -59,7 +59,7 @@ pub(crate) fn record(data: &mut TenantData, id: &TenantId, store: &Store, shared
             cause,
             pages,
             key,
-            places: places.into_iter().chain([shared]).collect(),
+            addresses: addresses.into_iter().chain([shared]).collect(),
         };
         store.record(id.as_str(), release);
     }
@@ -94,7 +94,7 @@ pub(crate) fn place(data: &TenantData, release: Release) -> Option<PinnedRelease
     let mut encoder = Encoder::new(&served.compiled.cache);
     let mut shared = Arc::default();
     let mut mounts = Vec::new();
-    for place in release.places {
+    for place in release.addresses {
         if place.host.is_empty() {
             shared = Arc::clone(encoder.encode(&place.pages).resources.files());
             continue;
@@ -103,7 +103,7 @@ pub(crate) fn place(data: &TenantData, release: Release) -> Option<PinnedRelease
         let address = addresses
             .find(|own| own.host == place.host && own.prefix == place.prefix)
             .cloned();
-        mounts.extend(address.map(|address| PlacedMount {
+        mounts.extend(address.map(|address| AddressMount {
             mount: Arc::new(Mount {
                 tenant: served.made_from.site.id.shared(),
                 prefix: address.prefix.as_str().into(),
@@ -117,10 +117,10 @@ pub(crate) fn place(data: &TenantData, release: Release) -> Option<PinnedRelease
     if mounts.is_empty() {
         return None;
     }
-    let compiled = Arc::new(Compiled {
+    let compiled = Arc::new(CompiledTenant {
         mounts,
         pages: release.entry.pages,
-        ..Compiled::clone(&served.compiled)
+        ..CompiledTenant::clone(&served.compiled)
     });
     Some(PinnedRelease {
         number: release.entry.number,
@@ -130,10 +130,10 @@ pub(crate) fn place(data: &TenantData, release: Release) -> Option<PinnedRelease
 }
 
 /// Returns the pages at each address, or `None` if the pages of any address are not in memory.
-fn places_of(compiled: &Compiled) -> Option<Vec<PlacedPages>> {
+fn pages_by_address(compiled: &CompiledTenant) -> Option<Vec<AddressPages>> {
     let mounts = compiled.mounts.iter();
-    let placed = |placed: &PlacedMount| {
-        Some(PlacedPages {
+    let placed = |placed: &AddressMount| {
+        Some(AddressPages {
             host: placed.address.host.clone(),
             prefix: placed.address.prefix.clone(),
             pages: placed.pages()?.clone(),
@@ -143,9 +143,9 @@ fn places_of(compiled: &Compiled) -> Option<Vec<PlacedPages>> {
 }
 
 /// Returns shared files in the form in which a release stores them: as pages without a host.
-fn shared_pages(files: ResourceTable) -> Pages {
+fn shared_pages(files: ResourceTable) -> MountPages {
     let nowhere = Resource::Redirect(HeaderValue::from_static("/"));
-    Pages {
+    MountPages {
         resources: Resources::new(ResourceTable::new(), Arc::new(files)),
         not_found: Vec::new(),
         method_not_allowed: Arc::new(nowhere),
@@ -153,18 +153,18 @@ fn shared_pages(files: ResourceTable) -> Pages {
 }
 
 /// Returns the shared files that pages name, directly or through other shared files.
-fn named(places: &[PlacedPages], shared: &ResourceTable) -> ResourceTable {
+fn named(addresses: &[AddressPages], shared: &ResourceTable) -> ResourceTable {
     let mut found = ResourceTable::new();
     let mut seen = HashSet::new();
     let mut walk = ResourceWalk::default();
-    let own = (places.iter()).flat_map(|place| walk.visit(&place.pages.resources));
+    let own = (addresses.iter()).flat_map(|place| walk.visit(&place.pages.resources));
     let mut open: Vec<Arc<Resource>> = own.map(|(_, resource)| Arc::clone(resource)).collect();
     while let Some(resource) = open.pop() {
         let Resource::Body(body) = &*resource else {
             continue;
         };
         // Only text names files, and only text is compressed.
-        let (_, is_compressed, _) = body.fields.given();
+        let (_, is_compressed, _) = body.fields.parts();
         if !is_compressed {
             continue;
         }

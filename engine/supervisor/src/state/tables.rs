@@ -6,7 +6,7 @@
 //! | `good.theme.<name>` | the last version of a theme's folder with which every page could be rendered |
 //! | `read.tenant.<id>` | the reading of a tenant's folder ([`PersistedReading`]), marked with a digest of the folder's label and file metadata |
 //! | `made.tenant.<id>` | a tenant's [`Cache`] |
-//! | `rendered.tenant.<id>` | the digests and the outcome of a tenant's newest release ([`PersistedRelease`]) |
+//! | `rendered.tenant.<id>` | the digests and the facts of a tenant's newest release ([`PersistedRelease`]) |
 //! | `addresses` | the owner of each address, so that addresses keep their owners over a restart |
 //! | `good.deployment` | the last version of `deployment.yaml` without errors |
 //! | `made.themes` | the [`Cache`] of shared files |
@@ -26,13 +26,13 @@ use bytes::Bytes;
 use sha2::{Digest, Sha256};
 use tracing::warn;
 
+use crate::deployment_config::DeploymentConfig;
 use crate::jobs::packed_folder::{FolderContent, folder_of, rows_of};
 use crate::jobs::persisted_reading::PersistedReading;
 use crate::model::removal::{RemovedTenant, RemovedTenants};
-use crate::places::Places;
 use crate::snapshot::replaced::ReplacedFiles;
 use crate::state::deployment::locate;
-use content::address::{Assignment, Owners};
+use content::address::{AddressOwners, Assignment};
 use content::name::TenantId;
 use content::source::Folder;
 use content::tenant::{self, Site};
@@ -40,7 +40,7 @@ use release::payload::Payload;
 use release::snapshot::ResourceTable;
 use release::store::{AccessError, RetentionLimits, Rows, Store, TableMark, rows_in_memory};
 use render::FileOwner;
-use render::{Cache, Key};
+use render::{Cache, CacheKey};
 
 const VALID_TENANT: &str = "good.tenant.";
 const VALID_THEME: &str = "good.theme.";
@@ -59,7 +59,7 @@ const ONLY_KEY: &str = "";
 
 /// The persisted state of one deployment.
 #[derive(Debug)]
-pub struct Persisted {
+pub struct PersistedState {
     store: Arc<Store>,
     /// The tenants with a persisted valid folder, including removed tenants.
     tenants: BTreeSet<TenantId>,
@@ -86,7 +86,7 @@ pub(crate) struct PersistedCache {
     /// Whether the table of the cache existed when the cache was opened.
     is_on_disk: bool,
     /// A digest of the keys that were written last.
-    written: Option<Key>,
+    written: Option<CacheKey>,
 }
 
 impl PersistedCache {
@@ -132,24 +132,24 @@ impl PersistedCache {
     }
 }
 
-fn rows_of_cache(used: Vec<(Key, Bytes)>) -> Rows {
+fn rows_of_cache(used: Vec<(CacheKey, Bytes)>) -> Rows {
     let used = used.into_iter();
     used.map(|(key, bytes)| (Bytes::copy_from_slice(&key), bytes.into()))
         .collect()
 }
 
-fn digest<'a>(keys: impl Iterator<Item = &'a [u8]>) -> Key {
+fn digest<'a>(keys: impl Iterator<Item = &'a [u8]>) -> CacheKey {
     let mut hash = Sha256::new();
     keys.for_each(|key| hash.update(key));
     hash.finalize().into()
 }
 
-impl Persisted {
+impl PersistedState {
     /// Opens the state of a deployment in `directory`.
     #[must_use]
-    pub fn open(directory: &Path, places: &Places, keep: RetentionLimits) -> Self {
-        let location = locate(directory, places);
-        location.log(places);
+    pub fn open(directory: &Path, config: &DeploymentConfig, keep: RetentionLimits) -> Self {
+        let location = locate(directory, config);
+        location.log(config);
         let store = Store::of_deployment(directory, &location.name, location.label, keep);
         Self {
             tenants: (store.tables(VALID_TENANT).iter())
@@ -174,8 +174,8 @@ impl Persisted {
 
     /// Opens the state of a deployment in `directory` for reading. Does not create or change any file.
     #[must_use]
-    pub fn reader(directory: &Path, places: &Places) -> Store {
-        Store::reader(directory.join(locate(directory, places).name))
+    pub fn reader(directory: &Path, config: &DeploymentConfig) -> Store {
+        Store::reader(directory.join(locate(directory, config).name))
     }
 
     /// Returns the cache of shared files.
@@ -189,9 +189,9 @@ impl Persisted {
     }
 
     /// Returns the replaced shared files, which older pages may still request.
-    pub(crate) fn shared_replaced(&self, secure: bool) -> ReplacedFiles {
+    pub(crate) fn shared_replaced(&self, is_secure: bool) -> ReplacedFiles {
         let rows = self.store.table(REPLACED_SHARED).unwrap_or_default();
-        ReplacedFiles::of_rows(rows, FileOwner::Shared, secure)
+        ReplacedFiles::of_rows(rows, FileOwner::Shared, is_secure)
     }
 
     /// Returns the tenants with a persisted valid folder, including removed tenants.
@@ -258,7 +258,7 @@ impl Persisted {
     }
 
     /// Returns the persisted owner of each address.
-    pub(crate) fn owners(&self) -> Owners {
+    pub(crate) fn owners(&self) -> AddressOwners {
         let rows = in_memory(&self.store, ADDRESSES).unwrap_or_default();
         let text = |bytes: Bytes| String::from_utf8(bytes.to_vec()).ok();
         rows.into_iter()
@@ -442,10 +442,10 @@ pub fn valid_folder(store: &Store, id: &TenantId) -> Option<Folder> {
 #[derive(Debug)]
 pub(crate) struct PersistedRelease {
     /// A digest of the inputs of the release.
-    pub(crate) key: Key,
+    pub(crate) key: CacheKey,
     /// A digest of all responses, which is the key of the release in the store.
-    pub(crate) response_key: Key,
-    /// The serialised [`render::Outcome`].
+    pub(crate) response_key: CacheKey,
+    /// The serialised [`render::PersistedTenant`].
     pub(crate) outcome: [Bytes; 2],
 }
 
@@ -488,13 +488,14 @@ pub(crate) fn load_replaced(
     store: &Store,
     id: &TenantId,
     is_same: bool,
-    secure: bool,
+    is_secure: bool,
 ) -> ReplacedFiles {
     let rows = store.table(&format!("{REPLACED_TENANT}{id}"));
-    let mut replaced = ReplacedFiles::of_rows(rows.unwrap_or_default(), FileOwner::Tenant, secure);
+    let mut replaced =
+        ReplacedFiles::of_rows(rows.unwrap_or_default(), FileOwner::Tenant, is_secure);
     if !is_same && let Some(good) = load_folder(store, &format!("{VALID_TENANT}{id}"), id.as_str())
     {
-        replaced.follow(render::replaced_files(&good, secure));
+        replaced.set_served_before(render::replaced_files(&good, is_secure));
     }
     replaced
 }

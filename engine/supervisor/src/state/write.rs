@@ -9,7 +9,7 @@ use crate::model::tenant::TenantState as States;
 use crate::runner::catalog::tenant::TenantData;
 use crate::runner::registry::Registry;
 use crate::state::releases::record;
-use crate::state::tables::Persisted;
+use crate::state::tables::PersistedState;
 
 /// Hands the new data of a tenant to the writer thread, and records its current output as a release.
 pub(crate) fn persist_tenant(registry: &mut Registry, id: &TenantId) {
@@ -41,7 +41,7 @@ pub(crate) fn persist_shared(registry: &mut Registry) {
     }
     let themes = &registry.catalog.themes;
     let is_new = themes
-        .good_folders()
+        .valid_folders()
         .any(|theme| !persisted.has_theme(&theme));
     let unproven = match is_new {
         true => unproven_themes(registry),
@@ -51,7 +51,7 @@ pub(crate) fn persist_shared(registry: &mut Registry) {
     let Some(persisted) = &mut registry.persisted else {
         return;
     };
-    for theme in catalog.themes.good_folders() {
+    for theme in catalog.themes.valid_folders() {
         if !unproven.contains(theme.name) {
             persisted.persist_theme(&theme);
         }
@@ -60,13 +60,13 @@ pub(crate) fn persist_shared(registry: &mut Registry) {
     let new = std::mem::take(&mut shared.is_new);
     let new = new.then_some((&shared.replaced, &*shared.files));
     persisted.persist_shared(&mut shared.cache, new);
-    let (assignment, deployment) = catalog.addresses.to_keep();
+    let (assignment, deployment) = catalog.addresses.persistable();
     persisted.persist_addresses(assignment, deployment);
 }
 
 /// Persists the new data of a tenant. A tenant without pages in memory persists its replaced files only.
-fn persist(data: &mut TenantData, id: &TenantId, persisted: &mut Persisted, states: &States) {
-    if data.replaced.is_new() {
+fn persist(data: &mut TenantData, id: &TenantId, persisted: &mut PersistedState, states: &States) {
+    if data.replaced.reset_changed() {
         persisted.persist_replaced(id, &data.replaced);
     }
     let is_there = data
@@ -76,8 +76,8 @@ fn persist(data: &mut TenantData, id: &TenantId, persisted: &mut Persisted, stat
         return;
     }
     let has_grown = data.persisted.cache.has_grown();
-    let is_good = !states.errors.are_of_content();
-    let good = data.content.pending.take_if(|_| is_good);
+    let is_valid = !states.errors.are_of_content();
+    let good = data.content.pending.take_if(|_| is_valid);
     let good = good.map(|content| (content, data.content.folder));
     persisted.persist_tenant(id, &mut data.persisted, has_grown, good);
     if let (Some(mark), Some(reading)) = (data.reading.mark, data.packed_reading())

@@ -11,11 +11,11 @@ use proptest::prelude::*;
 
 use super::{PLENTY, blobs, long, open, release};
 use crate::snapshot::fields::Fields;
-use crate::snapshot::{Body, Coding, Pages, Resource, Resources, Variant};
+use crate::snapshot::{Body, ContentEncoding, MountPages, Resource, Resources, Variant};
 use crate::store::format::ByteWriter;
 use crate::store::pages::PagesLayout;
-use crate::store::releases::{EARLIER_MAGIC, Releases};
-use crate::store::{NewRelease, PlacedPages, ReleaseInfo, frame, pages};
+use crate::store::releases::{EARLIER_MAGIC, ReleaseFolder};
+use crate::store::{AddressPages, NewRelease, ReleaseInfo, frame, pages};
 
 /// Returns all data that a response depends on.
 fn answer(resource: &Resource) -> String {
@@ -25,7 +25,7 @@ fn answer(resource: &Resource) -> String {
     };
     let etag = HeaderValue::from_static("\"x\"");
     let fields = &body.fields;
-    let whole = Coding::ALL.map(|coding| fields.for_body(coding, &etag));
+    let whole = ContentEncoding::ALL.map(|encoding| fields.for_body(encoding, &etag));
     format!(
         "{:?} {whole:?} {:?} {} {:?} {:?}",
         body.status,
@@ -42,13 +42,13 @@ fn answer(resource: &Resource) -> String {
 /// The responses of an address: host, prefix, resources by path, and error pages.
 type Answers<'a> = (&'a str, &'a str, BTreeMap<&'a str, String>, Vec<String>);
 
-fn answers(places: &[PlacedPages]) -> Vec<Answers<'_>> {
+fn answers(addresses: &[AddressPages]) -> Vec<Answers<'_>> {
     let of = |placed| {
-        let PlacedPages {
+        let AddressPages {
             host,
             prefix,
             pages,
-        }: &PlacedPages = placed;
+        }: &AddressPages = placed;
         let resources = pages.resources.iter();
         let not_found = pages.not_found.iter();
         let mut errors: Vec<String> = not_found
@@ -64,7 +64,7 @@ fn answers(places: &[PlacedPages]) -> Vec<Answers<'_>> {
             errors,
         )
     };
-    places.iter().map(of).collect()
+    addresses.iter().map(of).collect()
 }
 
 fn any_value() -> impl Strategy<Value = HeaderValue> {
@@ -93,11 +93,11 @@ fn any_fields() -> impl Strategy<Value = Arc<Fields>> {
 }
 
 fn any_body() -> impl Strategy<Value = Body> {
-    let coding = proptest::sample::select(&Coding::ALL[..]);
+    let encoding = proptest::sample::select(&ContentEncoding::ALL[..]);
     // Short bodies, so that some are equal.
     let bytes = proptest::collection::vec(0_u8..3, 0..3);
-    let variant = (coding, bytes, any_value()).prop_map(|(coding, bytes, etag)| Variant {
-        coding,
+    let variant = (encoding, bytes, any_value()).prop_map(|(encoding, bytes, etag)| Variant {
+        encoding,
         bytes: bytes.into(),
         etag,
     });
@@ -118,7 +118,7 @@ fn any_resource() -> impl Strategy<Value = Arc<Resource>> {
     prop_oneof![redirect, any_body().prop_map(Resource::Body)].prop_map(Arc::new)
 }
 
-fn any_places() -> impl Strategy<Value = Vec<PlacedPages>> {
+fn any_addresses() -> impl Strategy<Value = Vec<AddressPages>> {
     let resources = proptest::collection::vec(any_resource(), 1..8);
     let index = any::<proptest::sample::Index>;
     let path = "(/assets)?/[^/]{0,3}";
@@ -131,8 +131,8 @@ fn any_places() -> impl Strategy<Value = Vec<PlacedPages>> {
         index(),
         any::<bool>(),
     );
-    let places = proptest::collection::vec(place, 0..4);
-    (resources, places).prop_map(|(resources, places)| {
+    let addresses = proptest::collection::vec(place, 0..4);
+    (resources, addresses).prop_map(|(resources, addresses)| {
         let at = |index: proptest::sample::Index| index.get(&resources).clone();
         let mut files = None;
         let of = |(host, prefix, paths, errors, last, shares): (_, _, Vec<_>, Vec<_>, _, _)| {
@@ -142,17 +142,17 @@ fn any_places() -> impl Strategy<Value = Vec<PlacedPages>> {
                 true => files.get_or_insert_with(|| Arc::clone(own.files())),
                 false => own.files(),
             };
-            PlacedPages {
+            AddressPages {
                 host,
                 prefix,
-                pages: Pages {
+                pages: MountPages {
                     resources: Resources::new(own.pages().clone(), Arc::clone(files)),
                     not_found: errors.into_iter().map(path).collect(),
                     method_not_allowed: at(last),
                 },
             }
         };
-        places.into_iter().map(of).collect()
+        addresses.into_iter().map(of).collect()
     })
 }
 
@@ -161,7 +161,7 @@ proptest! {
 
     #[test]
     fn loaded_release_equals_the_recorded_one(
-        places in any_places(),
+        addresses in any_addresses(),
         cause: Vec<String>,
         at in 0_u64..1 << 40,
         pages: usize,
@@ -170,19 +170,19 @@ proptest! {
         let folder = tempfile::tempdir().expect("a folder");
         let at = SystemTime::UNIX_EPOCH + Duration::from_secs(at);
         let store = open(folder.path().to_owned(), 3, PLENTY);
-        store.record("corner", NewRelease { at, cause: cause.clone(), pages, key, places: places.clone() });
+        store.record("corner", NewRelease { at, cause: cause.clone(), pages, key, addresses: addresses.clone() });
         drop(store);
         let store = open(folder.path().to_owned(), 3, PLENTY);
         let entry = ReleaseInfo { number: 1, at, cause, pages, key };
         prop_assert_eq!(store.list("corner"), std::slice::from_ref(&entry));
         let loaded = store.load("corner", 1).expect("a release");
         prop_assert_eq!(loaded.entry, entry);
-        prop_assert_eq!(answers(&loaded.places), answers(&places));
+        prop_assert_eq!(answers(&loaded.addresses), answers(&addresses));
     }
 
     #[test]
     fn decoding_any_bytes_does_not_panic(bytes: Vec<u8>) {
-        for layout in [PagesLayout::SharedFiles, PagesLayout::FilesAtEachPlace] {
+        for layout in [PagesLayout::SharedFiles, PagesLayout::FilesAtEachAddress] {
             let _ = pages::read(&bytes, &[], layout);
         }
     }
@@ -199,7 +199,7 @@ fn shared_bodies_are_shared_after_loading() {
     store.finish();
     assert!(blobs(folder.path()).is_empty(), "small bodies");
     let loaded = store.load("corner", 1).expect("a release");
-    let resources = &loaded.places[0].pages.resources;
+    let resources = &loaded.addresses[0].pages.resources;
     let body = |path: &str| match &*resources[path] {
         Resource::Body(body) => body,
         Resource::Redirect(_) => panic!("a redirect"),
@@ -220,16 +220,16 @@ fn shared_files_are_shared_after_loading() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = open(folder.path().to_owned(), 3, PLENTY);
     let mut new = release(1, &[("/", "a page"), ("/assets/a.css", "a file")]);
-    let copy = new.places[0].clone();
-    let more = ["/a", "/b"].map(|prefix| PlacedPages {
+    let copy = new.addresses[0].clone();
+    let more = ["/a", "/b"].map(|prefix| AddressPages {
         prefix: prefix.to_owned(),
         ..copy.clone()
     });
-    new.places.extend(more);
+    new.addresses.extend(more);
     store.record("corner", new);
     store.finish();
     let loaded = store.load("corner", 1).expect("a release");
-    let [first, others @ ..] = &loaded.places[..] else {
+    let [first, others @ ..] = &loaded.addresses[..] else {
         panic!("no place");
     };
     let files = first.pages.resources.files();
@@ -246,7 +246,7 @@ fn release_of_the_previous_format_is_read() {
     let store = open(folder.path().to_owned(), 3, PLENTY);
     store.record("corner", release(1, &[("/", "a page")]));
     store.finish();
-    let releases = Releases {
+    let releases = ReleaseFolder {
         folder: folder.path().join("releases"),
     };
     let metadata = releases
@@ -280,7 +280,7 @@ fn release_of_the_previous_format_is_read() {
     std::fs::write(releases.path("corner", 1), file).expect("a written file");
 
     let loaded = store.load("corner", 1).expect("a release");
-    let resources = &loaded.places[0].pages.resources;
+    let resources = &loaded.addresses[0].pages.resources;
     assert!(resources.contains_key("/") && resources.contains_key("/assets/a.css"));
 }
 
@@ -317,5 +317,5 @@ fn similar_pages_compress_well() {
     let kept: u64 = super::files(folder.path()).iter().map(size).sum();
     assert!(kept < 2 * words.len() as u64, "{kept} bytes");
     let loaded = store.load("corner", 1).expect("a release");
-    assert_eq!(loaded.places[0].pages.resources.pages().len(), 40);
+    assert_eq!(loaded.addresses[0].pages.resources.pages().len(), 40);
 }

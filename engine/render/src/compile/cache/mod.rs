@@ -15,7 +15,7 @@ use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
 /// The digest of a kind of work and of all its inputs.
-pub type Key = [u8; 32];
+pub type CacheKey = [u8; 32];
 
 /// Cached results by key.
 #[derive(Default)]
@@ -38,8 +38,8 @@ type PersistedLoader = Box<dyn FnOnce() -> Vec<(Bytes, Bytes)> + Send>;
 struct Generations {
     /// Loads the persisted results; `None` once they are loaded.
     persisted: Option<PersistedLoader>,
-    previous: HashMap<Key, CachedResult>,
-    used: HashMap<Key, CachedResult>,
+    previous: HashMap<CacheKey, CachedResult>,
+    used: HashMap<CacheKey, CachedResult>,
     /// Whether costly work was done since the last call of [`Cache::has_grown`].
     has_grown: bool,
 }
@@ -49,11 +49,11 @@ const BUILD: &str = env!("ROWHOUSE_BUILD");
 
 /// Returns the key of the work `kind` on `parts`.
 #[must_use]
-pub(crate) fn key(kind: &str, parts: &[&[u8]]) -> Key {
+pub(crate) fn key(kind: &str, parts: &[&[u8]]) -> CacheKey {
     key_of(BUILD, kind, parts)
 }
 
-fn key_of(build: &str, kind: &str, parts: &[&[u8]]) -> Key {
+fn key_of(build: &str, kind: &str, parts: &[&[u8]]) -> CacheKey {
     let mut hash = Sha256::new();
     for part in [build.as_bytes(), kind.as_bytes()].iter().chain(parts) {
         // The length separates adjacent parts: `ab`, `c` and `a`, `bc` get different keys.
@@ -117,7 +117,7 @@ impl Cache {
     }
 
     /// Ends the compilation: drops the unused results, and returns the costly results that were used.
-    pub fn used(&self) -> Vec<(Key, Bytes)> {
+    pub fn used(&self) -> Vec<(CacheKey, Bytes)> {
         let generations = &mut *self.generations();
         generations.persisted = None;
         generations.previous = HashMap::new();
@@ -138,7 +138,7 @@ impl Cache {
 
     /// Whether the cache holds a result for `key`. Does not mark it as used.
     #[must_use]
-    pub fn has(&self, key: &Key) -> bool {
+    pub fn has(&self, key: &CacheKey) -> bool {
         let generations = self.loaded();
         generations.previous.contains_key(key) || generations.used.contains_key(key)
     }
@@ -146,7 +146,7 @@ impl Cache {
     /// Returns the cached result for `key`, or does the work and caches its result. Errors are not cached.
     pub(crate) fn get<E>(
         &self,
-        key: Key,
+        key: CacheKey,
         work: impl FnOnce() -> Result<Bytes, E>,
     ) -> Result<Bytes, E> {
         self.get_or_compute(key, false, work)
@@ -155,7 +155,7 @@ impl Cache {
     /// Works like [`Cache::get`] for work that is at least as fast as reading its result from disk. The owner does not persist the result.
     pub(crate) fn get_cheap<E>(
         &self,
-        key: Key,
+        key: CacheKey,
         work: impl FnOnce() -> Result<Bytes, E>,
     ) -> Result<Bytes, E> {
         self.get_or_compute(key, true, work)
@@ -163,7 +163,7 @@ impl Cache {
 
     fn get_or_compute<E>(
         &self,
-        key: Key,
+        key: CacheKey,
         is_cheap: bool,
         work: impl FnOnce() -> Result<Bytes, E>,
     ) -> Result<Bytes, E> {
@@ -182,7 +182,7 @@ impl Cache {
     }
 
     /// Returns the cached result for `key` and marks it as used.
-    pub(crate) fn reuse(&self, key: &Key) -> Option<Bytes> {
+    pub(crate) fn reuse(&self, key: &CacheKey) -> Option<Bytes> {
         let generations = &mut *self.loaded();
         if let Some(known) = generations.previous.remove(key) {
             generations.used.insert(*key, known);
@@ -191,7 +191,7 @@ impl Cache {
     }
 }
 
-fn by_key(entries: impl IntoIterator<Item = (Bytes, Bytes)>) -> HashMap<Key, CachedResult> {
+fn by_key(entries: impl IntoIterator<Item = (Bytes, Bytes)>) -> HashMap<CacheKey, CachedResult> {
     let made = |bytes| CachedResult {
         bytes,
         is_cheap: false,

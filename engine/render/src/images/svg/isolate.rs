@@ -12,7 +12,7 @@ use crate::markdown::escape;
 
 /// The pages that show an SVG.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum DrawingContext {
+pub(crate) enum SvgContext {
     /// Pages of the SVG's own tenant.
     Own,
     /// Pages of all tenants. Their visitors bear the cost of drawing it.
@@ -46,8 +46,8 @@ const ID_LISTS: [&str; 5] = [
 ///
 /// # Errors
 /// Returns the reason why pages of other tenants cannot show it.
-pub(crate) fn isolate(svg: &str, prefix: &str, page: DrawingContext) -> Result<String, String> {
-    let is_own = page == DrawingContext::Own;
+pub(crate) fn isolate(svg: &str, prefix: &str, page: SvgContext) -> Result<String, String> {
+    let is_own = page == SvgContext::Own;
     if is_own && !svg.contains(" id=\"") {
         return Ok(svg.to_owned());
     }
@@ -160,7 +160,7 @@ mod tests {
         let svg = format!(
             "<svg {XMLNS}><linearGradient id=\"a\"/><path fill=\"url('#a') red\" stroke=\"url( #a )\"/><use href=\"#a\"/><g aria-labelledby=\"a b\">1 &lt; 2</g></svg>\n"
         );
-        let written = isolate(&svg, "verses-", DrawingContext::Others).expect("it is shown");
+        let written = isolate(&svg, "verses-", SvgContext::Others).expect("it is shown");
         assert_eq!(
             written,
             "<svg><linearGradient id=\"verses-a\"/><path fill=\"url('#verses-a') red\" stroke=\"url( #verses-a )\"/><use href=\"#verses-a\"/><g aria-labelledby=\"verses-a verses-b\">1 &lt; 2</g></svg>\n"
@@ -172,9 +172,9 @@ mod tests {
         let svg = format!(
             "<svg {XMLNS} class=\"site-header\" id=\"main\" style=\"top:0\" overflow=\"visible\" viewBox=\"0 0 9 9\"><g class=\"a\"/></svg>"
         );
-        let written = isolate(&svg, "x-", DrawingContext::Others).expect("it is shown");
+        let written = isolate(&svg, "x-", SvgContext::Others).expect("it is shown");
         assert_eq!(written, "<svg viewBox=\"0 0 9 9\"><g class=\"a\"/></svg>");
-        let own = isolate(&svg, "x-", DrawingContext::Own).expect("it is shown");
+        let own = isolate(&svg, "x-", SvgContext::Own).expect("it is shown");
         assert!(own.contains("class=\"site-header\" id=\"x-main\""), "{own}");
     }
 
@@ -182,7 +182,7 @@ mod tests {
     fn costly_svg_is_refused_on_pages_of_others() {
         let of = |inner: &str| {
             let svg = format!("<svg {XMLNS}>{inner}</svg>");
-            isolate(&svg, "x-", DrawingContext::Others).expect_err("refused")
+            isolate(&svg, "x-", SvgContext::Others).expect_err("refused")
         };
         assert!(of("<filter id=\"f\"><feTurbulence/></filter>").contains("`<filter>`"));
         assert!(of("<style>.site-header{display:none}</style>").contains("`<style>`"));
@@ -193,6 +193,6 @@ mod tests {
     #[test]
     fn own_svg_without_ids_is_unchanged() {
         let svg = "<svg class=\"house\"><path d=\"M0 0\" /></svg>";
-        assert_eq!(isolate(svg, "x-", DrawingContext::Own).as_deref(), Ok(svg));
+        assert_eq!(isolate(svg, "x-", SvgContext::Own).as_deref(), Ok(svg));
     }
 }

@@ -18,9 +18,9 @@ use std::collections::BTreeMap;
 use cssparser::{ParseError, Parser, ParserInput, Token};
 use resvg::usvg::roxmltree::{Document, Node, NodeType, ParsingOptions};
 
-pub(crate) use self::isolate::{DrawingContext, isolate};
+pub(crate) use self::isolate::{SvgContext, isolate};
 use crate::markdown::escape;
-use content::report::{Code, Diagnostic, Place};
+use content::report::{Code, Diagnostic, TextPosition};
 
 const SVG: &str = "http://www.w3.org/2000/svg";
 const XHTML: &str = "http://www.w3.org/1999/xhtml";
@@ -135,7 +135,7 @@ pub(crate) fn sanitise(
                 .hint("save the file as UTF-8"),
         )
     })?;
-    let place = |(line, column): (usize, usize)| Place {
+    let place = |(line, column): (usize, usize)| TextPosition {
         line,
         column,
         length: 1,
@@ -218,7 +218,7 @@ impl<'d, 'i> SvgWriter<'d, 'i> {
                     .push_str(&text(node.text().unwrap_or_default())),
                 NodeType::Element => {
                     let is_text = ["desc", "style", "title"].contains(&element.tag_name().name());
-                    if self.is_drawn(node, is_text) {
+                    if self.is_allowed(node, is_text) {
                         open.push((node, node.first_child(), self.start(node)));
                     }
                 }
@@ -228,7 +228,7 @@ impl<'d, 'i> SvgWriter<'d, 'i> {
     }
 
     /// Whether an element is allowed. The notes of drawing programs are removed without a warning.
-    fn is_drawn(&mut self, node: Node<'_, '_>, in_text: bool) -> bool {
+    fn is_allowed(&mut self, node: Node<'_, '_>, in_text: bool) -> bool {
         let (name, namespace) = (node.tag_name().name(), node.tag_name().namespace());
         let why = if namespace != self.namespace {
             if namespace != Some(XHTML) {
@@ -241,7 +241,7 @@ impl<'d, 'i> SvgWriter<'d, 'i> {
             "its parent may contain text only"
         } else if name == "style" && !is_local(&words_of(node)) {
             EXTERNAL_REFERENCE
-        } else if ["animate", "set"].contains(&name) && !changes_a_listed_one(node) {
+        } else if ["animate", "set"].contains(&name) && !changes_listed_attribute(node) {
             "it animates an attribute that is not allowed"
         } else if ELEMENTS.contains(&name) {
             return true;
@@ -331,7 +331,7 @@ fn is_reference(element: &str, value: &str) -> Result<(), &'static str> {
 }
 
 /// Whether an animation changes an attribute that is allowed itself (SVG Animations, section 2.5).
-fn changes_a_listed_one(node: Node<'_, '_>) -> bool {
+fn changes_listed_attribute(node: Node<'_, '_>) -> bool {
     let name = own(node, "attributeName").unwrap_or_default();
     !name.is_empty() && is_listed(name, "").is_ok()
 }

@@ -23,7 +23,7 @@ const ATTRIBUTE_BYTES_PER_WEIGHT: usize = 256;
 /// Bytes of text that weigh 1, because each character becomes a path.
 const TEXT_BYTES_PER_WEIGHT: usize = 8;
 /// Limit on the stops of a gradient. Drawing each pixel visits all of them.
-const MAX_STOPS: usize = 100;
+const MAX_GRADIENT_STOPS: usize = 100;
 /// Limit on comparisons of style rules with elements.
 const MAX_COMPARISONS: u64 = 20_000_000;
 /// Elements that are refused. Markers are copied to each corner of each path below the element that names them.
@@ -86,10 +86,10 @@ pub(crate) fn check(svg: &str) -> Result<(), WeightError> {
             return Err(at(node, format!("`{name}` takes too much work to draw")));
         }
         let stops = node.children().filter(Node::is_element).count();
-        if name.ends_with("Gradient") && stops > MAX_STOPS {
+        if name.ends_with("Gradient") && stops > MAX_GRADIENT_STOPS {
             return Err(at(
                 node,
-                format!("the gradient has {stops} stops, more than {MAX_STOPS}"),
+                format!("the gradient has {stops} stops, more than {MAX_GRADIENT_STOPS}"),
             ));
         }
     }

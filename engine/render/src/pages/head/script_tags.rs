@@ -2,7 +2,7 @@
 
 use crate::island::Hydration;
 use crate::resources::asset::ASSETS;
-use crate::theme::Scope;
+use crate::theme::PageScope;
 
 /// Returns the loader, preceded by `modulepreload` links for the modules of the page's islands (HTML, link type `modulepreload`).
 ///
@@ -12,7 +12,7 @@ use crate::theme::Scope;
 /// - The loader is inline, allowed by its hash in the policy, and blocks rendering (HTML, blocking attributes). So its effects are in the first frame, and the page is not painted twice.
 ///
 /// Returns an empty string if the page has no island to hydrate.
-pub(crate) fn script_tags(scope: &Scope) -> String {
+pub(crate) fn script_tags(scope: &PageScope) -> String {
     let islands = &scope.islands;
     let manifest = islands.bundle.manifest();
     let live = |client: Hydration| {

@@ -14,10 +14,10 @@ use std::sync::Arc;
 use percent_encoding::percent_decode_str;
 use url::{Position, Url};
 
-use crate::compile::site_card::Card;
+use crate::compile::site_card::SiteCard;
 use crate::pages::links::link_base::LinkBase;
 use crate::resources::asset::{ASSETS, Asset};
-use crate::resources::header_fields::Caching;
+use crate::resources::header_fields::CachePolicy;
 use content::address::{Address, Origin};
 use content::formats::link::rooted;
 pub(crate) use content::formats::link::{LinkTarget, parse_link};
@@ -31,7 +31,7 @@ const SAME_PAGE: &str = "#";
 
 /// The facts that all tenants of a deployment share. A change here affects every page.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Deployment {
+pub struct DeploymentFacts {
     /// The origin of the deployment.
     pub origin: Origin,
     /// The tenant at the domain's root.
@@ -41,22 +41,22 @@ pub struct Deployment {
     /// The absolute URL of the root tenant's social image, the default for pages and tenants without one.
     pub image: Option<String>,
     /// The cards of the company's sites that pages show.
-    pub sites: Vec<Card>,
+    pub sites: Vec<SiteCard>,
     /// The year of the copyright line.
     pub year: i16,
     /// The HSTS policy of the domain, which the root tenant decides.
     pub hsts: Hsts,
     /// How long shared caches may keep pages.
-    pub caching: Caching,
+    pub caching: CachePolicy,
     /// Whether section examples are pages that other pages of the origin show in frames. True in the manual only.
-    pub shows_kinds: bool,
+    pub shows_section_examples: bool,
 }
 
 /// Resolves the links of one tenant for one address, or for all of them.
 #[derive(Debug, Clone)]
 pub struct Resolver {
     /// The facts that all tenants share.
-    pub deployment: Arc<Deployment>,
+    pub deployment: Arc<DeploymentFacts>,
     /// The tenant that the links belong to.
     pub tenant: TenantId,
     /// The address that links are resolved for.
@@ -70,7 +70,7 @@ pub struct Resolver {
 impl Resolver {
     /// Creates the resolver of a tenant's manifest. It knows no files yet.
     #[must_use]
-    pub(crate) fn new(site: &Site, place: LinkBase, deployment: &Arc<Deployment>) -> Self {
+    pub(crate) fn new(site: &Site, place: LinkBase, deployment: &Arc<DeploymentFacts>) -> Self {
         Self {
             deployment: Arc::clone(deployment),
             tenant: site.id.clone(),
@@ -82,7 +82,7 @@ impl Resolver {
 
     /// Creates the resolver for one of the tenant's addresses.
     #[must_use]
-    pub(crate) fn at(site: &Site, address: &Address, deployment: &Arc<Deployment>) -> Self {
+    pub(crate) fn at(site: &Site, address: &Address, deployment: &Arc<DeploymentFacts>) -> Self {
         Self::new(site, LinkBase::at(address, &deployment.origin), deployment)
     }
 
@@ -131,7 +131,7 @@ impl Resolver {
                 self.own(&path)
             }
             Ok(LinkTarget::OtherTenant(tenant, path, _)) => {
-                self.on_the_domain(&self.neighbour_path(&tenant, &path))
+                self.on_the_domain(&self.cross_tenant_path(&tenant, &path))
             }
             Ok(LinkTarget::Company(fact)) => return self.company_fact(&fact),
             Ok(LinkTarget::External) => return link.to_owned(),
@@ -189,7 +189,7 @@ impl Resolver {
         self.deployment.root.as_ref() == Some(&self.tenant)
     }
 
-    fn neighbour_path(&self, tenant: &str, path: &str) -> String {
+    fn cross_tenant_path(&self, tenant: &str, path: &str) -> String {
         if self
             .deployment
             .root
@@ -264,7 +264,7 @@ mod tests {
     fn resolver(host: &str, prefix: &str) -> Resolver {
         let company = serde_json::json!({"name": "C", "legal_name": "C", "description": "C", "email": "a@b.example", "scheduling": "https://cal.example/x"});
         Resolver {
-            deployment: Arc::new(Deployment {
+            deployment: Arc::new(DeploymentFacts {
                 origin: "https://studio.example".parse().expect("an origin"),
                 root: None,
                 company: serde_json::from_value(company).expect("a company"),
@@ -272,8 +272,8 @@ mod tests {
                 sites: Vec::new(),
                 year: 2026,
                 hsts: Hsts::default(),
-                caching: Caching::default(),
-                shows_kinds: false,
+                caching: CachePolicy::default(),
+                shows_section_examples: false,
             }),
             tenant: TenantId::new("corner").expect("an id"),
             place: LinkBase::at(

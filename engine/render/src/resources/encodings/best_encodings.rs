@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use crate::compile::cache::Cache;
-use crate::compile::compiled_tenant::{Compiled, PlacedMount};
+use crate::compile::compiled_tenant::{AddressMount, CompiledTenant};
 use crate::resources::encodings::compress;
 use crate::resources::encodings::page_encodings::Encoder;
 use release::snapshot::resources::ResourceWalk;
@@ -40,12 +40,12 @@ impl CompressTask {
     }
 }
 
-impl Compiled {
+impl CompiledTenant {
     /// Returns the tenant with its pages in every content encoding, including the best encodings.
     #[must_use]
     pub fn with_all_encodings(&self) -> Self {
         let mut encoder = Encoder::new(&self.cache);
-        let with = |placed: &PlacedMount| match placed.pages() {
+        let with = |placed: &AddressMount| match placed.pages() {
             Some(pages) => placed.with_pages(encoder.encode(pages)),
             None => placed.clone(),
         };

@@ -12,11 +12,11 @@ use crate::compile::cache::{self, Cache};
 use crate::resources::asset::hex;
 use release::large::LargeFile;
 use release::pack::{pack, unpack};
-use release::snapshot::{Coding, Variant, Variants};
+use release::snapshot::{ContentEncoding, Variant, Variants};
 
 /// How hard to compress a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Level {
+pub(crate) enum CompressionLevel {
     /// No compression now. [`Encoder`](crate::resources::encodings::page_encodings::Encoder) compresses the body when it is requested.
     Later,
     /// Pages, which are many and change often, and which a request may wait for.
@@ -46,7 +46,7 @@ const MIN_CAPPED_BYTES: usize = 64 << 10;
 
 /// Returns a body in all content encodings of its level that make it smaller: smallest first, identity last.
 #[must_use]
-pub(crate) fn variants(bytes: Bytes, compressible: bool, level: Level) -> Variants {
+pub(crate) fn variants(bytes: Bytes, compressible: bool, level: CompressionLevel) -> Variants {
     cached_variants(bytes, compressible, level, &Cache::default())
 }
 
@@ -55,34 +55,40 @@ pub(crate) fn variants(bytes: Bytes, compressible: bool, level: Level) -> Varian
 pub(crate) fn cached_variants(
     bytes: Bytes,
     compressible: bool,
-    level: Level,
+    level: CompressionLevel,
     cache: &Cache,
 ) -> Variants {
     let digest = Sha256::digest(&bytes);
     let mut variants = Vec::with_capacity(3);
-    let is_worth_it = compressible && level != Level::Later && bytes.len() >= MIN_COMPRESSED_BYTES;
+    let is_worth_it =
+        compressible && level != CompressionLevel::Later && bytes.len() >= MIN_COMPRESSED_BYTES;
     if is_worth_it {
         let key = cache::key("compressed", &[&[level as u8], &digest]);
         let work = || Ok::<_, ()>(compressed(&bytes, level).into());
         let packed = match level {
-            Level::Shared => cache.get(key, work),
-            Level::Later | Level::Page | Level::Error => cache.get_cheap(key, work),
+            CompressionLevel::Shared => cache.get(key, work),
+            CompressionLevel::Later | CompressionLevel::Page | CompressionLevel::Error => {
+                cache.get_cheap(key, work)
+            }
         };
         let compressed = packed.ok().and_then(|packed| unpack(&packed));
         for (name, bytes) in compressed.unwrap_or_default() {
-            let mut codings = Coding::ALL.into_iter();
-            if let Some(coding) = codings.find(|coding| coding.token().as_bytes() == name) {
-                variants.push(variant(coding, bytes));
+            let mut encodings = ContentEncoding::ALL.into_iter();
+            if let Some(encoding) = encodings.find(|encoding| encoding.token().as_bytes() == name) {
+                variants.push(variant(encoding, bytes));
             }
         }
         variants.sort_by_key(|variant| variant.bytes.len());
     }
     let best = match level {
-        Level::Page if is_worth_it => cache.reuse(&best_key(&digest)),
-        Level::Later | Level::Page | Level::Error | Level::Shared => Some(Bytes::new()),
+        CompressionLevel::Page if is_worth_it => cache.reuse(&best_key(&digest)),
+        CompressionLevel::Later
+        | CompressionLevel::Page
+        | CompressionLevel::Error
+        | CompressionLevel::Shared => Some(Bytes::new()),
     };
     variants.push(Variant {
-        coding: Coding::Identity,
+        encoding: ContentEncoding::Identity,
         etag: etag(&digest),
         bytes: bytes.into(),
     });
@@ -97,7 +103,7 @@ pub(crate) fn cached_variants(
 #[must_use]
 pub(crate) fn large(file: LargeFile) -> Variants {
     let variants = Variants::from([Variant {
-        coding: Coding::Identity,
+        encoding: ContentEncoding::Identity,
         etag: etag(file.digest()),
         bytes: file.into(),
     }]);
@@ -108,14 +114,15 @@ pub(crate) fn large(file: LargeFile) -> Variants {
 /// Returns the variants of a body whose best encoding was made beforehand, with gzip for clients that do not accept Brotli.
 #[must_use]
 pub(crate) fn with_brotli(bytes: Bytes, brotli: Bytes) -> Variants {
-    let gzip = gzip(&bytes, Level::Page).map(|gzip| variant(Coding::Gzip, gzip.into()));
-    let smaller = [Some(variant(Coding::Brotli, brotli)), gzip].into_iter();
+    let gzip = gzip(&bytes, CompressionLevel::Page)
+        .map(|gzip| variant(ContentEncoding::Gzip, gzip.into()));
+    let smaller = [Some(variant(ContentEncoding::Brotli, brotli)), gzip].into_iter();
     let mut variants: Vec<Variant> = smaller
         .flatten()
         .filter(|variant| variant.bytes.len() < bytes.len() as u64)
         .collect();
     variants.sort_by_key(|variant| variant.bytes.len());
-    variants.push(variant(Coding::Identity, bytes));
+    variants.push(variant(ContentEncoding::Identity, bytes));
     let variants = Variants::new(variants.into_boxed_slice());
     variants.improve(None);
     variants
@@ -137,7 +144,7 @@ pub(crate) fn improve(variants: &Variants, cache: &Cache) {
     add_best(variants, best.unwrap_or_default());
 }
 
-fn best_key(digest: &[u8]) -> cache::Key {
+fn best_key(digest: &[u8]) -> cache::CacheKey {
     cache::key("best", &[digest])
 }
 
@@ -146,32 +153,32 @@ fn add_best(variants: &Variants, best: Bytes) {
     let smallest = variants.iter().map(|variant| variant.bytes.len()).min();
     let is_better =
         !best.is_empty() && smallest.is_some_and(|smallest| (best.len() as u64) < smallest);
-    variants.improve(is_better.then(|| variant(Coding::Brotli, best)));
+    variants.improve(is_better.then(|| variant(ContentEncoding::Brotli, best)));
 }
 
 /// Compresses the bytes in every encoding of the level, and packs the smaller results by encoding token.
-fn compressed(bytes: &Bytes, level: Level) -> Vec<u8> {
-    let mut codings = vec![(Coding::Gzip, gzip(bytes, level))];
+fn compressed(bytes: &Bytes, level: CompressionLevel) -> Vec<u8> {
+    let mut encodings = vec![(ContentEncoding::Gzip, gzip(bytes, level))];
     match level {
-        Level::Page if bytes.len() <= MAX_BROTLI_BYTES => {
-            codings.push((Coding::Brotli, brotli(bytes, 5)))
+        CompressionLevel::Page if bytes.len() <= MAX_BROTLI_BYTES => {
+            encodings.push((ContentEncoding::Brotli, brotli(bytes, 5)))
         }
-        Level::Shared if bytes.len() <= MAX_BROTLI_BYTES => {
-            codings.push((Coding::Brotli, brotli(bytes, 11)))
+        CompressionLevel::Shared if bytes.len() <= MAX_BROTLI_BYTES => {
+            encodings.push((ContentEncoding::Brotli, brotli(bytes, 11)))
         }
         _ => {}
     }
-    codings.sort_by_key(|(_, compressed)| compressed.as_ref().map(Vec::len));
+    encodings.sort_by_key(|(_, compressed)| compressed.as_ref().map(Vec::len));
     let mut left = match bytes.len() {
         MIN_CAPPED_BYTES.. => bytes.len(),
         _ => usize::MAX,
     };
-    let smaller = codings.iter().filter_map(|(coding, compressed)| {
+    let smaller = encodings.iter().filter_map(|(encoding, compressed)| {
         let compressed = compressed
             .as_deref()
             .filter(|compressed| compressed.len() < bytes.len())?;
         left = left.checked_sub(compressed.len())?;
-        Some((coding.token().as_bytes(), compressed))
+        Some((encoding.token().as_bytes(), compressed))
     });
     pack(smaller)
 }
@@ -188,9 +195,9 @@ fn best_brotli(bytes: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-fn variant(coding: Coding, bytes: Bytes) -> Variant {
+fn variant(encoding: ContentEncoding, bytes: Bytes) -> Variant {
     Variant {
-        coding,
+        encoding,
         etag: etag(&Sha256::digest(&bytes)),
         bytes: bytes.into(),
     }
@@ -224,10 +231,12 @@ fn window(length: usize) -> i32 {
 }
 
 /// Compresses bytes by gzip at a level.
-pub(crate) fn gzip(bytes: &[u8], level: Level) -> Option<Vec<u8>> {
+pub(crate) fn gzip(bytes: &[u8], level: CompressionLevel) -> Option<Vec<u8>> {
     let level = match level {
-        Level::Shared => Compression::best(),
-        Level::Later | Level::Page | Level::Error => Compression::new(5),
+        CompressionLevel::Shared => Compression::best(),
+        CompressionLevel::Later | CompressionLevel::Page | CompressionLevel::Error => {
+            Compression::new(5)
+        }
     };
     // No time and no file name in the header (RFC 1952, section 2.3), so that the output depends on the content only.
     let mut encoder = GzEncoder::new(Vec::with_capacity(bytes.len() / 3), level);
@@ -253,10 +262,14 @@ mod tests {
     #[test]
     fn every_encoding_is_smaller_and_decodes_to_the_body() {
         let text = Bytes::from("the same words again and again. ".repeat(100));
-        for (level, codings) in [(Level::Error, 2), (Level::Page, 3), (Level::Shared, 3)] {
+        for (level, encodings) in [
+            (CompressionLevel::Error, 2),
+            (CompressionLevel::Page, 3),
+            (CompressionLevel::Shared, 3),
+        ] {
             let variants = variants(text.clone(), true, level);
-            assert_eq!(variants.iter().count(), codings, "{level:?}");
-            if level == Level::Page {
+            assert_eq!(variants.iter().count(), encodings, "{level:?}");
+            if level == CompressionLevel::Page {
                 improve(&variants, &Cache::default());
                 assert_eq!(variants.iter().count(), 3, "it replaces the fast Brotli");
             }
@@ -264,26 +277,26 @@ mod tests {
             assert!(lengths(&variants).is_sorted());
             let identity = variants.identity().expect("the body");
             assert_eq!(
-                (identity.coding, bytes(identity)),
-                (Coding::Identity, &text)
+                (identity.encoding, bytes(identity)),
+                (ContentEncoding::Identity, &text)
             );
             for variant in variants.iter() {
                 let mut back = Vec::new();
-                match variant.coding {
-                    Coding::Brotli => {
+                match variant.encoding {
+                    ContentEncoding::Brotli => {
                         brotli::BrotliDecompress(&mut &bytes(variant)[..], &mut back)
                             .expect("brotli");
                     }
-                    Coding::Gzip => {
+                    ContentEncoding::Gzip => {
                         std::io::copy(
                             &mut flate2::read::GzDecoder::new(&bytes(variant)[..]),
                             &mut back,
                         )
                         .expect("gzip");
                     }
-                    Coding::Identity => back = bytes(variant).to_vec(),
+                    ContentEncoding::Identity => back = bytes(variant).to_vec(),
                 }
-                assert_eq!(back, text, "{:?}", variant.coding);
+                assert_eq!(back, text, "{:?}", variant.encoding);
             }
         }
     }
@@ -292,13 +305,13 @@ mod tests {
     fn best_encoding_has_its_own_etag_and_is_cached() {
         let text = Bytes::from("the same words again and again. ".repeat(100));
         let cache = Cache::default();
-        let first = cached_variants(text.clone(), true, Level::Page, &cache);
+        let first = cached_variants(text.clone(), true, CompressionLevel::Page, &cache);
         let tags = || first.iter().map(|variant| variant.etag.clone());
         let mut all: std::collections::BTreeSet<_> = tags().collect();
         improve(&first, &cache);
         all.extend(tags());
         assert_eq!(all.len(), 4, "RFC 9110, section 8.8.3.3");
-        let again = cached_variants(text, true, Level::Page, &cache);
+        let again = cached_variants(text, true, CompressionLevel::Page, &cache);
         assert!(!again.can_improve());
         assert_eq!(lengths(&again), lengths(&first));
     }
@@ -319,7 +332,7 @@ mod tests {
     #[test]
     fn bodies_that_do_not_shrink_have_one_variant() {
         for (bytes, compressible) in [(b"tiny".to_vec(), true), (vec![0; 4096], false)] {
-            let variants = variants(bytes.into(), compressible, Level::Page);
+            let variants = variants(bytes.into(), compressible, CompressionLevel::Page);
             assert_eq!(variants.iter().count(), 1);
         }
     }
@@ -336,16 +349,16 @@ mod tests {
             };
             std::iter::repeat_with(next).take(length).collect()
         };
-        for (body, codings) in [
+        for (body, encodings) in [
             (random(b"0123456789abcdef", MIN_CAPPED_BYTES), 1),
             (random(b"ab", MIN_CAPPED_BYTES), 2),
             (random(b"0123456789abcdef", MIN_CAPPED_BYTES / 2), 2),
             (random(b"ab", MAX_BROTLI_BYTES + 1), 1),
         ] {
-            let made = variants(body.clone(), true, Level::Page);
+            let made = variants(body.clone(), true, CompressionLevel::Page);
             let lengths = lengths(&made);
             let (own, compressed) = lengths.split_last().expect("the body");
-            assert_eq!(compressed.len(), codings, "{} bytes", body.len());
+            assert_eq!(compressed.len(), encodings, "{} bytes", body.len());
             let compressed: usize = compressed.iter().sum();
             assert!(body.len() < MIN_CAPPED_BYTES || compressed <= *own);
         }

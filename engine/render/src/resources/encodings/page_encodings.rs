@@ -7,8 +7,8 @@ use http::StatusCode;
 use rayon::prelude::*;
 
 use crate::compile::cache::Cache;
-use crate::resources::encodings::compress::{Level, cached_variants};
-use release::snapshot::{Body, Pages, Resource, ResourceTable, Resources};
+use crate::resources::encodings::compress::{CompressionLevel, cached_variants};
+use release::snapshot::{Body, MountPages, Resource, ResourceTable, Resources};
 
 /// Compresses the pages of a tenant, one address at a time.
 ///
@@ -32,12 +32,12 @@ impl<'a> Encoder<'a> {
 
     /// Returns the pages of one address, compressed as if they had been compressed when they were rendered.
     #[must_use]
-    pub fn encode(&mut self, pages: &Pages) -> Pages {
+    pub fn encode(&mut self, pages: &MountPages) -> MountPages {
         let own = pages.resources.pages();
         let errors = pages.not_found.iter().map(|(_, page)| page);
         let errors = errors.chain([&pages.method_not_allowed]);
         let coded = EncodedResources::of(own.values().chain(errors), self.cache);
-        Pages {
+        MountPages {
             resources: Resources::new(
                 coded.table(own),
                 self.encoded_files(pages.resources.files()),
@@ -96,13 +96,13 @@ fn encode_resource(resource: &Resource, cache: &Cache) -> Option<Resource> {
     let Resource::Body(body) = resource else {
         return None;
     };
-    let (_, varies, _) = body.fields.given();
+    let (_, varies, _) = body.fields.parts();
     let has_none = body.variants.iter().nth(1).is_none();
     let identity = body.variants.identity().filter(|_| varies && has_none)?;
     let bytes = identity.bytes.in_memory()?;
     let level = match body.status {
-        StatusCode::OK => Level::Page,
-        _ => Level::Error,
+        StatusCode::OK => CompressionLevel::Page,
+        _ => CompressionLevel::Error,
     };
     Some(Resource::Body(Body {
         status: body.status,
@@ -121,7 +121,7 @@ mod tests {
     use crate::resources::encodings::compress::variants;
     use release::snapshot::fields::Fields;
 
-    fn page(status: StatusCode, text: &str, level: Level) -> Arc<Resource> {
+    fn page(status: StatusCode, text: &str, level: CompressionLevel) -> Arc<Resource> {
         let fields = Fields::new(HeaderMap::new(), true, false);
         let body = Bytes::from(text.repeat(100));
         Arc::new(Resource::Body(Body {
@@ -132,10 +132,14 @@ mod tests {
         }))
     }
 
-    fn pages(of: impl Fn(Level) -> Level) -> Pages {
-        let found = page(StatusCode::OK, "the same words again. ", of(Level::Page));
+    fn pages(of: impl Fn(CompressionLevel) -> CompressionLevel) -> MountPages {
+        let found = page(
+            StatusCode::OK,
+            "the same words again. ",
+            of(CompressionLevel::Page),
+        );
         let away = Resource::Redirect(HeaderValue::from_static("/away"));
-        Pages {
+        MountPages {
             resources: [
                 ("/".into(), Arc::clone(&found)),
                 ("/same".into(), found),
@@ -144,9 +148,17 @@ mod tests {
             .into(),
             not_found: vec![(
                 "".into(),
-                page(StatusCode::NOT_FOUND, "nothing ", of(Level::Error)),
+                page(
+                    StatusCode::NOT_FOUND,
+                    "nothing ",
+                    of(CompressionLevel::Error),
+                ),
             )],
-            method_not_allowed: page(StatusCode::METHOD_NOT_ALLOWED, "no ", of(Level::Error)),
+            method_not_allowed: page(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "no ",
+                of(CompressionLevel::Error),
+            ),
         }
     }
 
@@ -159,7 +171,7 @@ mod tests {
 
     #[test]
     fn pages_compressed_later_equal_pages_compressed_at_once() {
-        let (now, later) = (pages(|level| level), pages(|_| Level::Later));
+        let (now, later) = (pages(|level| level), pages(|_| CompressionLevel::Later));
         assert_eq!(tags(&later.resources["/"]).len(), 1, "not compressed yet");
         let coded = Encoder::new(&Cache::default()).encode(&later);
         for path in ["/", "/same", "/away"] {

@@ -1,6 +1,6 @@
 //! Selects the rules of a style sheet that a page can use.
 //!
-//! - A `@font-face` is left out if the page shows no character of its `unicode-range` (CSS Fonts 4, section 4.5). A `@font-face` is also left out if the page uses another file of the font ([`Face::is_whole`]).
+//! - A `@font-face` is left out if the page shows no character of its `unicode-range` (CSS Fonts 4, section 4.5). A `@font-face` is also left out if the page uses another file of the font ([`FontFace::is_whole`]).
 //! - A selector is left out if it names a class that the page does not have. A rule without selectors is left out.
 //! - In `:is(.a,.b)`, at least one class must exist on the page; missing classes are left out. Other classes in parentheses, as in `:not(.a)`, are ignored.
 
@@ -19,12 +19,12 @@ pub(super) struct RuleFilter<'a> {
     /// Whether the page uses a custom property of `:root`.
     pub(super) uses_property: &'a dyn Fn(&str) -> bool,
     /// Whether the page needs a `@font-face`.
-    pub(super) needs_face: &'a dyn Fn(&Face) -> bool,
+    pub(super) needs_face: &'a dyn Fn(&FontFace) -> bool,
 }
 
 /// A `@font-face` with a `unicode-range`.
 #[derive(Debug)]
-pub(super) struct Face {
+pub(super) struct FontFace {
     /// The ranges of its characters.
     pub(super) ranges: Vec<UnicodeRange>,
     /// The URL of its file; empty if it has only local sources.
@@ -34,7 +34,7 @@ pub(super) struct Face {
     text: String,
 }
 
-impl Face {
+impl FontFace {
     /// Returns the name of the font that its file contains completely or in part.
     pub(super) fn font(&self) -> &str {
         font_of(&self.file)
@@ -62,7 +62,7 @@ enum Rule {
     /// A part that every page has: a statement, or an at-rule such as `@keyframes`.
     Always(String),
     /// A `@font-face` with a `unicode-range`.
-    Face(Face),
+    FontFace(FontFace),
     /// A style rule: its selectors, and its block with the braces.
     Style(Vec<Selector>, String),
     /// A group: its opening, such as `@media print{`, and its rules.
@@ -98,14 +98,14 @@ impl StyleRules {
                         if is_group {
                             nested = Self::read(inner);
                         } else if is_face {
-                            face = Face::read(inner);
+                            face = FontFace::read(inner);
                         }
                         skip_to_end(inner)
                     });
                     let inside = parser.slice_from(inside);
                     rules.push(match (is_group, face, at.is_some()) {
                         (true, ..) => Rule::Group(opening, nested),
-                        (_, Some(face), _) => Rule::Face(Face {
+                        (_, Some(face), _) => Rule::FontFace(FontFace {
                             text: opening + inside,
                             ..face
                         }),
@@ -132,7 +132,7 @@ impl StyleRules {
     pub(super) fn add_classes(&self, classes: &mut BTreeSet<String>) {
         for rule in &self.0 {
             match rule {
-                Rule::Always(_) | Rule::Face(_) => {}
+                Rule::Always(_) | Rule::FontFace(_) => {}
                 Rule::Style(selectors, _) => {
                     let named = selectors.iter().flat_map(Selector::classes);
                     classes.extend(named.map(ToOwned::to_owned));
@@ -143,10 +143,10 @@ impl StyleRules {
     }
 
     /// Adds the fonts that have a `unicode-range`.
-    pub(super) fn add_faces<'r>(&'r self, faces: &mut Vec<&'r Face>) {
+    pub(super) fn add_faces<'r>(&'r self, faces: &mut Vec<&'r FontFace>) {
         for rule in &self.0 {
             match rule {
-                Rule::Face(face) => faces.push(face),
+                Rule::FontFace(face) => faces.push(face),
                 Rule::Group(_, rules) => rules.add_faces(faces),
                 Rule::Always(_) | Rule::Style(..) => {}
             }
@@ -167,8 +167,8 @@ impl StyleRules {
         for rule in &self.0 {
             match rule {
                 Rule::Always(text) => css.push_str(text),
-                Rule::Face(face) if needs_face(face) => css.push_str(&face.text),
-                Rule::Face(_) => continue,
+                Rule::FontFace(face) if needs_face(face) => css.push_str(&face.text),
+                Rule::FontFace(_) => continue,
                 Rule::Style(selectors, block) => {
                     let matching = selectors
                         .iter()
@@ -371,7 +371,7 @@ fn skip_block(parser: &mut Parser<'_, '_>, token: &Token<'_>) {
     }
 }
 
-impl Face {
+impl FontFace {
     /// Parses a `@font-face`. Returns `None` if it has no readable `unicode-range`.
     fn read(block: &mut Parser<'_, '_>) -> Option<Self> {
         let mut ranges = None;

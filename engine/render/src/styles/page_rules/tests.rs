@@ -98,7 +98,7 @@ fn font_is_left_out_if_the_page_shows_none_of_its_characters() {
     let showing = |letter: char| {
         let letter = u32::from(letter);
         let is_in = |range: &UnicodeRange| (range.start..=range.end).contains(&letter);
-        let needs_face = &|face: &Face| face.ranges.iter().any(is_in);
+        let needs_face = &|face: &FontFace| face.ranges.iter().any(is_in);
         written(&css, RuleFilter { needs_face, ..ALL })
     };
     assert_eq!(showing('B'), format!("{letters}{rest}"));

@@ -10,20 +10,20 @@ use jiff::Timestamp;
 use crate::cli::{CheckArguments, CheckFormat};
 use crate::commands::authoring::live;
 use crate::commands::authoring::sarif;
-use crate::commands::output::{ERRORS, FAILED, print, say};
+use crate::commands::output::{ERRORS, FAILED, print, print_message};
 use crate::commands::setup::registry;
 use content::address::deployment::FILE;
 use content::report::{Code, Diagnostic, Report, Severity, hint_for};
 use release::store::UNKNOWN_RELEASE;
-use render::Caching;
-use supervisor::{Persisted, Places};
+use render::CachePolicy;
+use supervisor::{DeploymentConfig, PersistedState};
 
 /// Checks all tenants, and prints the diagnostics of the named tenants. The exit code is 1 if a printed diagnostic is an error.
 pub(crate) fn run(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
     if let Some(code) = &arguments.explain {
         return Ok(explain(code));
     }
-    let registry = registry(&arguments.content, Caching::default(), None, false)?;
+    let registry = registry(&arguments.content, CachePolicy::default(), None, false)?;
     let mut registry = registry.without_compression();
     registry.reload(Timestamp::now())?;
     let known: Vec<String> = registry
@@ -33,13 +33,13 @@ pub(crate) fn run(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
         .collect();
     if let Some(unknown) = arguments.names.iter().find(|name| !known.contains(name)) {
         let hint = hint_for(unknown, known.iter().map(String::as_str));
-        say(&format!("error: unknown tenant `{unknown}`: {hint}"));
+        print_message(&format!("error: unknown tenant `{unknown}`: {hint}"));
         return Ok(ExitCode::from(FAILED));
     }
     let pinned = arguments.state.as_deref();
-    let pinned = pinned.map(|state| pinned_of(&known, state, registry.places()));
+    let pinned = pinned.map(|state| pinned_of(&known, state, registry.config()));
     let live = match arguments.live {
-        true => live::diagnostics(arguments.server.admin, &registry.places().tenants)?,
+        true => live::diagnostics(arguments.server.admin, &registry.config().tenants)?,
         false => Vec::new(),
     };
     let all = registry.report().into_iter();
@@ -63,11 +63,11 @@ pub(crate) fn run(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
 }
 
 /// Returns a warning for each tenant that is pinned to a release.
-fn pinned_of(tenants: &[String], state: &Path, places: &Places) -> Vec<Diagnostic> {
-    let releases = Persisted::reader(state, places);
+fn pinned_of(tenants: &[String], state: &Path, config: &DeploymentConfig) -> Vec<Diagnostic> {
+    let releases = PersistedState::reader(state, config);
     let pinned = tenants.iter().filter_map(|tenant| {
         let number = releases.pinned(tenant)?;
-        let folder = places.tenants.join(tenant).display().to_string();
+        let folder = config.tenants.join(tenant).display().to_string();
         let release = match number {
             UNKNOWN_RELEASE => "an unknown release".to_owned(),
             number => format!("release {number}"),
@@ -101,7 +101,7 @@ fn explain(code: &str) -> ExitCode {
             ExitCode::SUCCESS
         }
         None => {
-            say(&format!(
+            print_message(&format!(
                 "error: unknown code `{code}`: {}",
                 hint_for(code, known())
             ));
@@ -137,7 +137,7 @@ pub(crate) fn as_text(report: &Report, tenants: usize) {
         let count = report.count(severity);
         format!("{count} {one}{}", if count == 1 { "" } else { "s" })
     };
-    say(&format!(
+    print_message(&format!(
         "{tenants} tenant{}: {}, {}, {}",
         if tenants == 1 { "" } else { "s" },
         count(Severity::Error, "error"),

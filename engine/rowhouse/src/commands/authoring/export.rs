@@ -8,12 +8,12 @@ use jiff::Timestamp;
 
 use crate::cli::{ExportArguments, StaticHost};
 use crate::commands::authoring::check::as_text;
-use crate::commands::output::{ERRORS, print, say};
+use crate::commands::output::{ERRORS, print, print_message};
 use crate::commands::setup::registry;
 use crate::commands::{memory, progress};
 use crate::export::folder::ExportWriter;
 use crate::export::rules::RuleCounts;
-use crate::export::{ExportOutcome, Options, WebServer, export};
+use crate::export::{ExportOptions, ExportOutcome, WebServer, export};
 use content::report::{Report, Severity};
 use server::admin::status::StatusBoard;
 
@@ -57,11 +57,11 @@ pub(crate) fn run(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
     if !errors.is_servable() {
         as_text(&errors, registry.status().tenants.len());
         if !arguments.despite_errors {
-            say(NOTHING_WRITTEN);
+            print_message(NOTHING_WRITTEN);
             return Ok(ExitCode::from(ERRORS));
         }
     }
-    let options = Options {
+    let options = ExportOptions {
         compressed: arguments.compressed,
         not_found_rules: arguments.host == StaticHost::Netlify,
         server: match arguments.host {
@@ -73,10 +73,10 @@ pub(crate) fn run(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
     let mut writer = ExportWriter::begin(&arguments.directory)?;
     let ExportOutcome { counts, left_out } = export(&registry, &snapshot, options, &mut writer)?;
     for tenant in &left_out {
-        say(&format!("error: {tenant}"));
+        print_message(&format!("error: {tenant}"));
     }
     if !left_out.is_empty() && !arguments.despite_errors {
-        say(NOTHING_WRITTEN);
+        print_message(NOTHING_WRITTEN);
         return Ok(ExitCode::from(ERRORS));
     }
     let over: Vec<String> = counts
@@ -93,7 +93,7 @@ pub(crate) fn run(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
     for host in counts.keys() {
         print(&arguments.directory.join(host).display().to_string());
     }
-    say(&format!(
+    print_message(&format!(
         "exported {} for {} hosts: {} written, {} unchanged, {} removed",
         arguments.content.origin,
         counts.len(),
@@ -103,13 +103,13 @@ pub(crate) fn run(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
     ));
     if arguments.host == StaticHost::Any {
         for line in over {
-            say(&format!(
+            print_message(&format!(
                 "note: Cloudflare Pages would ignore rules: {line}"
             ));
         }
     }
     if let Some(next) = registry.next_change() {
-        say(&format!(
+        print_message(&format!(
             "note: a page appears or expires at {next}: export again at that time"
         ));
     }

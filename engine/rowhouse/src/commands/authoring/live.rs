@@ -11,9 +11,9 @@ use serde::Deserialize;
 
 use crate::commands::operations::admin_client::ask;
 use crate::commands::operations::certificates::fetch;
-use crate::commands::output::say;
+use crate::commands::output::print_message;
 use content::report::{Code, Diagnostic};
-use server::tls::attempts::{FailureKind, OrderWait};
+use server::tls::order_status::{FailureKind, OrderWait};
 use server::tls::overview::{CertificateLine, CertificateSource, CertificateState};
 
 /// The timeout of each step of a request to the admin listener.
@@ -32,7 +32,7 @@ struct ServedTenant {
 /// Fails if no server responds at `admin`, or the response is not from this version of rowhouse.
 pub(crate) fn diagnostics(admin: SocketAddr, tenants: &Path) -> anyhow::Result<Vec<Diagnostic>> {
     let Some(lines) = fetch(admin)? else {
-        say("note: HTTPS is off on the running server, so no certificate is checked");
+        print_message("note: HTTPS is off on the running server, so no certificate is checked");
         return Ok(Vec::new());
     };
     let response = ask(admin, "GET", "/tenants", "", STEP_TIMEOUT)

@@ -10,7 +10,7 @@ use clap::{Args, Command, FromArgMatches};
 
 use super::export;
 use crate::cli::{ExportArguments, ManualArguments, ServeArguments, manual_origin};
-use crate::commands::output::say;
+use crate::commands::output::print_message;
 use crate::commands::serve;
 use crate::manual::{self, write};
 
@@ -22,7 +22,7 @@ pub(crate) fn run(arguments: &ManualArguments) -> anyhow::Result<ExitCode> {
             bail!("`{}` already exists: name a new folder", folder.display());
         }
         write(folder, &files)?;
-        say(&format!(
+        print_message(&format!(
             "wrote {} files to {}",
             files.len(),
             folder.display()
@@ -51,14 +51,14 @@ pub(crate) fn run(arguments: &ManualArguments) -> anyhow::Result<ExitCode> {
     if let Some(folder) = &arguments.export {
         flags.push(folder.into());
         let mut arguments: ExportArguments = parsed(flags)?;
-        arguments.content.shows_kinds = true;
+        arguments.content.shows_section_examples = true;
         return export::run(&arguments);
     }
     let mut add = |flag: &str, value: OsString| flags.extend([flag.into(), value]);
     add("--listen", listen.to_string().into());
     add("--admin", "127.0.0.1:0".into());
     let mut arguments: ServeArguments = parsed(flags)?;
-    arguments.content.shows_kinds = true;
+    arguments.content.shows_section_examples = true;
     serve::run(&arguments)
 }
 

@@ -12,7 +12,7 @@ use crate::commands::setup::registry;
 use content::tenant::MANIFEST;
 use content::tenant::assets::{file_of, named};
 use release::snapshot::{HostEntry, Snapshot};
-use render::Caching;
+use render::CachePolicy;
 use render::below;
 use supervisor::Registry;
 
@@ -31,7 +31,7 @@ struct RouteLine {
 
 /// Prints every page and text file at every address of every tenant.
 pub(crate) fn run(arguments: &RoutesArguments) -> anyhow::Result<ExitCode> {
-    let registry = registry(&arguments.content, Caching::default(), None, false)?;
+    let registry = registry(&arguments.content, CachePolicy::default(), None, false)?;
     let mut registry = registry.without_compression();
     let snapshot = registry.reload(Timestamp::now())?;
     let routes = routes(&registry, &snapshot);
@@ -89,7 +89,7 @@ fn routes(registry: &Registry, snapshot: &Snapshot) -> Vec<RouteLine> {
 /// Returns whether the path belongs to the tenant at `prefix`. A longer prefix of the host would belong to another tenant.
 fn is_served_at(snapshot: &Snapshot, host: &str, path: &str, prefix: &str) -> bool {
     match snapshot.hosts.get(host) {
-        Some(HostEntry::Site(routes)) => !routes.is_taken_below(prefix, path),
+        Some(HostEntry::Site(routes)) => !routes.is_owned_below(prefix, path),
         _ => false,
     }
 }

@@ -33,7 +33,7 @@ fn result(diagnostic: &Diagnostic) -> Json {
         None => diagnostic.message.clone(),
     };
     let mut location = json!({"artifactLocation": {"uri": diagnostic.file}});
-    if let Some(place) = diagnostic.place {
+    if let Some(place) = diagnostic.position {
         location["region"] = json!({
             "startLine": place.line,
             "startColumn": place.column,

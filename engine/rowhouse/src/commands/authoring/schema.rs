@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use serde_json::{Map, Value as Json, json};
 
 use crate::cli::SchemaArguments;
-use crate::commands::output::{print, say};
+use crate::commands::output::{print, print_message};
 use crate::commands::setup::themes_folder;
 use content::address::deployment::Claims;
 use content::formats::schema_of;
@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &SchemaArguments) -> anyhow::Result<ExitCode> {
         let text = serde_json::to_string_pretty(&schema)?;
         fs::write(&path, text + "\n")
             .with_context(|| format!("cannot write `{}`", path.display()))?;
-        say(&format!("wrote {}", path.display()));
+        print_message(&format!("wrote {}", path.display()));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -84,7 +84,7 @@ fn themes_of_tenants(arguments: &SchemaArguments) -> anyhow::Result<BTreeMap<Str
             .or_insert_with(|| theme::load(&wanted, &folders).0);
         match theme {
             Some(theme) => drop(found.insert(name, theme.clone())),
-            None => say(&format!(
+            None => print_message(&format!(
                 "no schemas for `{name}`: its theme `{wanted}` has errors, which `rowhouse check` lists"
             )),
         }
@@ -132,7 +132,7 @@ fn manifest(theme: &Theme) -> Json {
 fn front_matter(theme: &Theme) -> Json {
     let mut schema = titled(schema_of::<FrontMatter>(), "A page's front matter");
     let mut kinds = Vec::new();
-    for (name, kind) in &theme.kinds {
+    for (name, kind) in &theme.section_types {
         let definition = format!("section-{name}");
         embed(&mut schema, &definition, kind.shape.json());
         // Without its kind, a section would match every section type that has no required key.

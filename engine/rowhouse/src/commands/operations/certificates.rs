@@ -12,7 +12,7 @@ use anyhow::{Context as _, anyhow};
 use crate::cli::{CertificatesArguments, CertificatesCommand, ListFormat, RenewArguments};
 use crate::commands::operations::admin_client::ask;
 use crate::commands::operations::releases::{command, refused};
-use crate::commands::output::{ERRORS, print, say};
+use crate::commands::output::{ERRORS, print, print_message};
 use server::tls::overview::{CertificateLine, CertificateSource, CertificateState};
 
 /// The timeout of each step of the request.
@@ -39,7 +39,7 @@ fn renew(arguments: &RenewArguments) -> anyhow::Result<ExitCode> {
         Ok(line) => line,
         Err(refusal) => return Ok(refused(&refusal)),
     };
-    say(&format!("ordering a certificate for `{host}`"));
+    print_message(&format!("ordering a certificate for `{host}`"));
     // An order that waits for the CA begins by itself; the command does not wait for it.
     let has_begun = line.ordering;
     let begin = Instant::now();
@@ -52,11 +52,11 @@ fn renew(arguments: &RenewArguments) -> anyhow::Result<ExitCode> {
     let result = outcome(&line, has_begun, SystemTime::now());
     Ok(match result {
         Ok(said) => {
-            say(&said);
+            print_message(&said);
             ExitCode::SUCCESS
         }
         Err(said) => {
-            say(&format!("error: {said}"));
+            print_message(&format!("error: {said}"));
             ExitCode::from(ERRORS)
         }
     })
@@ -80,7 +80,7 @@ fn outcome(line: &CertificateLine, has_begun: bool, now: SystemTime) -> Result<S
 /// Prints a line for each host. The exit code is 1 if a host has no valid certificate.
 fn list(arguments: &CertificatesArguments) -> anyhow::Result<ExitCode> {
     let Some(lines) = fetch(arguments.server.admin)? else {
-        say("error: HTTPS is off: the server was started without `--https`");
+        print_message("error: HTTPS is off: the server was started without `--https`");
         return Ok(ExitCode::from(ERRORS));
     };
     match arguments.format {
@@ -134,7 +134,7 @@ fn details(line: &CertificateLine, now: SystemTime) -> String {
 mod tests {
     use std::time::UNIX_EPOCH;
 
-    use server::tls::attempts::FailureKind;
+    use server::tls::order_status::FailureKind;
     use server::tls::overview::CertificateProblem;
 
     use super::*;

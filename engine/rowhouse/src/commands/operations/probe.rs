@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::cli::ProbeArguments;
 use crate::commands::operations::admin_client::ask;
-use crate::commands::output::{ERRORS, print, say};
+use crate::commands::output::{ERRORS, print, print_message};
 use server::settings::operator_file;
 use server::tls::probe::probe;
 
@@ -28,7 +28,7 @@ pub(crate) fn run(arguments: &ProbeArguments) -> ExitCode {
             }
         }
         Err(error) => {
-            say(&format!(
+            print_message(&format!(
                 "error: no server responds at `{}`: {error}",
                 arguments.server.admin
             ));
@@ -50,7 +50,7 @@ fn is_secure(arguments: &ProbeArguments) -> bool {
     {
         Ok(roots) => roots,
         Err(error) => {
-            say(&format!("error: cannot read the file of `--root`: {error}"));
+            print_message(&format!("error: cannot read the file of `--root`: {error}"));
             return false;
         }
     };
@@ -63,7 +63,7 @@ fn is_secure(arguments: &ProbeArguments) -> bool {
             )),
             Err(error) => {
                 is_healthy = false;
-                say(&format!("error: {host}: {error}"));
+                print_message(&format!("error: {host}: {error}"));
             }
         }
     }

@@ -17,9 +17,9 @@ use crate::cli::{
 };
 use crate::commands::operations::admin_client::ask;
 use crate::commands::operations::admin_token;
-use crate::commands::output::{ERRORS, print, say};
+use crate::commands::output::{ERRORS, print, print_message};
 use server::admin::COMMAND;
-use server::admin::control::{Change, PageChange, Refusal, ReleaseLine, RolledBack};
+use server::admin::control::{ChangeKind, PageChange, Refusal, ReleaseLine, RollbackResponse};
 
 /// The timeout of each step. The server itself times out a little earlier.
 const STEP_TIMEOUT: Duration = Duration::from_secs(30);
@@ -42,12 +42,12 @@ pub(crate) fn list(arguments: &ReleasesArguments) -> anyhow::Result<ExitCode> {
             match arguments.format {
                 ListFormat::Json => print(&serde_json::to_string_pretty(&releases)?),
                 ListFormat::Text if releases.is_empty() => {
-                    say(&format!("`{tenant}` has no releases yet"));
+                    print_message(&format!("`{tenant}` has no releases yet"));
                 }
                 ListFormat::Text => {
                     print(table(&releases, &TimeZone::system()).trim_end());
                     if !releases.iter().any(|release| release.is_served) {
-                        say(&format!(
+                        print_message(&format!(
                             "`{tenant}` is not served, because its folder was removed: `rowhouse restore {tenant}` serves it again"
                         ));
                     }
@@ -71,7 +71,7 @@ pub(crate) fn diff(arguments: &DiffArguments) -> anyhow::Result<ExitCode> {
         Err(refusal) => refused(&refusal),
         Ok(changes) => {
             if changes.is_empty() {
-                say("nothing changed");
+                print_message("nothing changed");
             }
             print_changes(&changes, arguments.all);
             ExitCode::SUCCESS
@@ -112,11 +112,12 @@ pub(crate) fn roll_back(arguments: &RollbackArguments) -> anyhow::Result<ExitCod
         None => format!("/tenants/{tenant}/rollback"),
         Some(number) => format!("/tenants/{tenant}/rollback?release={number}"),
     };
-    let response: Result<RolledBack, _> = command(arguments.server, &arguments.token, &target)?;
+    let response: Result<RollbackResponse, _> =
+        command(arguments.server, &arguments.token, &target)?;
     Ok(match response {
         Err(refusal) => refused(&refusal),
-        Ok(RolledBack { release }) => {
-            say(&format!(
+        Ok(RollbackResponse { release }) => {
+            print_message(&format!(
                 "release {release} of `{tenant}` is served and pinned: changes of the folder have no effect until `rowhouse resume {tenant}`"
             ));
             ExitCode::SUCCESS
@@ -132,7 +133,7 @@ pub(crate) fn resume(arguments: &ResumeArguments) -> anyhow::Result<ExitCode> {
     Ok(match response {
         Err(refusal) => refused(&refusal),
         Ok(_) => {
-            say(&format!("the folder of `{tenant}` is served again"));
+            print_message(&format!("the folder of `{tenant}` is served again"));
             ExitCode::SUCCESS
         }
     })
@@ -187,7 +188,7 @@ fn request<T: DeserializeOwned>(
 }
 
 pub(super) fn refused(refusal: &Refusal) -> ExitCode {
-    say(&format!("error: {}", without_controls(&refusal.error)));
+    print_message(&format!("error: {}", without_controls(&refusal.error)));
     ExitCode::from(ERRORS)
 }
 
@@ -256,9 +257,9 @@ fn cause(files: &[String]) -> String {
 /// Returns a changed path with its indented diff.
 fn described(change: &PageChange, shows_metadata: bool) -> String {
     let word = match change.change {
-        Change::Added => "added",
-        Change::Removed => "removed",
-        Change::Changed => "changed",
+        ChangeKind::Added => "added",
+        ChangeKind::Removed => "removed",
+        ChangeKind::Changed => "changed",
     };
     let mut text = format!(
         "{HEADING}{word} {}{HEADING:#}\n",
@@ -338,7 +339,7 @@ release  since                pages                  cause
     fn diff_is_indented_and_coloured() {
         let change = PageChange {
             path: "/terms".to_owned(),
-            change: Change::Changed,
+            change: ChangeKind::Changed,
             text: " One.\n-a\n+b\u{7}\n".to_owned(),
             metadata: "-<p class=a>\n".to_owned(),
         };
@@ -356,7 +357,7 @@ release  since                pages                  cause
     fn metadata_of_all_paths_is_one_line() {
         let change = |path: &str, text: &str, metadata: &str| PageChange {
             path: path.to_owned(),
-            change: Change::Changed,
+            change: ChangeKind::Changed,
             text: text.to_owned(),
             metadata: metadata.to_owned(),
         };
@@ -399,7 +400,7 @@ release  since                pages                  cause
         let none = AdminTokenFlag {
             admin_token_file: None,
         };
-        let answer: RolledBack = command(admin, &none, target).unwrap().unwrap();
+        let answer: RollbackResponse = command(admin, &none, target).unwrap().unwrap();
         assert_eq!(answer.release, 3);
         assert_eq!(
             thread.join().unwrap(),
@@ -418,14 +419,14 @@ release  since                pages                  cause
             admin_token_file: Some(file.clone()),
         };
         let (admin, thread) = server("HTTP/1.1 200 OK\r\n\r\n{\"release\":3}");
-        let _: RolledBack = command(admin, &token, "/x").unwrap().unwrap();
+        let _: RollbackResponse = command(admin, &token, "/x").unwrap().unwrap();
         let asked = thread.join().unwrap();
         assert!(
             asked.contains("\r\nauthorization: Bearer 0123456789abcdef\r\n"),
             "{asked}"
         );
         std::fs::write(&file, "short").unwrap();
-        let error = command::<RolledBack>(admin, &token, "/x").unwrap_err();
+        let error = command::<RollbackResponse>(admin, &token, "/x").unwrap_err();
         assert!(format!("{error:#}").contains("at least 16"), "{error:#}");
     }
 
@@ -433,7 +434,7 @@ release  since                pages                  cause
     fn refusal_differs_from_the_response_of_another_program() {
         let ask = |response| {
             let (admin, _thread) = server(response);
-            request::<RolledBack>(admin, "POST", "/x", "")
+            request::<RollbackResponse>(admin, "POST", "/x", "")
         };
         let refusal = ask("HTTP/1.1 409 Conflict\r\n\r\n{\"error\":\"no release\"}").unwrap();
         assert_eq!(refusal.unwrap_err().error, "no release");

@@ -12,12 +12,12 @@ use anyhow::{Context as _, bail, ensure};
 use serde::de::IgnoredAny;
 
 use content::source::{Folder, LargeSourceFile};
-use render::Caching;
-use supervisor::{Persisted, valid_folder};
+use render::CachePolicy;
+use supervisor::{PersistedState, valid_folder};
 
 use crate::cli::RestoreArguments;
 use crate::commands::operations::releases::{command, refused};
-use crate::commands::output::say;
+use crate::commands::output::print_message;
 use crate::commands::setup::places;
 
 /// Restores a tenant on a running server, or writes its folder.
@@ -32,7 +32,7 @@ pub(crate) fn run(arguments: &RestoreArguments) -> anyhow::Result<ExitCode> {
     Ok(match response {
         Err(refusal) => refused(&refusal),
         Ok(_) => {
-            say(&format!(
+            print_message(&format!(
                 "the last valid folder of `{tenant}` is served until its folder is back: write the folder with `rowhouse restore {tenant} --to DIR --state DIR`"
             ));
             ExitCode::SUCCESS
@@ -43,8 +43,8 @@ pub(crate) fn run(arguments: &RestoreArguments) -> anyhow::Result<ExitCode> {
 /// Writes the last valid folder of the tenant from the state.
 fn write_folder(arguments: &RestoreArguments, state: &Path, to: &Path) -> anyhow::Result<()> {
     let tenant = &arguments.tenant;
-    let places = places(&arguments.content, Caching::default());
-    let store = Persisted::reader(state, &places);
+    let places = places(&arguments.content, CachePolicy::default());
+    let store = PersistedState::reader(state, &places);
     let folder = valid_folder(&store, tenant).with_context(|| {
         format!(
             "the state `{}` has no valid folder of `{tenant}`: check `--state`, `--tenants` and `--themes`, which must be those of the server",
@@ -53,7 +53,7 @@ fn write_folder(arguments: &RestoreArguments, state: &Path, to: &Path) -> anyhow
     })?;
     write(&folder, to).with_context(|| format!("cannot write `{}`", to.display()))?;
     let files = folder.files.len() + folder.large.len();
-    say(&format!(
+    print_message(&format!(
         "wrote the last valid folder of `{tenant}` to `{}`: {files} files",
         to.display()
     ));

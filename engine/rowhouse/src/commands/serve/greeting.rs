@@ -14,7 +14,7 @@ use clap::builder::styling::{AnsiColor, Style};
 
 use content::address::Origin;
 use content::report::{Diagnostic, Severity};
-use server::admin::status::{State, TenantStatus};
+use server::admin::status::{Availability, TenantStatus};
 use supervisor::Registry;
 
 const BOLD: Style = Style::new().bold();
@@ -55,8 +55,8 @@ pub(crate) struct Overview {
 #[derive(Debug)]
 struct GreetedSite {
     id: String,
-    state: State,
-    is_under_way: bool,
+    state: Availability,
+    is_in_flight: bool,
     /// The URLs of the site, the canonical one first.
     addresses: Vec<String>,
     problems: SiteProblems,
@@ -73,11 +73,11 @@ struct SiteProblems {
 impl Overview {
     /// Returns the sites of the registry with their current problems.
     pub(crate) fn of(registry: &Registry) -> Self {
-        let places = registry.places();
+        let config = registry.config();
         let mut elsewhere = SiteProblems::default();
         let mut by_tenant: BTreeMap<String, SiteProblems> = BTreeMap::new();
         for diagnostic in registry.report().iter() {
-            match owner(&diagnostic.file, &places.tenants) {
+            match owner(&diagnostic.file, &config.tenants) {
                 Some(id) => by_tenant.entry(id).or_default().add(diagnostic),
                 None => elsewhere.add(diagnostic),
             }
@@ -87,12 +87,12 @@ impl Overview {
         let site = |tenant: &TenantStatus| GreetedSite {
             id: tenant.id.to_string(),
             state: tenant.state,
-            is_under_way: tenant.is_under_way,
+            is_in_flight: tenant.is_in_flight,
             addresses: addresses.remove(&*tenant.id).unwrap_or_default(),
             problems: by_tenant.remove(&*tenant.id).unwrap_or_default(),
         };
         Self {
-            origin: places.origin.clone(),
+            origin: config.origin.clone(),
             sites: status.tenants().map(site).collect(),
             // The remaining folders are not tenants.
             elsewhere: by_tenant
@@ -112,7 +112,7 @@ fn owner(file: &str, tenants: &Path) -> Option<String> {
 
 /// Returns the URLs of each tenant by its id: the canonical URL and, below `localhost`, the URL of the tenant's own host. Browsers resolve every name below `localhost` (RFC 6761, section 6.3).
 fn addresses(registry: &Registry) -> BTreeMap<String, Vec<String>> {
-    let origin = &registry.places().origin;
+    let origin = &registry.config().origin;
     let is_local = is_local(origin);
     let of_each = registry.sites().map(|(site, compiled)| {
         let mut all: Vec<_> = compiled
@@ -150,7 +150,7 @@ impl SiteProblems {
             Severity::Note => false,
         };
         if is_first {
-            let place = diagnostic.place.map_or_else(String::new, |place| {
+            let place = diagnostic.position.map_or_else(String::new, |place| {
                 format!(":{}:{}", place.line, place.column)
             });
             let (file, message) = (&diagnostic.file, &diagnostic.message);
@@ -207,12 +207,12 @@ impl GreetedSite {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>, widths: [usize; 2]) -> fmt::Result {
         let [id, address] = widths;
         write!(formatter, "  {BOLD}{:id$}{BOLD:#}", self.id)?;
-        let note = match (self.is_under_way, self.state) {
+        let note = match (self.is_in_flight, self.state) {
             (true, _) => "being rendered",
-            (false, State::Pending) => "queued for rendering",
-            (false, State::Live) => "",
-            (false, State::Degraded) => "serving the last valid pages",
-            (false, State::Absent | State::Removed) => "not served",
+            (false, Availability::Pending) => "queued for rendering",
+            (false, Availability::Live) => "",
+            (false, Availability::Degraded) => "serving the last valid pages",
+            (false, Availability::Absent | Availability::Removed) => "not served",
         };
         if let [canonical, own @ ..] = &self.addresses[..] {
             write!(formatter, "  {LINK}{canonical}{LINK:#}")?;
@@ -228,7 +228,7 @@ impl GreetedSite {
             }
         }
         if !note.is_empty() {
-            let is_bad = self.state == State::Absent && !self.is_under_way;
+            let is_bad = self.state == Availability::Absent && !self.is_in_flight;
             let style = if is_bad { ERROR } else { WARNING };
             write!(formatter, "  {style}{note}{style:#}")?;
         }
@@ -359,7 +359,7 @@ mod tests {
     use super::*;
 
     use anstream::adapter::strip_str;
-    use content::report::{Code, Place};
+    use content::report::{Code, TextPosition};
 
     fn problems(list: &[Diagnostic]) -> SiteProblems {
         let mut problems = SiteProblems::default();
@@ -367,18 +367,18 @@ mod tests {
         problems
     }
 
-    fn site(id: &str, state: State, problems: SiteProblems) -> GreetedSite {
+    fn site(id: &str, state: Availability, problems: SiteProblems) -> GreetedSite {
         let mut addresses = vec![
             format!("http://localhost:8080/{id}"),
             format!("http://{id}.localhost:8080"),
         ];
-        if state == State::Absent {
+        if state == Availability::Absent {
             addresses.clear();
         }
         GreetedSite {
             id: id.to_owned(),
             state,
-            is_under_way: false,
+            is_in_flight: false,
             addresses,
             problems,
         }
@@ -400,27 +400,27 @@ mod tests {
 
     #[test]
     fn greeting_has_sites_problems_and_the_console() {
-        let place = Place {
+        let place = TextPosition {
             line: 2,
             column: 1,
             length: 6,
         };
         let error =
             |file, message| Diagnostic::error(Code::UnknownKey, file, message).at(place, "");
-        let mut studio = site("studio", State::Live, SiteProblems::default());
+        let mut studio = site("studio", Availability::Live, SiteProblems::default());
         studio.addresses = vec!["http://localhost:8080".to_owned()];
         let warning = |file| Diagnostic::warning(Code::TitleLength, file, "the title is long");
-        let mut slow = site("slow", State::Absent, SiteProblems::default());
-        slow.is_under_way = true;
+        let mut slow = site("slow", Availability::Absent, SiteProblems::default());
+        slow.is_in_flight = true;
         let mut greeting = greeting(vec![
             site(
                 "bluedoor",
-                State::Live,
+                Availability::Live,
                 problems(&[warning("tenants/bluedoor/pages/index.md")]),
             ),
             site(
                 "sample",
-                State::Absent,
+                Availability::Absent,
                 problems(&[
                     warning("tenants/sample/pages/index.md"),
                     error("tenants/sample/tenant.yaml", "unknown key `tagine`"),
@@ -430,7 +430,7 @@ mod tests {
             studio,
             site(
                 "verses",
-                State::Degraded,
+                Availability::Degraded,
                 problems(&[
                     error("tenants/verses/tenant.yaml", "unknown key `nmae`"),
                     error("tenants/verses/pages/index.md", "unknown key `titel`"),
@@ -447,7 +447,13 @@ mod tests {
     #[test]
     fn many_sites_are_counted_except_those_with_errors() {
         let mut sites: Vec<GreetedSite> = (0..1000)
-            .map(|number| site(&format!("t{number}"), State::Live, SiteProblems::default()))
+            .map(|number| {
+                site(
+                    &format!("t{number}"),
+                    Availability::Live,
+                    SiteProblems::default(),
+                )
+            })
             .collect();
         let error = Diagnostic::error(
             Code::UnknownKey,

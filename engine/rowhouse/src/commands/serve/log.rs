@@ -12,7 +12,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer as _};
 
 use crate::cli::{AccessLogFlag as Form, ServeArguments};
-use crate::commands::progress::AboveBars;
+use crate::commands::progress::BarWriter;
 use server::access_log::{AccessLog, LogFormat};
 
 /// The number of chunks of the access log that may be queued. A chunk has about 16 KB, so a stalled reader costs at most 2 MB.
@@ -48,7 +48,7 @@ pub(crate) fn start(arguments: &ServeArguments) -> (Option<AccessLog>, Vec<Worke
 fn start_events() -> WorkerGuard {
     let buffer = || NonBlockingBuilder::default().buffered_lines_limit(MAX_QUEUED_EVENTS);
     let (writer, guard) = match io::stderr().is_terminal() {
-        true => buffer().finish(AboveBars),
+        true => buffer().finish(BarWriter),
         false => buffer().finish(io::stderr()),
     };
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));

@@ -41,7 +41,7 @@ use server::access_log::spans::RequestSpans;
 use server::acme::RenewalRequests;
 use server::admin::status::StatusBoard;
 use server::admin::{self, Admin};
-use server::connection::events::Events;
+use server::connection::events::EventChannel;
 use server::listen::Listeners;
 use server::listen::descriptors::connections_that_fit;
 use server::settings::{Limits, ServeSettings};
@@ -83,7 +83,7 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     registry = registry.with_render_times(board.renders.clone());
     let inbox = Inbox::default();
     // The watch starts before the first read, so that no change is missed.
-    let watch = Watch::new(watch_method(arguments.watch), registry.places().roots());
+    let watch = Watch::new(watch_method(arguments.watch), registry.config().roots());
     // After a panic the snapshot is empty. The reload loop reads the folders again, and the process is not ready until then.
     let reload = || registry.reload(Timestamp::now());
     let reloaded = guard("start", "all", "tenants", reload);
@@ -109,7 +109,7 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     }
     let events = arguments
         .dev
-        .then(|| Events::new(&registry.diagnostics(None)));
+        .then(|| EventChannel::new(&registry.diagnostics(None)));
     board.reloaded(begin.elapsed(), registry.alarm().map(ToOwned::to_owned));
     let owner = ReloadLoop {
         registry,
@@ -122,7 +122,7 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     let operator = Arc::new(Operator {
         store,
         inbox,
-        owner: owner.clone(),
+        notices: owner.clone(),
         board: Arc::clone(&board),
         tenants: arguments.content.tenants.clone(),
     });
@@ -194,7 +194,7 @@ struct ServerProcess {
     admin: Admin,
     owner: NoticeSender,
     operator: Arc<Operator>,
-    events: Option<Events>,
+    events: Option<EventChannel>,
     begin: Instant,
     /// The sites for the greeting; `None` without a terminal.
     overview: Option<Overview>,

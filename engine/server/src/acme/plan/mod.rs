@@ -4,7 +4,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use crate::tls::attempts::{Attempts, FailureKind, OrderWait};
+use crate::tls::order_status::{FailureKind, OrderStatus, OrderWait};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
@@ -22,7 +22,7 @@ pub(super) enum ChallengeMethod {
 
 /// The failure of an order.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Failure {
+pub(super) struct OrderFailure {
     pub(super) kind: FailureKind,
     /// The reason, in words.
     pub(super) detail: String,
@@ -30,7 +30,7 @@ pub(super) struct Failure {
     pub(super) retry_after: Option<Duration>,
 }
 
-impl Failure {
+impl OrderFailure {
     pub(super) fn new(kind: FailureKind, detail: impl Into<String>) -> Self {
         Self {
             kind,
@@ -64,12 +64,12 @@ impl Lifetime {
 ///
 /// The pause also ends if the clock is set back to before its start. Otherwise a clock that was once a year ahead would make a host wait for a year.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Wait {
+struct Pause {
     since: SystemTime,
     until: SystemTime,
 }
 
-impl Wait {
+impl Pause {
     fn new(now: SystemTime, length: Duration) -> Self {
         Self {
             since: now,
@@ -89,12 +89,12 @@ pub(super) struct NamePlan {
     /// When to renew the certificate.
     renewal: Option<SystemTime>,
     /// Pause until the next renewal query (ARI).
-    next_query: Option<Wait>,
+    next_query: Option<Pause>,
     failures: u32,
     /// Pause before the next order.
-    wait: Option<Wait>,
+    wait: Option<Pause>,
     last: Option<SystemTime>,
-    failure: Option<Failure>,
+    failure: Option<OrderFailure>,
     is_in_flight: bool,
     /// Why an order that is due has not begun.
     order_wait: Option<OrderWait>,
@@ -132,7 +132,7 @@ impl NamePlan {
         self.replacement = None;
         // The first query comes within the hour, so that a revoked certificate is replaced soon. The queries are spread, so that a startup does not send thousands at once.
         let soon = (certificate.length() / 100).min(HOUR);
-        self.next_query = Some(Wait::new(now, soon.mul_f64(chance)));
+        self.next_query = Some(Pause::new(now, soon.mul_f64(chance)));
     }
 
     /// Returns whether an order should begin now.
@@ -195,12 +195,18 @@ impl NamePlan {
         self.failures = 0;
         self.failure = None;
         // Whatever the CA issues, and however wrong the clock is, a host is not ordered twice within a minute.
-        self.wait = Some(Wait::new(now, MINUTE.min(certificate.length() / 3)));
+        self.wait = Some(Pause::new(now, MINUTE.min(certificate.length() / 3)));
         self.set(certificate, now, chance);
     }
 
     /// Records that the order failed. `methods` is the number of validation methods; each is tried once before the host waits.
-    pub(super) fn fail(&mut self, failure: Failure, now: SystemTime, chance: f64, methods: usize) {
+    pub(super) fn fail(
+        &mut self,
+        failure: OrderFailure,
+        now: SystemTime,
+        chance: f64,
+        methods: usize,
+    ) {
         self.is_in_flight = false;
         let concerns_host = !matches!(
             failure.kind,
@@ -222,7 +228,7 @@ impl NamePlan {
             pause.min(DAY).mul_f64(0.75 + chance / 2.0)
         };
         let pause = pause.max(failure.retry_after.unwrap_or_default().min(7 * DAY));
-        self.wait = Some(Wait::new(now, pause));
+        self.wait = Some(Pause::new(now, pause));
         self.failure = Some(failure);
     }
 
@@ -286,12 +292,12 @@ impl NamePlan {
         let least = self.certificate.map_or(MINUTE, |certificate| {
             (certificate.length() / 100).clamp(SECOND, MINUTE)
         });
-        self.next_query = Some(Wait::new(now, after.clamp(least, DAY)));
+        self.next_query = Some(Pause::new(now, after.clamp(least, DAY)));
     }
 
     /// Returns the state to be reported.
-    pub(super) fn attempts(&self) -> Attempts {
-        Attempts {
+    pub(super) fn attempts(&self) -> OrderStatus {
+        OrderStatus {
             is_in_flight: self.is_in_flight,
             last: self.last,
             next: self.order_at(),
@@ -325,7 +331,7 @@ impl NamePlan {
 
     /// Returns whether a host that is no longer served can be forgotten: its pause ended at least a day ago, or it has none.
     pub(super) fn is_outdated(&self, now: SystemTime) -> bool {
-        let is_outdated = |wait: Wait| now < wait.since || wait.until + DAY <= now;
+        let is_outdated = |wait: Pause| now < wait.since || wait.until + DAY <= now;
         self.wait.is_none_or(is_outdated)
     }
 
@@ -339,14 +345,14 @@ impl NamePlan {
 
     /// Records that the certificate is on disk, which ends a storage failure.
     pub(super) fn mark_stored(&mut self) {
-        let is_of_disk = |failure: &Failure| failure.kind == FailureKind::Storage;
+        let is_of_disk = |failure: &OrderFailure| failure.kind == FailureKind::Storage;
         if self.failure.as_ref().is_some_and(is_of_disk) {
             self.failure = None;
         }
     }
 
     /// Records that the certificate is in use but cannot be written to disk.
-    pub(super) fn mark_unstored(&mut self, failure: Failure) {
+    pub(super) fn mark_unstored(&mut self, failure: OrderFailure) {
         self.failure = Some(failure);
     }
 }
@@ -355,7 +361,7 @@ impl NamePlan {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct AuthorityPlan {
     failures: u32,
-    wait: Option<Wait>,
+    wait: Option<Pause>,
 }
 
 impl AuthorityPlan {
@@ -375,7 +381,7 @@ impl AuthorityPlan {
     }
 
     /// Records a failed order. If the CA is at fault, all orders pause: for seconds at first, for a quarter of an hour at most.
-    pub(super) fn fail(&mut self, failure: &Failure, now: SystemTime, chance: f64) {
+    pub(super) fn fail(&mut self, failure: &OrderFailure, now: SystemTime, chance: f64) {
         let pause = match failure.kind {
             FailureKind::Authority | FailureKind::Account => {
                 // Orders that were in flight together fail together.
@@ -394,7 +400,7 @@ impl AuthorityPlan {
         let before = self.wait.filter(|wait| !wait.is_over(now));
         let is_later = before.is_none_or(|before| before.until < now + pause);
         if is_later {
-            self.wait = Some(Wait::new(now, pause));
+            self.wait = Some(Pause::new(now, pause));
         }
     }
 }

@@ -17,8 +17,8 @@ fn days(from: u32, to: u32) -> Lifetime {
     }
 }
 
-fn failure(kind: FailureKind) -> Failure {
-    Failure::new(kind, "words")
+fn failure(kind: FailureKind) -> OrderFailure {
+    OrderFailure::new(kind, "words")
 }
 
 #[test]
@@ -244,7 +244,7 @@ fn request_ends_pause_after_failure_but_not_pause_of_ca() {
     assert!(!plan.is_due(day(0)));
     plan.request(day(0)).unwrap();
     assert!(plan.is_due(day(0)));
-    let limited = Failure {
+    let limited = OrderFailure {
         retry_after: Some(30 * HOUR),
         ..failure(FailureKind::RateLimited)
     };

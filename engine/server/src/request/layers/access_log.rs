@@ -17,7 +17,7 @@ use crate::access_log::AccessLogBuffer;
 use crate::connection::worker_context::WorkerContext;
 use crate::request::forwarded::visitor;
 use crate::request::trace::Trace;
-use crate::response::answer::{Answer, Owner};
+use crate::response::routed_response::{ResponseOwner, RoutedResponse};
 use crate::snapshot_store::{SHARED_HOSTS, UNKNOWN_HOSTS};
 use release::snapshot::fields::X_REQUEST_ID;
 
@@ -29,7 +29,7 @@ pub(crate) struct AccessLogger<'w, S> {
 }
 
 impl<'a, S: LayerService<'a>> Service<Exchange<'a>> for AccessLogger<'_, S> {
-    type Response = Answer<'a>;
+    type Response = RoutedResponse<'a>;
     type Error = Infallible;
     type Future = LayerFuture<'a>;
 
@@ -38,7 +38,7 @@ impl<'a, S: LayerService<'a>> Service<Exchange<'a>> for AccessLogger<'_, S> {
     }
 
     fn call(&mut self, exchange: Exchange<'a>) -> Self::Future {
-        let answer = self.inner.answer(exchange);
+        let answer = self.inner.respond(exchange);
         if self.context.access_log.is_some() || self.context.settings.spans.is_some() {
             self.log(&exchange, &answer);
         }
@@ -47,7 +47,7 @@ impl<'a, S: LayerService<'a>> Service<Exchange<'a>> for AccessLogger<'_, S> {
 }
 
 impl<S> AccessLogger<'_, S> {
-    fn log(&self, exchange: &Exchange<'_>, answer: &Answer<'_>) {
+    fn log(&self, exchange: &Exchange<'_>, answer: &RoutedResponse<'_>) {
         let settings = &self.context.settings;
         let Exchange { head, peer, .. } = exchange;
         let mut buffer = self.context.access_log.as_ref().map(RefCell::borrow_mut);
@@ -58,15 +58,15 @@ impl<S> AccessLogger<'_, S> {
         let mut entry = AccessEntry {
             at: Timestamp::now(),
             tenant: match answer.owner {
-                Owner::Tenant(mount) => &mount.tenant,
-                Owner::Host => SHARED_HOSTS,
-                Owner::Unknown => UNKNOWN_HOSTS,
+                ResponseOwner::Tenant(mount) => &mount.tenant,
+                ResponseOwner::Host => SHARED_HOSTS,
+                ResponseOwner::Unknown => UNKNOWN_HOSTS,
             },
             method: head.method.as_str(),
             route: answer.route,
             status: answer.response.status(),
             bytes: answer.bytes(),
-            coding: answer.coding,
+            encoding: answer.encoding,
             took: exchange.started.elapsed(),
             id: id
                 .map(HeaderValue::to_str)

@@ -9,7 +9,7 @@ use std::time::Instant;
 use tower::Service;
 
 use crate::listen::admission::Peer;
-use crate::response::answer::{Answer, RequestHead};
+use crate::response::routed_response::{RequestHead, RoutedResponse};
 use release::snapshot::Snapshot;
 
 /// A request on its way through the layers.
@@ -24,20 +24,25 @@ pub(crate) struct Exchange<'a> {
 }
 
 /// The result of a layer: always ready, and never an error.
-pub(crate) type LayerFuture<'a> = Ready<Result<Answer<'a>, Infallible>>;
+pub(crate) type LayerFuture<'a> = Ready<Result<RoutedResponse<'a>, Infallible>>;
 
 /// A service that a layer can wrap. The service is always ready, so `poll_ready` need not be called.
 pub(crate) trait LayerService<'a>:
-    Service<Exchange<'a>, Response = Answer<'a>, Error = Infallible, Future = LayerFuture<'a>>
+    Service<Exchange<'a>, Response = RoutedResponse<'a>, Error = Infallible, Future = LayerFuture<'a>>
 {
     /// Returns the answer without the future around it.
-    fn answer(&mut self, exchange: Exchange<'a>) -> Answer<'a> {
+    fn respond(&mut self, exchange: Exchange<'a>) -> RoutedResponse<'a> {
         let Ok(answer) = self.call(exchange).into_inner();
         answer
     }
 }
 
 impl<'a, S> LayerService<'a> for S where
-    S: Service<Exchange<'a>, Response = Answer<'a>, Error = Infallible, Future = LayerFuture<'a>>
+    S: Service<
+            Exchange<'a>,
+            Response = RoutedResponse<'a>,
+            Error = Infallible,
+            Future = LayerFuture<'a>,
+        >
 {
 }

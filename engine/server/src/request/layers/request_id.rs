@@ -16,7 +16,7 @@ use tower::Service;
 
 use super::exchange::{Exchange, LayerFuture, LayerService};
 use crate::request::preconditions::single_value;
-use crate::response::answer::Answer;
+use crate::response::routed_response::RoutedResponse;
 use release::snapshot::fields::{X_REQUEST_ID, set};
 
 /// Maximum length of a proxy's id.
@@ -75,7 +75,7 @@ pub(crate) struct RequestId<'w, S> {
 }
 
 impl<'a, S: LayerService<'a>> Service<Exchange<'a>> for RequestId<'_, S> {
-    type Response = Answer<'a>;
+    type Response = RoutedResponse<'a>;
     type Error = Infallible;
     type Future = LayerFuture<'a>;
 
@@ -84,7 +84,7 @@ impl<'a, S: LayerService<'a>> Service<Exchange<'a>> for RequestId<'_, S> {
     }
 
     fn call(&mut self, exchange: Exchange<'a>) -> Self::Future {
-        let mut answer = self.inner.answer(exchange);
+        let mut answer = self.inner.respond(exchange);
         // If there are two ids, one may be the client's.
         let given = exchange
             .peer

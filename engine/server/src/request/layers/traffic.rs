@@ -10,7 +10,7 @@ use http::StatusCode;
 use tower::Service;
 
 use super::exchange::{Exchange, LayerFuture, LayerService};
-use crate::response::answer::{Answer, Owner};
+use crate::response::routed_response::{ResponseOwner, RoutedResponse};
 use crate::snapshot_store::SnapshotStore;
 
 /// The layer that counts responses.
@@ -21,7 +21,7 @@ pub(crate) struct TrafficCounters<'w, S> {
 }
 
 impl<'a, S: LayerService<'a>> Service<Exchange<'a>> for TrafficCounters<'_, S> {
-    type Response = Answer<'a>;
+    type Response = RoutedResponse<'a>;
     type Error = Infallible;
     type Future = LayerFuture<'a>;
 
@@ -30,19 +30,19 @@ impl<'a, S: LayerService<'a>> Service<Exchange<'a>> for TrafficCounters<'_, S> {
     }
 
     fn call(&mut self, exchange: Exchange<'a>) -> Self::Future {
-        let answer = self.inner.answer(exchange);
+        let answer = self.inner.respond(exchange);
         let traffic = match answer.owner {
-            Owner::Tenant(mount) => self.snapshots.traffic_of(mount),
-            Owner::Host => &self.snapshots.shared,
-            Owner::Unknown => &self.snapshots.unknown,
+            ResponseOwner::Tenant(mount) => self.snapshots.traffic_of(mount),
+            ResponseOwner::Host => &self.snapshots.shared,
+            ResponseOwner::Unknown => &self.snapshots.unknown,
         };
         traffic.record(
             answer.response.status(),
-            answer.coding,
+            answer.encoding,
             answer.bytes(),
             exchange.started.elapsed(),
         );
-        if let (StatusCode::NOT_FOUND, Owner::Tenant(mount)) =
+        if let (StatusCode::NOT_FOUND, ResponseOwner::Tenant(mount)) =
             (answer.response.status(), answer.owner)
             && let Some(path) = exchange.head.uri.path().strip_prefix(&*mount.prefix)
         {

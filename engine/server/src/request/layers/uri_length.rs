@@ -12,7 +12,7 @@ use http::StatusCode;
 use tower::Service;
 
 use super::exchange::{Exchange, LayerFuture, LayerService};
-use crate::response::answer::{Answer, refused};
+use crate::response::routed_response::{RoutedResponse, refused};
 
 /// The layer that refuses request targets of more than `limit` bytes.
 #[derive(Debug, Clone, Copy)]
@@ -22,7 +22,7 @@ pub(crate) struct UriLength<S> {
 }
 
 impl<'a, S: LayerService<'a>> Service<Exchange<'a>> for UriLength<S> {
-    type Response = Answer<'a>;
+    type Response = RoutedResponse<'a>;
     type Error = Infallible;
     type Future = LayerFuture<'a>;
 

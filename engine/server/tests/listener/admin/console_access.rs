@@ -9,7 +9,7 @@ use crate::admin_listener::AdminListener;
 use crate::wire::{Reply, Server, get, request};
 use server::admin::AdminToken;
 use server::admin::control::{Control, ControlError, PageChange, ReleaseLine};
-use server::admin::status::Status;
+use server::admin::status::DeploymentStatus;
 use server::metrics::not_found::{MAX_PATH_BYTES, MAX_PATHS_PER_TENANT};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
@@ -207,7 +207,7 @@ fn report_is_sent_as_an_event() {
         line.unwrap()
     };
     assert_eq!(next(), "0-0");
-    admin.board.replace(Status::default());
+    admin.board.replace(DeploymentStatus::default());
     assert_eq!(next(), "1-0");
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::admin_listener::AdminListener;
 use crate::wire::{Server, get, request};
-use server::admin::control::{Change, Control, ControlError, PageChange, ReleaseLine};
+use server::admin::control::{ChangeKind, Control, ControlError, PageChange, ReleaseLine};
 
 /// A control with one tenant, `bluedoor`, and the releases 1 and 2. Other tenants return each kind of error.
 #[derive(Debug)]
@@ -52,7 +52,7 @@ impl Control for OneTenant {
         Self::check(tenant, to)?;
         Ok(vec![PageChange {
             path: "/terms".to_owned(),
-            change: Change::Changed,
+            change: ChangeKind::Changed,
             text: format!("-{from:?}\n+{to:?}\n"),
             metadata: String::new(),
         }])

@@ -8,12 +8,12 @@ use std::time::{Duration, Instant, SystemTime};
 use crate::admin_listener::AdminListener;
 use crate::wire::{Server, get, request};
 use server::admin::status::{
-    RemovedTenant, State, StateStatus, Status, StoreStatus, TenantStatus, by_id,
+    Availability, DeploymentStatus, RemovedTenant, StateStatus, StoreStatus, TenantStatus, by_id,
 };
 use server::metrics::process_memory::ProcessMemory;
 use server::settings::Limits;
 
-fn tenant(state: State) -> TenantStatus {
+fn tenant(state: Availability) -> TenantStatus {
     TenantStatus {
         id: "bluedoor".into(),
         state,
@@ -21,7 +21,7 @@ fn tenant(state: State) -> TenantStatus {
         pages: 2,
         hosts: ["bluedoor.example".to_owned()].into(),
         compiled_in: Duration::from_millis(250),
-        is_under_way: false,
+        is_in_flight: false,
         pinned: None,
         unreadable_pin: None,
         errors: vec!["tenants/bluedoor/tenant.yaml:1:1: no".to_owned()],
@@ -37,10 +37,10 @@ fn removed_tenant_is_named_for_a_day() {
         is_persisted: true,
     };
     let hour = Duration::from_secs(3_600);
-    admin.board.replace(Status {
+    admin.board.replace(DeploymentStatus {
         complete: true,
         removed: [removed("bluedoor", hour), removed("verses", 25 * hour)].into(),
-        ..Status::default()
+        ..DeploymentStatus::default()
     });
     let ready = "ready\nbluedoor: removed\n".to_owned();
     assert_eq!(admin.ask("/readyz"), (200, ready));
@@ -62,10 +62,10 @@ fn degraded_tenant_is_named_and_process_stays_ready() {
     let admin = AdminListener::open(&Server::start().snapshots);
     assert_eq!(admin.ask("/livez").0, 200);
     assert_eq!(admin.ask("/readyz").0, 503);
-    admin.board.replace(Status {
+    admin.board.replace(DeploymentStatus {
         complete: true,
-        tenants: by_id([tenant(State::Degraded)]),
-        ..Status::default()
+        tenants: by_id([tenant(Availability::Degraded)]),
+        ..DeploymentStatus::default()
     });
     assert_eq!(
         admin.ask("/readyz"),
@@ -83,9 +83,9 @@ fn degraded_tenant_is_named_and_process_stays_ready() {
     admin.board.drain();
     assert_eq!(admin.ask("/readyz").0, 503);
     // Later reports do not undo draining.
-    admin.board.replace(Status {
+    admin.board.replace(DeploymentStatus {
         complete: true,
-        ..Status::default()
+        ..DeploymentStatus::default()
     });
     admin.board.reloaded(Duration::ZERO, Some("no".to_owned()));
     assert_eq!(
@@ -181,9 +181,9 @@ fn clients_cannot_create_metric_series() {
 #[test]
 fn panic_of_state_writer_is_an_alarm() {
     let admin = AdminListener::open(&Server::start().snapshots);
-    admin.board.replace(Status {
+    admin.board.replace(DeploymentStatus {
         complete: true,
-        ..Status::default()
+        ..DeploymentStatus::default()
     });
     let store = |panics, is_failing| StoreStatus {
         panics,
@@ -209,9 +209,9 @@ fn panic_of_state_writer_is_an_alarm() {
 #[test]
 fn state_that_cannot_be_written_is_an_alarm() {
     let admin = AdminListener::open(&Server::start().snapshots);
-    admin.board.replace(Status {
+    admin.board.replace(DeploymentStatus {
         complete: true,
-        ..Status::default()
+        ..DeploymentStatus::default()
     });
     assert!(
         !admin.counters().contains("rowhouse_state_"),
@@ -248,13 +248,13 @@ fn state_that_cannot_be_written_is_an_alarm() {
 #[test]
 fn pinned_release_that_cannot_be_served_is_an_alarm() {
     let admin = AdminListener::open(&Server::start().snapshots);
-    let status = |unreadable_pin| Status {
+    let status = |unreadable_pin| DeploymentStatus {
         complete: true,
         tenants: by_id([TenantStatus {
             unreadable_pin,
-            ..tenant(State::Live)
+            ..tenant(Availability::Live)
         }]),
-        ..Status::default()
+        ..DeploymentStatus::default()
     };
     admin.board.replace(status(Some(2)));
     let (code, text) = admin.ask("/readyz");
@@ -277,10 +277,10 @@ fn pinned_release_that_cannot_be_served_is_an_alarm() {
 fn reloads_and_their_failures_are_reported() {
     let server = Server::start();
     let admin = AdminListener::open(&server.snapshots);
-    admin.board.replace(Status {
+    admin.board.replace(DeploymentStatus {
         complete: true,
-        tenants: by_id([tenant(State::Live)]),
-        ..Status::default()
+        tenants: by_id([tenant(Availability::Live)]),
+        ..DeploymentStatus::default()
     });
     admin.board.reloaded(Duration::from_millis(50), None);
     let has = |line: &str| {

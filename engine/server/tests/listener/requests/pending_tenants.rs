@@ -76,7 +76,7 @@ fn request_waits_for_an_image_unless_it_has_a_substitute() {
     let pictures = ["/assets/social.png", "/assets/there.png"];
     let routes = HostRoutes {
         root: Some(mount),
-        pictures: pictures
+        images: pictures
             .map(|path| (path.into(), Arc::clone(&slot)))
             .into_iter()
             .collect(),

@@ -9,8 +9,8 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, Version}
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
-use release::snapshot::{Coding, Snapshot};
-use server::response::respond::{Answer, Owner, RequestHead, respond};
+use release::snapshot::{ContentEncoding, Snapshot};
+use server::response::respond::{RequestHead, ResponseOwner, RoutedResponse, respond};
 
 static SNAPSHOT: LazyLock<Snapshot> = LazyLock::new(sample::snapshot);
 
@@ -121,18 +121,18 @@ fn tenants_of(host: &str) -> &'static [&'static str] {
     }
 }
 
-fn check(host: &str, method: &Method, answer: &Answer<'_>) -> Result<(), TestCaseError> {
+fn check(host: &str, method: &Method, answer: &RoutedResponse<'_>) -> Result<(), TestCaseError> {
     let (status, headers) = (answer.response.status(), answer.response.headers());
     let body = answer.response.body();
     match answer.owner {
-        Owner::Tenant(mount) => {
+        ResponseOwner::Tenant(mount) => {
             prop_assert!(
                 tenants_of(host).contains(&&*mount.tenant),
                 "{}",
                 mount.tenant
             );
         }
-        Owner::Host | Owner::Unknown => {
+        ResponseOwner::Host | ResponseOwner::Unknown => {
             let text = String::from_utf8_lossy(body.in_memory().unwrap());
             prop_assert!(!text.contains("page ") && !text.contains(" of "), "{text}");
         }
@@ -156,7 +156,7 @@ fn check(host: &str, method: &Method, answer: &Answer<'_>) -> Result<(), TestCas
     prop_assert_eq!(
         status == StatusCode::METHOD_NOT_ALLOWED,
         !matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS)
-            && !matches!(answer.owner, Owner::Unknown)
+            && !matches!(answer.owner, ResponseOwner::Unknown)
     );
     let known = [200, 204, 206, 304, 308, 400, 404, 405, 412, 416, 421];
     prop_assert!(known.contains(&status.as_u16()), "{status}");
@@ -164,7 +164,7 @@ fn check(host: &str, method: &Method, answer: &Answer<'_>) -> Result<(), TestCas
 }
 
 /// Answers a plain request.
-fn get(path: &str, host: &'static str, lines: &[HeaderValue]) -> Answer<'static> {
+fn get(path: &str, host: &'static str, lines: &[HeaderValue]) -> RoutedResponse<'static> {
     let mut headers = HeaderMap::new();
     headers.insert("host", HeaderValue::from_static(host));
     for line in lines {
@@ -269,7 +269,7 @@ proptest! {
         let authority = uri.authority().unwrap().as_str().to_owned();
         check(&authority, &Method::GET, &answer)?;
         if http2 && tenants_of(&authority) != tenants_of(&host) {
-            prop_assert!(!matches!(answer.owner, Owner::Tenant(_)));
+            prop_assert!(!matches!(answer.owner, ResponseOwner::Tenant(_)));
         }
     }
 
@@ -297,15 +297,15 @@ proptest! {
     fn refused_encoding_is_never_sent(lines in vec("((br|gzip|x-gzip|zstd|identity|\\*|deflate) ?(; ?[qQ]=(0|1|0\\.[0-9]{0,3}|0\\.000|1\\.0))?(, ?)?){0,4}", 0..3)) {
         let fields: Vec<HeaderValue> = lines.iter().map(|line| line.parse().unwrap()).collect();
         let answer = get("/about", "studio.example", &fields);
-        let coding = answer.coding;
+        let coding = answer.encoding;
         let said = answer.response.headers().get("content-encoding").map(|value| value.to_str().unwrap());
-        prop_assert_eq!(said, (coding != Coding::Identity).then(|| coding.token()));
+        prop_assert_eq!(said, (coding != ContentEncoding::Identity).then(|| coding.token()));
         prop_assert_eq!(&answer.response.headers()["vary"], "accept-encoding");
-        if coding != Coding::Identity {
+        if coding != ContentEncoding::Identity {
             let all: Vec<_> = lines.iter().flat_map(|line| elements(line)).collect();
             let named: Vec<f64> = all
                 .iter()
-                .filter(|(token, _)| token == coding.token() || (coding == Coding::Gzip && token == "x-gzip"))
+                .filter(|(token, _)| token == coding.token() || (coding == ContentEncoding::Gzip && token == "x-gzip"))
                 .map(|(_, weight)| *weight)
                 .collect();
             let any = || all.iter().any(|(token, weight)| token == "*" && *weight > 0.0);

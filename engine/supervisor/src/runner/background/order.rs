@@ -9,7 +9,7 @@ use std::time::Instant;
 use rayon::prelude::*;
 use tracing::warn;
 
-use render::{Compiled, CompressTask};
+use render::{CompiledTenant, CompressTask};
 
 use crate::runner::background::BackgroundJob;
 use crate::runner::catalog::tenant::TenantData;
@@ -18,7 +18,7 @@ use crate::runner::memory::full_pass::FullPass;
 use crate::runner::registry::Registry;
 
 /// The limit on jobs in one order.
-const BATCH_SIZE: usize = 64;
+const MAX_ORDERED_JOBS: usize = 64;
 
 impl TenantData {
     /// Updates the number of requests, and the time at which a check last found new requests.
@@ -60,7 +60,7 @@ impl TenantData {
     }
 
     /// Returns the current release if it was requested and some of its images or encodings are not made yet.
-    pub(crate) fn incomplete_release(&self) -> Option<&Arc<Compiled>> {
+    pub(crate) fn incomplete_release(&self) -> Option<&Arc<CompiledTenant>> {
         let compiled = self.compiled().filter(|_| self.is_requested())?;
         let is_finished = std::ptr::eq(self.demand.finished.as_ptr(), Arc::as_ptr(compiled));
         (!is_finished && !compiled.is_open()).then_some(compiled)
@@ -69,7 +69,7 @@ impl TenantData {
 
 /// Returns jobs that make images and encodings of requested tenants. Checks every second, and at once if a request waits.
 pub(crate) fn order(registry: &mut Registry) -> Vec<BackgroundJob> {
-    let is_wanted = note_wanted(registry);
+    let is_wanted = mark_wanted(registry);
     let is_due = is_wanted || registry.demands.ordered.is_due();
     if !is_due || registry.demands.incomplete.is_empty() {
         return Vec::new();
@@ -81,11 +81,11 @@ pub(crate) fn order(registry: &mut Registry) -> Vec<BackgroundJob> {
 }
 
 /// Marks the tenants with an image that a request waits for. Returns whether there are any.
-fn note_wanted(registry: &mut Registry) -> bool {
+fn mark_wanted(registry: &mut Registry) -> bool {
     let tenants = &mut registry.catalog.tenants;
     let incomplete = &mut registry.demands.incomplete;
     let mut is_wanted = false;
-    registry.demands.pictures.locked().retain(|name| {
+    registry.demands.images.locked().retain(|name| {
         let Some((id, compiled)) = (tenants.get_key_value(name.as_str()))
             .and_then(|(id, tenant)| Some((id.clone(), tenant.compiled()?)))
         else {
@@ -107,10 +107,10 @@ fn note_wanted(registry: &mut Registry) -> bool {
 /// Returns the next jobs: first the images that a request waits for. Once all tenants are rendered, other images follow, then encodings.
 fn next_jobs(registry: &mut Registry) -> Vec<BackgroundJob> {
     let hosts = &registry.publisher.hosts;
-    let secure = registry.settings.places.origin.is_secure();
-    let (mut pictures, mut codings) = (Vec::new(), Vec::new());
+    let is_secure = registry.settings.config.origin.is_secure();
+    let (mut images, mut encodings) = (Vec::new(), Vec::new());
     let mut named = HashSet::new();
-    let is_busy = registry.workers.has_background();
+    let is_busy = registry.job_pool.has_background();
     let mut complete = Vec::new();
     for id in &registry.demands.incomplete {
         let tenant = registry.catalog.tenants.get_mut(id);
@@ -123,11 +123,11 @@ fn next_jobs(registry: &mut Registry) -> Vec<BackgroundJob> {
         if is_busy && !tenant.demand.is_wanted {
             continue;
         }
-        let mut undrawn = hosts.undrawn(&compiled, secure);
+        let mut tasks = hosts.image_tasks(&compiled, is_secure);
         // Tenants with equal images share one.
-        undrawn.retain(|picture| named.insert(picture.digest()));
+        tasks.retain(|image| named.insert(image.digest()));
         let mut unimproved = compiled.compress_tasks().peekable();
-        if undrawn.is_empty() && unimproved.peek().is_none() {
+        if tasks.is_empty() && unimproved.peek().is_none() {
             tenant.demand.finished = Arc::downgrade(&compiled);
             tenant.demand.is_wanted = false;
             complete.push(id.clone());
@@ -135,46 +135,44 @@ fn next_jobs(registry: &mut Registry) -> Vec<BackgroundJob> {
         }
         registry.demands.ordered_tenants.push(id.clone());
         if !is_busy {
-            codings.extend(unimproved.take(BATCH_SIZE.saturating_sub(codings.len())));
+            encodings.extend(unimproved.take(MAX_ORDERED_JOBS.saturating_sub(encodings.len())));
         }
         let place = match tenant.demand.is_wanted {
             true => 0,
-            false => pictures.len(),
+            false => images.len(),
         };
-        pictures.splice(place..place, undrawn);
-        if pictures.len() >= BATCH_SIZE {
+        images.splice(place..place, tasks);
+        if images.len() >= MAX_ORDERED_JOBS {
             break;
         }
     }
     for id in complete {
         registry.demands.incomplete.remove(&id);
     }
-    let pictures = pictures.into_iter().map(BackgroundJob::from);
-    let jobs = pictures.chain(codings.into_iter().map(BackgroundJob::from));
-    jobs.take(BATCH_SIZE).collect()
+    let images = images.into_iter().map(BackgroundJob::from);
+    let jobs = images.chain(encodings.into_iter().map(BackgroundJob::from));
+    jobs.take(MAX_ORDERED_JOBS).collect()
 }
 
 /// Renders all images of the last snapshot.
-pub(crate) fn draw(registry: &Registry) {
-    let secure = registry.settings.places.origin.is_secure();
+pub(crate) fn render_images(registry: &Registry) {
+    let is_secure = registry.settings.config.origin.is_secure();
     let tenants = registry.catalog.tenants.values();
-    let undrawn = tenants
+    let tasks = tenants
         .filter_map(|tenant| tenant.compiled())
-        .flat_map(|compiled| registry.publisher.hosts.undrawn(compiled, secure));
+        .flat_map(|compiled| registry.publisher.hosts.image_tasks(compiled, is_secure));
     // Tenants with equal images share one, which is stored in the cache of the first tenant.
     let mut named = HashSet::new();
-    let undrawn: Vec<_> = undrawn
-        .filter(|picture| named.insert(picture.digest()))
-        .collect();
-    undrawn.into_par_iter().for_each(|picture| {
-        if let Err(problem) = picture.draw() {
+    let tasks: Vec<_> = tasks.filter(|image| named.insert(image.digest())).collect();
+    tasks.into_par_iter().for_each(|image| {
+        if let Err(problem) = image.run() {
             warn!(problem, "image cannot be rendered; not retried");
         }
     });
 }
 
 /// Makes the best encodings of all pages of the last snapshot.
-pub(crate) fn improve(registry: &Registry) {
+pub(crate) fn compress_fully(registry: &Registry) {
     let tenants = registry.catalog.tenants.values();
     let bodies: Vec<CompressTask> = tenants
         .filter_map(|tenant| tenant.compiled())

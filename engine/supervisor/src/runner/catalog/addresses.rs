@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use tracing::warn;
 
-use crate::places::Places;
+use crate::deployment_config::DeploymentConfig;
 use crate::runner::catalog::tenant::{TenantData, one_line};
-use crate::state::tables::Persisted;
+use crate::state::tables::PersistedState;
 use content::address::deployment::DeploymentFile;
 use content::address::{self, AddressRules, Assignment, Origin};
 use content::name::TenantId;
@@ -20,7 +20,7 @@ use content::tenant::Site;
 
 /// The assigned addresses, and the `deployment.yaml` in force.
 #[derive(Debug, Default)]
-pub(crate) struct Addresses {
+pub(crate) struct AssignedAddresses {
     /// The last assignment.
     assignment: Arc<Assignment>,
     /// The tenants of the last assignment, with their content.
@@ -34,9 +34,9 @@ pub(crate) struct Addresses {
     alarm: Option<String>,
 }
 
-impl Addresses {
+impl AssignedAddresses {
     /// Restores the persisted owners of addresses.
-    pub(crate) fn restore(&mut self, persisted: &Persisted) {
+    pub(crate) fn restore(&mut self, persisted: &PersistedState) {
         let assignment = Assignment {
             owners: persisted.owners(),
             ..Assignment::default()
@@ -47,11 +47,11 @@ impl Addresses {
     /// Applies the text of the file, or the reason that it cannot be read.
     pub(crate) fn read(
         &mut self,
-        places: &Places,
+        config: &DeploymentConfig,
         text: Result<Option<String>, Diagnostic>,
-        persisted: Option<&Persisted>,
+        persisted: Option<&PersistedState>,
     ) {
-        self.alarm = self.apply_file(places, text, persisted);
+        self.alarm = self.apply_file(config, text, persisted);
     }
 
     /// Returns the alarm for operators, if the file has errors.
@@ -60,27 +60,27 @@ impl Addresses {
     }
 
     /// Returns whether the file could not be read. A later attempt may succeed.
-    pub(crate) fn is_unread(&self) -> bool {
+    pub(crate) fn is_unreadable(&self) -> bool {
         let mut report = self.report.iter();
         report.any(|diagnostic| diagnostic.code == Code::Unreadable)
     }
 
     fn apply_file(
         &mut self,
-        places: &Places,
+        config: &DeploymentConfig,
         text: Result<Option<String>, Diagnostic>,
-        persisted: Option<&Persisted>,
+        persisted: Option<&PersistedState>,
     ) -> Option<String> {
-        let label = places.deployment_file().display().to_string();
-        let is_wanted = places.deployment.is_some() || self.deployment.is_some();
+        let label = config.deployment_file().display().to_string();
+        let is_wanted = config.deployment.is_some() || self.deployment.is_some();
         let (read, report) = match text {
             Ok(Some(text)) => DeploymentFile::read(&label, &text),
             Ok(None) if !is_wanted => {
                 self.report = Report::default();
                 return None;
             }
-            Ok(None) => (None, alone(gone(&label))),
-            Err(diagnostic) => (None, alone(diagnostic)),
+            Ok(None) => (None, report_of_one(missing_file(&label))),
+            Err(diagnostic) => (None, report_of_one(diagnostic)),
         };
         let is_new = self.report != report;
         self.report = report;
@@ -90,10 +90,10 @@ impl Addresses {
             self.is_new |= read.as_ref().map(text) != before;
             self.deployment = read;
         } else if self.deployment.is_none() {
-            let in_force = persisted.and_then(Persisted::deployment);
+            let in_force = persisted.and_then(PersistedState::deployment);
             // If addresses were assigned without a file, only a valid file changes that. A deployment with `--deployment` is closed until the file is valid.
             let is_open = in_force.is_none()
-                && places.deployment.is_none()
+                && config.deployment.is_none()
                 && !self.assignment.owners.is_empty();
             if !is_open {
                 self.is_new = true;
@@ -176,7 +176,7 @@ impl Addresses {
                     Arc::ptr_eq(before, now)
                         || (Some(id) != root
                             && tenant.reports.conflicts.is_empty()
-                            && claim_same_addresses(before, now))
+                            && has_same_claims(before, now))
                 }
                 _ => false,
             }
@@ -211,14 +211,14 @@ impl Addresses {
     }
 
     /// Returns the data to persist: the last assignment, and the text of the file in force. The text is empty if the file was never valid.
-    pub(crate) fn to_keep(&self) -> (&Arc<Assignment>, Option<&str>) {
+    pub(crate) fn persistable(&self) -> (&Arc<Assignment>, Option<&str>) {
         let in_force = self.deployment.as_ref().map(DeploymentFile::text);
         (&self.assignment, in_force)
     }
 }
 
 /// Returns whether two versions of a manifest claim the same addresses.
-fn claim_same_addresses(before: &Site, now: &Site) -> bool {
+fn has_same_claims(before: &Site, now: &Site) -> bool {
     let (before, now) = (&before.manifest, &now.manifest);
     before.root == now.root
         && before.hosts == now.hosts
@@ -226,13 +226,13 @@ fn claim_same_addresses(before: &Site, now: &Site) -> bool {
         && before.canonical == now.canonical
 }
 
-fn alone(diagnostic: Diagnostic) -> Report {
+fn report_of_one(diagnostic: Diagnostic) -> Report {
     let mut report = Report::default();
     report.push(diagnostic);
     report
 }
 
-fn gone(label: &str) -> Diagnostic {
+fn missing_file(label: &str) -> Diagnostic {
     Diagnostic::error(Code::Unreadable, label, "the file does not exist").hint(
         "restore the file, or restart without `--deployment`; without the file, manifests may claim any free address",
     )

@@ -7,20 +7,23 @@ use content::report::guard::guard;
 use content::tenant::Site;
 use content::tenant::manifest::CompanySite;
 use render::Templates;
-use render::{Card, card};
+use render::{SiteCard, card};
 
 /// The inputs of a card: the content and the theme of a tenant.
 type CardSource = (Arc<Site>, Arc<Templates>);
 
 /// The last cards with their inputs, by tenant.
 #[derive(Debug, Default)]
-pub(crate) struct SiteCards {
-    known: BTreeMap<String, (CardSource, Card)>,
+pub(crate) struct SiteCardCache {
+    known: BTreeMap<String, (CardSource, SiteCard)>,
 }
 
-impl SiteCards {
+impl SiteCardCache {
     /// Returns the cards of the company's sites, and renders changed cards again. A site without a valid tenant or theme has no source.
-    pub(crate) fn renew(&mut self, sites: Vec<(CompanySite, Option<CardSource>)>) -> Vec<Card> {
+    pub(crate) fn update(
+        &mut self,
+        sites: Vec<(CompanySite, Option<CardSource>)>,
+    ) -> Vec<SiteCard> {
         let before = std::mem::take(&mut self.known);
         let same = |one: &CardSource, other: &CardSource| {
             Arc::ptr_eq(&one.0, &other.0) && Arc::ptr_eq(&one.1, &other.1)
@@ -44,7 +47,7 @@ impl SiteCards {
 }
 
 /// Renders a card. If that panics, returns a card without content; the build of the tenant reports the error.
-fn make(tenant: &str, name: &str, (site, templates): &CardSource) -> Card {
+fn make(tenant: &str, name: &str, (site, templates): &CardSource) -> SiteCard {
     let make = || card(tenant, name, Some((site, templates)));
     guard("card", tenant, tenant, make).unwrap_or_else(|_| card(tenant, name, None))
 }

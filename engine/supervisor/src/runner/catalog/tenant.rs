@@ -10,11 +10,11 @@ use content::address::Address;
 use content::name::TenantId;
 use content::report::guard::guard;
 use content::report::{Code, Diagnostic, Report, Severity};
-use content::source::{Folder, Hashes, LargeSourceFile};
+use content::source::{FileHashes, Folder, LargeSourceFile};
 use content::tenant::{MANIFEST, Site};
 use release::snapshot::ResourceTable;
 use release::store::TableMark;
-use render::{Compiled, Inputs, PlacedMount};
+use render::{AddressMount, CompileInputs, CompiledTenant};
 use server::admin::status::TenantStatus;
 
 use crate::jobs::packed_folder::{FolderContent, PackedFolder};
@@ -22,8 +22,8 @@ use crate::jobs::persisted_reading::PersistedReading;
 use crate::jobs::render_threads::{RENDER_THREADS, ThreadLease};
 use crate::model::tenant::BuildKey;
 use crate::model::tenant::TenantState as States;
+use crate::runner::job_pool::processors;
 use crate::runner::memory::demand::TenantDemand;
-use crate::runner::workers::processors;
 use crate::snapshot::replaced::ReplacedFiles;
 use crate::state::release_record::ReleaseRecord;
 use crate::state::tables::PersistedCache;
@@ -33,7 +33,7 @@ use crate::state::tables::PersistedCache;
 pub(crate) struct TenantData {
     pub(crate) reading: LastReading,
     pub(crate) content: ValidContent,
-    pub(crate) reports: Reports,
+    pub(crate) reports: TenantReports,
     /// The addresses of the pages, and the revision of the addresses; 0 before the first assignment.
     pub(crate) addresses: (Arc<[Address]>, u64),
     /// The current pages, or the open mounts at which requests wait.
@@ -58,7 +58,7 @@ pub(crate) struct LastReading {
     /// The diagnostics of reading, without the diagnostics of the content.
     pub(crate) report: Report,
     /// The hash of each file, if releases are recorded.
-    pub(crate) files: Option<Hashes>,
+    pub(crate) files: Option<FileHashes>,
     /// The files that are too large for memory.
     pub(crate) large: BTreeMap<String, LargeSourceFile>,
     /// The key under which the content is still to be persisted, so that an unchanged folder is not read again.
@@ -79,7 +79,7 @@ pub(crate) struct ValidContent {
     /// The period in which `site` is valid: its start, and its end if a page appears or expires.
     shown: (Timestamp, Option<Timestamp>),
     /// The end of the period of `site` as recorded in the catalog.
-    pub(crate) noted_change: Option<Timestamp>,
+    pub(crate) recorded_change: Option<Timestamp>,
     /// The packed folder, if `read` is an outline.
     pub(crate) packed: Option<Arc<PackedFolder>>,
     /// The folder, until it is persisted.
@@ -88,7 +88,7 @@ pub(crate) struct ValidContent {
 
 /// The diagnostics of a tenant.
 #[derive(Debug, Default)]
-pub(crate) struct Reports {
+pub(crate) struct TenantReports {
     /// The diagnostics of the folder.
     pub(crate) content: Report,
     /// The diagnostics of the rendered pages.
@@ -105,7 +105,7 @@ impl Default for ValidContent {
             site: None,
             revision: None,
             shown: (Timestamp::MIN, None),
-            noted_change: None,
+            recorded_change: None,
             packed: None,
             pending: None,
         }
@@ -124,7 +124,7 @@ impl TenantData {
         Self {
             reading: LastReading::default(),
             content: ValidContent::default(),
-            reports: Reports::default(),
+            reports: TenantReports::default(),
             addresses: (Arc::default(), 0),
             served: None,
             persisted,
@@ -158,7 +158,7 @@ impl TenantData {
                 .as_ref()
                 .map_or_else(Arc::default, |served| Arc::clone(&served.made_from.hosts)),
             compiled_in: self.compiled_in,
-            is_under_way: states.is_in_flight(),
+            is_in_flight: states.is_in_flight(),
             errors: self.errors().map(one_line).collect(),
             pinned: self.recorded.pinned.as_ref().map(|pinned| pinned.number),
             unreadable_pin: states.unreadable_pin(),
@@ -166,7 +166,7 @@ impl TenantData {
     }
 
     /// Returns the pages that visitors get: the pinned release, or else the pages of the folder.
-    pub(crate) fn compiled(&self) -> Option<&Arc<Compiled>> {
+    pub(crate) fn compiled(&self) -> Option<&Arc<CompiledTenant>> {
         let pinned = self.recorded.pinned.as_ref();
         pinned
             .map(|pinned| &pinned.compiled)
@@ -174,30 +174,30 @@ impl TenantData {
     }
 
     /// Returns the pages of the last valid content of the folder, even while a release is pinned.
-    pub(crate) fn rendered(&self) -> Option<&Arc<Compiled>> {
+    pub(crate) fn rendered(&self) -> Option<&Arc<CompiledTenant>> {
         self.served.as_ref().map(|served| &served.compiled)
     }
 
     /// Replaces the content.
-    pub(crate) fn take(&mut self, site: Site, now: Timestamp, drafts: bool) {
+    pub(crate) fn set_content(&mut self, site: Site, now: Timestamp, includes_drafts: bool) {
         let site = Arc::new(site);
-        self.content.site = Some(site.at(now, drafts));
+        self.content.site = Some(site.at(now, includes_drafts));
         self.content.revision = None;
         self.content.shown = (now, site.next_change(now));
         self.content.read = Some(site);
     }
 
     /// Unpacks the content permanently, because pages of other tenants show settings and files of this tenant.
-    pub(crate) fn open(&mut self, now: Timestamp, drafts: bool) {
+    pub(crate) fn unpack(&mut self, now: Timestamp, includes_drafts: bool) {
         let content = self.content.packed.as_ref().zip(self.content.read.as_ref());
         if let Some(site) = content.and_then(|(packed, outline)| packed.site(&outline.id)) {
             self.content.packed = None;
-            self.take(site, now, drafts);
+            self.set_content(site, now, includes_drafts);
         }
     }
 
     /// Shows pages that have appeared, and hides pages that have expired.
-    pub(crate) fn update_pages(&mut self, now: Timestamp, drafts: bool) {
+    pub(crate) fn update_pages(&mut self, now: Timestamp, includes_drafts: bool) {
         let (since, until) = self.content.shown;
         if since <= now && until.is_none_or(|until| now < until) {
             return;
@@ -209,10 +209,10 @@ impl TenantData {
         let due = content
             .pages
             .values()
-            .filter(|page| page.is_shown(now, drafts))
+            .filter(|page| page.is_shown(now, includes_drafts))
             .map(|page| &page.path);
         if !due.eq(shown.pages.keys()) {
-            self.content.site = Some(content.at(now, drafts));
+            self.content.site = Some(content.at(now, includes_drafts));
             self.content.revision = None;
         }
     }
@@ -225,7 +225,7 @@ impl TenantData {
     /// Lets requests wait at the addresses of the tenant until its pages are rendered.
     ///
     /// Returns the open mounts, or `None` if the tenant has no address or creating the mounts panics.
-    pub(crate) fn wait(&mut self, made_from: &BuildInputs) -> Option<Arc<Compiled>> {
+    pub(crate) fn open_mounts(&mut self, made_from: &BuildInputs) -> Option<Arc<CompiledTenant>> {
         let BuildInputs {
             site,
             addresses,
@@ -233,7 +233,7 @@ impl TenantData {
             ..
         } = made_from;
         let before = self.rendered().map(AsRef::as_ref);
-        let waiting = || Compiled::pending(site, addresses, inputs, before);
+        let waiting = || CompiledTenant::pending(site, addresses, inputs, before);
         let waiting = guard("wait", site.id.as_str(), &site.label, waiting);
         let waiting = Arc::new(waiting.ok().flatten()?);
         self.served = Some(ServedPages {
@@ -254,11 +254,11 @@ impl TenantData {
     }
 
     /// Evicts the pages. Returns the inputs of the job that restores the pages, and the open mounts.
-    pub(crate) fn evict(&mut self) -> Option<(BuildInputs, Arc<Compiled>)> {
+    pub(crate) fn evict(&mut self) -> Option<(BuildInputs, Arc<CompiledTenant>)> {
         let served = self.served.as_mut()?;
         let made_from = &mut served.made_from;
         made_from.inputs.cache = Arc::clone(&self.persisted.cache);
-        made_from.inputs.progress = Arc::default();
+        made_from.inputs.attempt = Arc::default();
         served.compiled = Arc::new(served.compiled.evicted(&self.persisted.cache));
         let evicted = (served.made_from.clone(), Arc::clone(&served.compiled));
         self.demand.note_eviction();
@@ -266,7 +266,7 @@ impl TenantData {
     }
 
     /// Records the files of the current content as served files, if the tenant is evicted. Must be called before the content is replaced.
-    pub(crate) fn retain_files(&mut self, secure: bool) {
+    pub(crate) fn retain_files(&mut self, is_secure: bool) {
         let is_asleep = self.rendered().is_some_and(|compiled| {
             compiled.is_rendered && compiled.is_open() && !compiled.is_uncompressed()
         });
@@ -280,7 +280,7 @@ impl TenantData {
         };
         if let Some(folder) = folder {
             self.replaced
-                .follow(render::replaced_files(&folder, secure));
+                .set_served_before(render::replaced_files(&folder, is_secure));
         }
     }
 
@@ -290,23 +290,23 @@ impl TenantData {
         self.compiled_in = took;
     }
 
-    /// Adds the images in `pictures`, and the files that `new` no longer has, to the replaced files.
+    /// Adds the images in `images`, and the files that `new` no longer has, to the replaced files.
     pub(crate) fn replace_files(
         &mut self,
-        new: &Compiled,
-        pictures: ResourceTable,
+        new: &CompiledTenant,
+        images: ResourceTable,
         now: Timestamp,
     ) {
         // A tenant's files are the same at all its addresses.
-        let files = |compiled: &Compiled| compiled.mounts.first().cloned();
+        let files = |compiled: &CompiledTenant| compiled.mounts.first().cloned();
         if let Some(new) = files(new)
             && let Some(new) = new.pages()
         {
             let old = self.rendered().and_then(|old| files(old));
-            let old = old.as_ref().and_then(PlacedMount::pages);
+            let old = old.as_ref().and_then(AddressMount::pages);
             let old = old.map(|pages| &**pages.resources.files());
             self.replaced.replace(old, new.resources.files(), now);
-            self.replaced.add(pictures, now);
+            self.replaced.add(images, now);
         }
     }
 }
@@ -315,7 +315,7 @@ impl TenantData {
 #[derive(Debug, Clone)]
 pub(crate) struct ServedPages {
     pub(crate) made_from: BuildInputs,
-    pub(crate) compiled: Arc<Compiled>,
+    pub(crate) compiled: Arc<CompiledTenant>,
 }
 
 /// All inputs of a build.
@@ -330,7 +330,7 @@ pub(crate) struct BuildInputs {
     pub(crate) addresses: Arc<[Address]>,
     /// The addresses as text, for the admin listener.
     pub(crate) hosts: Arc<[String]>,
-    pub(crate) inputs: Inputs,
+    pub(crate) inputs: CompileInputs,
 }
 
 /// Returns addresses as text: host and prefix.
@@ -342,7 +342,10 @@ pub(crate) fn hosts_of(addresses: &[Address]) -> Arc<[String]> {
 }
 
 /// Renders all pages of a tenant at all its addresses. `lease` holds the threads of a large tenant during the build.
-pub(crate) fn render(made_from: &BuildInputs, lease: &ThreadLease) -> (Option<Compiled>, Report) {
+pub(crate) fn render(
+    made_from: &BuildInputs,
+    lease: &ThreadLease,
+) -> (Option<CompiledTenant>, Report) {
     let site = &made_from.site;
     let work = || {
         let opened = made_from
@@ -397,14 +400,14 @@ pub(crate) fn failure(diagnostic: Diagnostic) -> Report {
 }
 
 /// Returns whether a file could not be read. A later attempt may succeed.
-pub(crate) fn is_unread(report: &Report) -> bool {
+pub(crate) fn has_unreadable_file(report: &Report) -> bool {
     let mut diagnostics = report.iter();
     diagnostics.any(|diagnostic| diagnostic.code == Code::Unreadable)
 }
 
 /// Returns a diagnostic in one line, for logs and lists.
 pub(crate) fn one_line(diagnostic: &Diagnostic) -> String {
-    match diagnostic.place {
+    match diagnostic.position {
         Some(place) => format!(
             "{}:{}:{}: {} [{}]",
             diagnostic.file, place.line, place.column, diagnostic.message, diagnostic.code

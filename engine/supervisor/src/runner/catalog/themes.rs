@@ -11,7 +11,7 @@ use content::theme::{self, Theme};
 use release::store::Store;
 use render::Templates;
 
-use crate::runner::catalog::tenant::{failure, is_unread};
+use crate::runner::catalog::tenant::{failure, has_unreadable_file};
 use crate::source::theme_folders::ThemeFolders;
 use crate::state::tables::{ValidThemeFolder, load_themes};
 
@@ -23,9 +23,9 @@ pub(crate) struct Themes {
     folders: BTreeMap<String, Folder>,
     directory: PathBuf,
     /// The valid themes that an earlier process persisted.
-    pub(crate) good: Arc<LastValidThemes>,
+    pub(crate) last_valid: Arc<LastValidThemes>,
     /// The diagnostics of files that could not be read.
-    notes: Report,
+    folder_report: Report,
 }
 
 /// A theme with its last valid templates and its diagnostics.
@@ -64,7 +64,7 @@ impl LastValidThemes {
             folders.extend(load_themes(store, &self.directory));
             let load = || {
                 let (theme, report) = theme::load(name, &folders);
-                ready(theme.as_ref(), report, None, None).templates
+                compile_templates(theme.as_ref(), report, None, None).templates
             };
             guard("persisted theme", name, name, load).ok().flatten()
         });
@@ -89,13 +89,14 @@ impl Themes {
             None => theme::embedded(),
             Some((directory, read)) => {
                 directory.clone_into(&mut self.directory);
-                self.folders = match self.take(read) {
+                self.folders = match self.accept_folders(read) {
                     Ok(folders) => folders,
                     Err(problem) => {
                         let store = store.filter(|_| self.loaded.is_empty());
                         let folders = store.map(|store| load_themes(store, directory));
                         let folders = folders.filter(|folders| !folders.is_empty());
-                        self.notes.push(gone(directory, &problem));
+                        self.folder_report
+                            .push(unlisted_folder(directory, &problem));
                         folders.ok_or(problem)?
                     }
                 };
@@ -104,8 +105,8 @@ impl Themes {
         };
         self.loaded.retain(|name, _| folders.contains_key(name));
         if let Some(store) = store {
-            let found = self.good.found().clone();
-            self.good = Arc::new(LastValidThemes {
+            let found = self.last_valid.found().clone();
+            self.last_valid = Arc::new(LastValidThemes {
                 store: Some(Arc::clone(store)),
                 directory: self.directory.clone(),
                 folders: self.folders.clone(),
@@ -114,7 +115,7 @@ impl Themes {
         }
         for name in folders.keys() {
             let loaded = guard("theme", name, &folders[name].label, || {
-                self.renewed(name, &folders)
+                self.load_changed(name, &folders)
             });
             match loaded {
                 Ok(None) => {}
@@ -133,14 +134,14 @@ impl Themes {
             if let Some(loaded) = self.loaded.get_mut(name)
                 && loaded.templates.is_none()
             {
-                loaded.templates = self.good.get(name);
+                loaded.templates = self.last_valid.get(name);
             }
         }
         Ok(())
     }
 
     /// Loads a theme from its current folders. Returns `None` if they have not changed.
-    fn renewed(&self, name: &str, folders: &BTreeMap<String, Folder>) -> Option<LoadedTheme> {
+    fn load_changed(&self, name: &str, folders: &BTreeMap<String, Folder>) -> Option<LoadedTheme> {
         let (theme, report) = theme::load(name, folders);
         // An invalid theme may lack any folder, so its fingerprint covers all folders.
         let fingerprint = theme.as_ref().map(|theme| theme.fingerprint);
@@ -150,18 +151,26 @@ impl Themes {
         if before.is_some_and(|before| before.fingerprint == fingerprint) {
             return None;
         }
-        let last_good = before.and_then(|before| before.templates.clone());
-        Some(ready(theme.as_ref(), report, fingerprint, last_good))
+        let last_valid = before.and_then(|before| before.templates.clone());
+        Some(compile_templates(
+            theme.as_ref(),
+            report,
+            fingerprint,
+            last_valid,
+        ))
     }
 
     /// Returns whether a file could not be read. A later attempt may succeed.
-    pub(crate) fn are_unread(&self) -> bool {
-        is_unread(&self.notes)
+    pub(crate) fn have_unreadable_file(&self) -> bool {
+        has_unreadable_file(&self.folder_report)
     }
 
     /// Returns the folders that were read. A theme whose reading panicked keeps its previous folder.
-    fn take(&mut self, read: ThemeFolders) -> Result<BTreeMap<String, Folder>, SourceError> {
-        self.notes = read.notes;
+    fn accept_folders(
+        &mut self,
+        read: ThemeFolders,
+    ) -> Result<BTreeMap<String, Folder>, SourceError> {
+        self.folder_report = read.folder_report;
         let mut folders = read.folders?;
         for name in read.failed {
             if let Some(before) = self.folders.remove(&name) {
@@ -172,14 +181,14 @@ impl Themes {
     }
 
     /// Returns the folders of the valid themes, to be persisted.
-    pub(crate) fn good_folders(&self) -> impl Iterator<Item = ValidThemeFolder<'_>> {
+    pub(crate) fn valid_folders(&self) -> impl Iterator<Item = ValidThemeFolder<'_>> {
         self.folders.iter().filter_map(|(name, folder)| {
             let loaded = self.loaded.get(name)?;
-            let is_good = loaded.report.is_servable() && loaded.templates.is_some();
+            let is_valid = loaded.report.is_servable() && loaded.templates.is_some();
             Some(ValidThemeFolder {
                 name,
                 folder,
-                fingerprint: loaded.fingerprint.filter(|_| is_good)?,
+                fingerprint: loaded.fingerprint.filter(|_| is_valid)?,
             })
         })
     }
@@ -213,7 +222,7 @@ impl Themes {
         let of_each = loaded
             .filter(move |(own, _)| name.is_none_or(|name| name == *own))
             .flat_map(|(_, loaded)| loaded.report.iter());
-        self.notes.iter().chain(of_each)
+        self.folder_report.iter().chain(of_each)
     }
 
     /// Returns the diagnostics of all themes.
@@ -222,18 +231,18 @@ impl Themes {
     }
 }
 
-fn gone(directory: &Path, problem: &SourceError) -> Diagnostic {
+fn unlisted_folder(directory: &Path, problem: &SourceError) -> Diagnostic {
     let file = directory.display().to_string();
     Diagnostic::error(Code::Unreadable, file, problem.to_string())
         .hint("restore the folder; until then the persisted themes are used")
 }
 
-/// Compiles the templates of a theme. If that fails, the result has the templates `last_good`.
-fn ready(
+/// Compiles the templates of a theme. If that fails, the result has the templates `last_valid`.
+fn compile_templates(
     theme: Option<&Theme>,
     mut report: Report,
     fingerprint: Option<[u8; 32]>,
-    last_good: Option<Arc<Templates>>,
+    last_valid: Option<Arc<Templates>>,
 ) -> LoadedTheme {
     let templates = theme.and_then(|theme| {
         inject("templates", &theme.name);
@@ -243,7 +252,7 @@ fn ready(
     });
     LoadedTheme {
         fingerprint,
-        templates: templates.map(Arc::new).or(last_good),
+        templates: templates.map(Arc::new).or(last_valid),
         report,
     }
 }

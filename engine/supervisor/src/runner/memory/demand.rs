@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Instant;
 
 use content::name::TenantId;
-use render::Compiled;
+use render::CompiledTenant;
 
 use crate::runner::memory::full_pass::FullPass;
 
@@ -44,9 +44,9 @@ pub(crate) struct TenantDemand {
     /// Whether a request waits for one of its images.
     pub(crate) is_wanted: bool,
     /// The pages for which all images and best encodings are made.
-    pub(crate) finished: Weak<Compiled>,
+    pub(crate) finished: Weak<CompiledTenant>,
     /// The pages that were last measured, and their bytes. The bytes grow only with requests.
-    pub(crate) pages: (Weak<Compiled>, usize),
+    pub(crate) pages: (Weak<CompiledTenant>, usize),
 }
 
 impl Default for TenantDemand {
@@ -74,7 +74,7 @@ impl TenantDemand {
 #[derive(Debug)]
 pub(crate) struct DemandQueues {
     /// The tenants with an image that a request waits for.
-    pub(crate) pictures: TenantNames,
+    pub(crate) images: TenantNames,
     /// The last order of images and encodings.
     pub(crate) ordered: FullPass,
     /// The last measurement of memory.
@@ -96,7 +96,7 @@ pub(crate) struct DemandQueues {
 impl Default for DemandQueues {
     fn default() -> Self {
         Self {
-            pictures: TenantNames::default(),
+            images: TenantNames::default(),
             ordered: FullPass::new(),
             measured: FullPass::new(),
             ordered_tenants: Vec::new(),

@@ -6,11 +6,11 @@ use std::sync::mpsc::Sender;
 use server::admin::control::ControlError;
 use tracing::info;
 
-use crate::model::event::{Reply, Ticket};
+use crate::model::event::{CommandReply, Ticket};
 
 /// The commands that were started and have no result yet.
 #[derive(Debug, Default)]
-pub(crate) struct Commands {
+pub(crate) struct StartedCommands {
     last: Ticket,
     /// The commands for single tenants.
     of_tenants: BTreeMap<Ticket, TenantCommand>,
@@ -39,7 +39,7 @@ pub(crate) enum CommandKind {
     Restore,
 }
 
-impl Commands {
+impl StartedCommands {
     /// Adds a command, and returns its ticket.
     pub(crate) fn add(&mut self, command: TenantCommand) -> Ticket {
         self.last += 1;
@@ -53,7 +53,7 @@ impl Commands {
     }
 
     /// Sends the result of a command.
-    pub(crate) fn reply(&mut self, ticket: Ticket, reply: Reply) {
+    pub(crate) fn reply(&mut self, ticket: Ticket, reply: CommandReply) {
         let Some(command) = self.of_tenants.remove(&ticket) else {
             return;
         };
@@ -64,7 +64,7 @@ impl Commands {
         } = command;
         let failed = |problem: &str| Err(ControlError::Failed(problem.to_owned()));
         let result = match reply {
-            Reply::Done => {
+            CommandReply::Done => {
                 match kind {
                     CommandKind::RollBack(release) => info!(
                         tenant,
@@ -78,32 +78,32 @@ impl Commands {
                 }
                 Ok(())
             }
-            Reply::UnknownTenant => Err(ControlError::UnknownTenant(tenant)),
-            Reply::Busy => failed(
+            CommandReply::UnknownTenant => Err(ControlError::UnknownTenant(tenant)),
+            CommandReply::Busy => failed(
                 "nothing was changed: another rollback of the tenant is in flight; try again",
             ),
-            Reply::NoPages => failed(
+            CommandReply::NoPages => failed(
                 "nothing was changed: the folder has no valid pages; correct the errors that `rowhouse check` lists, then try again",
             ),
-            Reply::FolderPresent => failed(&format!(
+            CommandReply::FolderPresent => failed(&format!(
                 "nothing was changed: the folder of `{tenant}` exists; only a tenant without a folder can be restored"
             )),
-            Reply::NotPersisted => failed(&format!(
+            CommandReply::NotPersisted => failed(&format!(
                 "nothing was changed: the state has no valid folder of `{tenant}`; copy the folder from a backup"
             )),
-            Reply::NotWritten => failed(&self.problem.take().unwrap_or_default()),
+            CommandReply::NotWritten => failed(&self.problem.take().unwrap_or_default()),
         };
         // The caller may have timed out.
         let _ = sender.send(result);
     }
 
     /// Adds a caller that waits until all new data is passed to the store.
-    pub(crate) fn await_flush(&mut self, reply: Sender<()>) {
+    pub(crate) fn add_flush(&mut self, reply: Sender<()>) {
         self.flushes.push(reply);
     }
 
     /// Returns whether a caller waits until all new data is passed to the store.
-    pub(crate) const fn awaits_flush(&self) -> bool {
+    pub(crate) const fn has_pending_flush(&self) -> bool {
         !self.flushes.is_empty()
     }
 

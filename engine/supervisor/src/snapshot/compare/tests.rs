@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use http::{HeaderMap, HeaderValue, StatusCode};
 use release::snapshot::fields::Fields;
-use release::snapshot::{Pages, Variant};
+use release::snapshot::{MountPages, Variant};
 use release::store::ReleaseInfo;
 
 use super::*;
@@ -15,8 +15,8 @@ const HTML: &str = "text/html; charset=utf-8";
 fn body(status: u16, media_type: &'static str, bytes: &[u8]) -> Arc<Resource> {
     let mut given = HeaderMap::new();
     given.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
-    let variant = |coding, bytes| Variant {
-        coding,
+    let variant = |encoding, bytes| Variant {
+        encoding,
         bytes,
         etag: HeaderValue::from_static("\"x\""),
     };
@@ -26,8 +26,8 @@ fn body(status: u16, media_type: &'static str, bytes: &[u8]) -> Arc<Resource> {
         cache_tag: None,
         variants: [
             // Compressed bytes may differ between equal releases.
-            variant(Coding::Gzip, Payload::from("compressed")),
-            variant(Coding::Identity, bytes.to_vec().into()),
+            variant(ContentEncoding::Gzip, Payload::from("compressed")),
+            variant(ContentEncoding::Identity, bytes.to_vec().into()),
         ]
         .into(),
     }))
@@ -41,13 +41,13 @@ fn redirect(target: &'static str) -> Arc<Resource> {
     Arc::new(Resource::Redirect(HeaderValue::from_static(target)))
 }
 
-fn place(host: &str, resources: &[(&str, Arc<Resource>)]) -> PlacedPages {
+fn place(host: &str, resources: &[(&str, Arc<Resource>)]) -> AddressPages {
     let of_path =
         |(path, resource): &(&str, Arc<Resource>)| (Box::from(*path), Arc::clone(resource));
-    PlacedPages {
+    AddressPages {
         host: host.to_owned(),
         prefix: String::new(),
-        pages: Pages {
+        pages: MountPages {
             resources: resources.iter().map(of_path).collect(),
             not_found: vec![("".into(), body(404, HTML, b"<p>Nothing here.</p>"))],
             method_not_allowed: body(405, HTML, b"<p>Not so.</p>"),
@@ -55,7 +55,7 @@ fn place(host: &str, resources: &[(&str, Arc<Resource>)]) -> PlacedPages {
     }
 }
 
-fn release(places: Vec<PlacedPages>) -> Release {
+fn release(addresses: Vec<AddressPages>) -> Release {
     Release {
         entry: ReleaseInfo {
             number: 1,
@@ -64,7 +64,7 @@ fn release(places: Vec<PlacedPages>) -> Release {
             pages: 0,
             key: [0; 32],
         },
-        places,
+        addresses,
     }
 }
 
@@ -79,7 +79,7 @@ fn changed(from: Arc<Resource>, to: Arc<Resource>) -> (String, String) {
     let mut all = changes(&[("/x", from)], &[("/x", to)]);
     assert_eq!(all.len(), 1, "{all:?}");
     let change = all.remove(0);
-    assert_eq!((&*change.path, change.change), ("/x", Change::Changed));
+    assert_eq!((&*change.path, change.change), ("/x", ChangeKind::Changed));
     assert_eq!(change.is_metadata(), change.text.is_empty());
     (change.text, change.metadata)
 }
@@ -105,9 +105,9 @@ fn added_and_removed_paths_are_listed() {
         ("/new", html("<p>b")),
     ];
     let expected = [
-        ("/new", Change::Added),
-        ("/old", Change::Removed),
-        ("/zoo", Change::Added),
+        ("/new", ChangeKind::Added),
+        ("/old", ChangeKind::Removed),
+        ("/zoo", ChangeKind::Added),
     ];
     let found = changes(&old, &new);
     let paths: Vec<_> = found
@@ -260,7 +260,7 @@ fn common_address_of_both_releases_is_compared() {
     );
     assert_eq!(
         compare(&release(Vec::new()), &moved)[0].change,
-        Change::Added
+        ChangeKind::Added
     );
 }
 

@@ -8,7 +8,7 @@ use std::ops::Bound;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use content::source::{self, Activity, FolderLimits, Identity};
+use content::source::{self, Activity, FolderIdentity, FolderLimits};
 
 /// A path of a folder that is to be watched.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,11 +23,11 @@ pub(super) struct WatchedPath {
 #[derive(Debug, Default)]
 pub(super) struct WatchedFolders {
     /// The folders, by the directory of their tenant or theme.
-    of: HashMap<PathBuf, Vec<(Identity, WatchedPath)>>,
-    places: HashMap<Identity, BTreeSet<WatchedPath>>,
-    watched: HashMap<Identity, PathBuf>,
+    of: HashMap<PathBuf, Vec<(FolderIdentity, WatchedPath)>>,
+    places: HashMap<FolderIdentity, BTreeSet<WatchedPath>>,
+    watched: HashMap<FolderIdentity, PathBuf>,
     /// The folders by watched path, in an order in which subfolders follow their folder.
-    at: BTreeMap<PathBuf, Identity>,
+    at: BTreeMap<PathBuf, FolderIdentity>,
 }
 
 /// The watches to remove and to set, in that order.
@@ -44,8 +44,8 @@ impl WatchedFolders {
     pub(super) fn replace(
         &mut self,
         directory: PathBuf,
-        now: Vec<(Identity, WatchedPath)>,
-        touched: &mut BTreeSet<Identity>,
+        now: Vec<(FolderIdentity, WatchedPath)>,
+        touched: &mut BTreeSet<FolderIdentity>,
     ) -> bool {
         let before = self.of.remove(&directory).unwrap_or_default();
         let is_changed = before != now;
@@ -69,7 +69,7 @@ impl WatchedFolders {
     }
 
     /// Returns the watches to remove and to set for the touched folders.
-    pub(super) fn steps(&mut self, touched: BTreeSet<Identity>) -> WatchSteps {
+    pub(super) fn steps(&mut self, touched: BTreeSet<FolderIdentity>) -> WatchSteps {
         let mut steps = WatchSteps::default();
         let mut wanted = Vec::new();
         for identity in touched {
@@ -138,7 +138,7 @@ impl WatchedFolders {
 }
 
 /// Returns the folders to watch in a directory. Returns `None` if the directory must be polled, because it cannot be opened or exceeds a limit.
-pub(super) fn find(directory: &Path) -> Option<Vec<(Identity, WatchedPath)>> {
+pub(super) fn find(directory: &Path) -> Option<Vec<(FolderIdentity, WatchedPath)>> {
     if !source::is_folder(directory) {
         return Some(Vec::new());
     }
@@ -146,7 +146,7 @@ pub(super) fn find(directory: &Path) -> Option<Vec<(Identity, WatchedPath)>> {
     if tree.is_cut || tree.folders.is_empty() {
         return None;
     }
-    let own = |(path, identity): &(String, Identity)| {
+    let own = |(path, identity): &(String, FolderIdentity)| {
         let path = directory.join(path);
         let place = WatchedPath {
             at: path.clone(),
@@ -154,7 +154,7 @@ pub(super) fn find(directory: &Path) -> Option<Vec<(Identity, WatchedPath)>> {
         };
         (*identity, place)
     };
-    let mut found: Vec<(Identity, WatchedPath)> = tree.folders.iter().map(own).collect();
+    let mut found: Vec<(FolderIdentity, WatchedPath)> = tree.folders.iter().map(own).collect();
     // A linked file changes in the folder of its target, which may be hidden.
     if let (false, Ok(root)) = (tree.linked.is_empty(), directory.canonicalize()) {
         for path in &tree.linked {
@@ -180,7 +180,7 @@ pub(super) fn find(directory: &Path) -> Option<Vec<(Identity, WatchedPath)>> {
 mod tests {
     use super::*;
 
-    fn place(number: u64, path: &str) -> (Identity, WatchedPath) {
+    fn place(number: u64, path: &str) -> (FolderIdentity, WatchedPath) {
         let path = PathBuf::from(path);
         let place = WatchedPath {
             at: path.clone(),
@@ -192,7 +192,7 @@ mod tests {
     fn update(
         folders: &mut WatchedFolders,
         directory: &str,
-        now: &[(Identity, WatchedPath)],
+        now: &[(FolderIdentity, WatchedPath)],
     ) -> WatchSteps {
         let mut touched = BTreeSet::new();
         folders.replace(directory.into(), now.to_vec(), &mut touched);

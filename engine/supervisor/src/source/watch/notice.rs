@@ -31,7 +31,7 @@ pub(super) struct PendingNotices {
     /// The folders that replace too many changed paths below them.
     pub(super) folders: BTreeSet<PathBuf>,
     /// Whether anything may have changed.
-    pub(super) everything: bool,
+    pub(super) affects_all: bool,
     /// Whether other work is ready for the reload loop.
     pub(super) is_ready: bool,
 }
@@ -45,14 +45,14 @@ impl PendingNotices {
     fn add_within(&mut self, notice: Notice, max_paths: usize) {
         match notice {
             Notice::Ready => self.is_ready = true,
-            Notice::Everything => self.everything = true,
+            Notice::Everything => self.affects_all = true,
             Notice::Path(path) => {
                 if !is_below(&path, &self.folders) {
                     self.paths.insert(path);
                 }
             }
         }
-        if self.everything {
+        if self.affects_all {
             self.paths.clear();
             self.folders.clear();
         }
@@ -66,7 +66,7 @@ impl PendingNotices {
 
     /// Returns whether there are changes.
     pub(super) fn has_changes(&self) -> bool {
-        self.everything || self.len() > 0
+        self.affects_all || self.len() > 0
     }
 
     fn len(&self) -> usize {
@@ -93,7 +93,7 @@ impl PendingNotices {
                 Some(parent) => self.folders.insert(parent.to_owned()),
                 // The path is the root of the file system.
                 None => {
-                    self.everything = true;
+                    self.affects_all = true;
                     false
                 }
             };
@@ -222,11 +222,11 @@ mod tests {
         fn pending_notices_are_limited_and_lose_no_path(
             paths in prop::collection::vec(path(), 0..200),
             max_paths in 1_usize..20,
-            everything in prop::option::of(0_usize..200),
+            at in prop::option::of(0_usize..200),
         ) {
             let mut pending = PendingNotices::default();
             for (number, path) in paths.iter().enumerate() {
-                if Some(number) == everything {
+                if Some(number) == at {
                     pending.add(Notice::Everything);
                 }
                 pending.add_within(Notice::Path(path.clone()), max_paths);
@@ -235,7 +235,7 @@ mod tests {
             }
             for path in &paths {
                 let is_named = pending.paths.contains(path) || is_below(path, &pending.folders);
-                prop_assert!(pending.everything || is_named, "{path:?} is lost: {pending:?}");
+                prop_assert!(pending.affects_all || is_named, "{path:?} is lost: {pending:?}");
             }
             for path in &pending.paths {
                 prop_assert!(paths.contains(path) && !is_below(path, &pending.folders));
@@ -254,7 +254,7 @@ mod tests {
             let path = format!("/tenants/loud/assets/{}/{number}.png", number % 100);
             pending.add(Notice::Path(path.into()));
         }
-        assert!(!pending.everything);
+        assert!(!pending.affects_all);
         assert!(
             pending
                 .paths
@@ -272,7 +272,7 @@ mod tests {
         pending.add(Notice::Path("/tenants/app".into()));
         pending.add(Notice::Everything);
         let all = PendingNotices {
-            everything: true,
+            affects_all: true,
             is_ready: true,
             ..PendingNotices::default()
         };

@@ -23,7 +23,7 @@ const MIN_PAUSE_RATIO: u32 = 4;
 const CLOCK_STEP: Duration = Duration::from_millis(10);
 
 /// A digest of the metadata in each directory, without the contents of its files.
-pub(super) type Stamps = BTreeMap<PathBuf, u64>;
+pub(super) type DirectoryStamps = BTreeMap<PathBuf, u64>;
 
 /// The stamps of one pass; `None` for a directory that did not respond.
 pub(super) type PolledStamps = BTreeMap<PathBuf, Option<u64>>;
@@ -31,13 +31,13 @@ pub(super) type PolledStamps = BTreeMap<PathBuf, Option<u64>>;
 /// The limit on the time for reading the metadata in a directory.
 const RESPONSE_TIME: Duration = Duration::from_secs(10);
 
-/// Starts a thread that polls with `look`, and sends a notice for each path whose stamp differs from `before`. The thread ends with the watch.
+/// Starts a thread that polls with `read_stamps`, and sends a notice for each path whose stamp differs from `before`. The thread ends with the watch.
 ///
 /// The poller of `notify` compares times in whole seconds and misses the second of two quick writes.
 pub(super) fn poll(
     sender: NoticeSender,
-    mut before: Stamps,
-    look: impl Fn() -> PolledStamps + Send + 'static,
+    mut before: DirectoryStamps,
+    read_stamps: impl Fn() -> PolledStamps + Send + 'static,
 ) -> JoinHandle<()> {
     thread::spawn(move || {
         let mut pause = POLL_INTERVAL;
@@ -47,7 +47,7 @@ pub(super) fn poll(
                 return;
             }
             let begin = Instant::now();
-            let now: Stamps = look()
+            let now: DirectoryStamps = read_stamps()
                 .into_iter()
                 // A directory that does not respond counts as unchanged.
                 .filter_map(|(path, stamp)| {
@@ -84,9 +84,9 @@ pub(super) fn stamps(
 }
 
 /// Returns the stamps of the directories that responded.
-pub(super) fn known(looked: PolledStamps) -> Stamps {
-    let looked = looked.into_iter();
-    looked
+pub(super) fn responding(polled: PolledStamps) -> DirectoryStamps {
+    let polled = polled.into_iter();
+    polled
         .filter_map(|(path, stamp)| Some((path, stamp?)))
         .collect()
 }
@@ -105,7 +105,7 @@ pub(super) fn entries(roots: &[PathBuf]) -> Vec<PathBuf> {
 /// Returns the stamp of a file, or of a directory with all files that are read.
 pub(super) fn stamp(path: &Path) -> u64 {
     let mut hash = DefaultHasher::new();
-    look(path, |path, metadata| {
+    visit(path, |path, metadata| {
         let seen = metadata.map(|file| {
             let (changed, written) = (
                 (file.ctime(), file.ctime_nsec()),
@@ -121,7 +121,7 @@ pub(super) fn stamp(path: &Path) -> u64 {
 /// Returns whether a directory, or a file in it that is read, has changed since `since`.
 pub(super) fn is_changed(path: &Path, since: SystemTime) -> bool {
     let mut is_changed = false;
-    look(path, |_, metadata| {
+    visit(path, |_, metadata| {
         is_changed |= metadata.is_some_and(|metadata| is_later(metadata, since));
     });
     is_changed
@@ -145,14 +145,14 @@ fn is_later(metadata: &Metadata, since: SystemTime) -> bool {
 }
 
 /// Calls `show` with a path and all paths in it that are read, each with its metadata.
-fn look(path: &Path, mut show: impl FnMut(&Path, Option<&Metadata>)) {
-    let mut look_at = |path: &Path| show(path, fs::metadata(path).ok().as_ref());
-    look_at(path);
+fn visit(path: &Path, mut show: impl FnMut(&Path, Option<&Metadata>)) {
+    let mut visit_path = |path: &Path| show(path, fs::metadata(path).ok().as_ref());
+    visit_path(path);
     if source::is_folder(path) {
         let tree = source::walk(path, "", FolderLimits::default(), &Activity::default());
         let folders = tree.folders.iter().map(|(folder, _)| folder);
         for inner in folders.chain(&tree.files) {
-            look_at(&path.join(inner));
+            visit_path(&path.join(inner));
         }
     }
 }

@@ -24,18 +24,18 @@ struct ProbeWork<T, F> {
     probe: PathProbe,
     waiting: Mutex<VecDeque<PathBuf>>,
     results: SyncSender<(PathBuf, T)>,
-    look: F,
+    inspect: F,
 }
 
 impl PathProbe {
-    /// Calls `look` with each path, on other threads.
+    /// Calls `inspect` with each path, on other threads.
     ///
     /// The result of a path is `None` if its probe takes longer than `limit`, or if an earlier probe is still in flight.
     pub(super) fn each<T, F>(
         &self,
         paths: impl IntoIterator<Item = PathBuf>,
         limit: Duration,
-        look: F,
+        inspect: F,
     ) -> BTreeMap<PathBuf, Option<T>>
     where
         T: Send + 'static,
@@ -53,7 +53,7 @@ impl PathProbe {
             probe: self.clone(),
             waiting: Mutex::new(missing.iter().cloned().collect()),
             results,
-            look,
+            inspect,
         });
         let mut threads = 0;
         while threads < MAX_THREADS.min(missing.len()) && work.start() {
@@ -114,7 +114,7 @@ where
                 return;
             };
             self.probe.lock().insert(path.clone(), Instant::now());
-            let result = (self.look)(&path);
+            let result = (self.inspect)(&path);
             self.probe.lock().remove(&path);
             // The caller may have stopped waiting for this path.
             let _ = self.results.try_send((path, result));
@@ -135,7 +135,7 @@ mod tests {
         let ends = Arc::new(Mutex::new(ends));
         let names: Vec<PathBuf> = (0..40).map(|number| number.to_string().into()).collect();
         let hangs = |path: &Path| path == Path::new("3") || path == Path::new("30");
-        let look = {
+        let inspect = {
             let ends = Arc::clone(&ends);
             move |path: &Path| {
                 if hangs(path) {
@@ -144,7 +144,7 @@ mod tests {
                 path.to_owned()
             }
         };
-        let found = probe.each(names.clone(), Duration::from_millis(50), look);
+        let found = probe.each(names.clone(), Duration::from_millis(50), inspect);
         for (path, result) in &found {
             let expected = (!hangs(path)).then(|| path.clone());
             assert_eq!(*result, expected, "{path:?}");

@@ -62,7 +62,7 @@ pub(crate) fn check(
     width: u32,
     height: u32,
 ) -> Result<(), CostError> {
-    let mut meter = Meter {
+    let mut meter = CostMeter {
         bytes: 0,
         layers: 0,
         steps: 0,
@@ -107,7 +107,7 @@ impl Canvas {
     }
 }
 
-struct Meter {
+struct CostMeter {
     /// The bytes in use now.
     bytes: u64,
     /// The layers in use now.
@@ -116,7 +116,7 @@ struct Meter {
     most: u64,
 }
 
-impl Meter {
+impl CostMeter {
     fn step(&mut self, steps: u64) -> Result<(), CostError> {
         self.steps = self.steps.saturating_add(steps);
         if self.steps > self.most {

@@ -15,7 +15,7 @@ use rust_embed::RustEmbed;
 
 use self::ask::Questions;
 use crate::cli::{Colour, NewArguments, StarterKind, StarterLanguage};
-use crate::commands::output::{print, say};
+use crate::commands::output::{print, print_message};
 use content::name::TenantId;
 use content::tenant::manifest::DEFAULT_THEME;
 
@@ -64,7 +64,7 @@ pub(crate) fn run(arguments: &NewArguments) -> anyhow::Result<ExitCode> {
         fs::write(&target, text).with_context(|| format!("cannot write `{}`", target.display()))?;
         print(&target.display().to_string());
     }
-    say(&format!(
+    print_message(&format!(
         "\nNext:\n  1. See the site: run `rowhouse serve`, and open http://{id}.localhost:8080/ or http://localhost:8080/{id}.\n  \
          2. Write your own text; `rowhouse check {id}` lists the rest.\n  \
          3. For completion in your editor, run `rowhouse schema .rowhouse` beside the folder of tenants.\n  \

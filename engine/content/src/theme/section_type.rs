@@ -6,8 +6,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::Value as Json;
 
+use super::data_schema::{CheckedData, DataSchema};
 use super::file::{read_yaml, report_violations};
-use super::shape::{Data, Shape};
 use crate::report::{Code, Diagnostic, Report};
 
 /// The folder of the section types.
@@ -18,20 +18,20 @@ const COMMON: &str = "sections/common.yaml";
 
 /// A section type.
 #[derive(Debug)]
-pub struct SectionKind {
+pub struct SectionType {
     /// The name of the section type and its folder.
     pub name: String,
     /// A description in one sentence.
     pub description: String,
     /// The schema of the section's data.
-    pub shape: Shape,
+    pub shape: DataSchema,
     /// Whether search engines are told that `items` are questions with answers (<https://schema.org/FAQPage>).
     pub is_faq: bool,
     /// The example, if there is one.
-    pub example: Option<Data>,
+    pub example: Option<CheckedData>,
 }
 
-impl SectionKind {
+impl SectionType {
     /// Returns the path of a file of a section type, for example `section.html`.
     #[must_use]
     pub fn file(name: &str, file: &str) -> String {
@@ -44,7 +44,7 @@ pub(super) fn read_all(
     label: &str,
     files: &BTreeMap<String, Bytes>,
     report: &mut Report,
-) -> BTreeMap<String, Arc<SectionKind>> {
+) -> BTreeMap<String, Arc<SectionType>> {
     let common = files
         .get(COMMON)
         .and_then(|bytes| read_yaml(&format!("{label}/{COMMON}"), bytes, report))
@@ -69,7 +69,7 @@ fn read(
     common: Option<&Json>,
     files: &BTreeMap<String, Bytes>,
     report: &mut Report,
-) -> Option<Arc<SectionKind>> {
+) -> Option<Arc<SectionType>> {
     let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
     if !name.bytes().all(is_letter) || name.starts_with(|first: char| first.is_ascii_digit()) {
         let file = format!("{label}/{FOLDER}{name}");
@@ -80,7 +80,7 @@ fn read(
         );
         return None;
     }
-    let path = SectionKind::file(name, "schema.yaml");
+    let path = SectionType::file(name, "schema.yaml");
     let file = format!("{label}/{path}");
     let own = match files.get(&path) {
         Some(bytes) => read_yaml(&file, bytes, report)?.1.to_json(),
@@ -93,14 +93,14 @@ fn read(
             return None;
         }
     };
-    let shape = match Shape::new(&own, common, Some(name)) {
+    let shape = match DataSchema::new(&own, common, Some(name)) {
         Ok(shape) => shape,
         Err(error) => {
             report.push(Diagnostic::error(Code::BadSchema, file, error.to_string()));
             return None;
         }
     };
-    Some(Arc::new(SectionKind {
+    Some(Arc::new(SectionType {
         name: name.to_owned(),
         description: own["description"].as_str().unwrap_or_default().to_owned(),
         is_faq: own["structured_data"] == "FAQPage",
@@ -112,11 +112,11 @@ fn read(
 fn example(
     label: &str,
     name: &str,
-    shape: &Shape,
+    shape: &DataSchema,
     files: &BTreeMap<String, Bytes>,
     report: &mut Report,
-) -> Option<Data> {
-    let path = SectionKind::file(name, "example.yaml");
+) -> Option<CheckedData> {
+    let path = SectionType::file(name, "example.yaml");
     let file = format!("{label}/{path}");
     let (text, node) = read_yaml(&file, files.get(&path)?, report)?;
     match shape.check(&node, "the example") {

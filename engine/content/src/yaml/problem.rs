@@ -2,17 +2,17 @@
 //!
 //! **Invariant:** knows no keys of any file, and does not affect valid YAML.
 
-use crate::report::Place;
+use crate::report::TextPosition;
 
 /// A problem, its position, and the fix. Lines count from 1 in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cause {
+pub struct YamlProblem {
     /// The problem.
     pub message: String,
     /// The fix: the text to write instead.
     pub hint: String,
     /// The position.
-    pub place: Place,
+    pub position: TextPosition,
 }
 
 /// A line with a key and a value.
@@ -67,7 +67,7 @@ const fn is_like_a_space(sign: char) -> bool {
 
 /// Finds a character that looks like a space in the indentation of a line or behind its key, where YAML requires a real space.
 #[must_use]
-pub fn invisible_space(text: &str) -> Option<Cause> {
+pub fn invisible_space(text: &str) -> Option<YamlProblem> {
     text.lines().enumerate().find_map(|(index, line)| {
         let start = line.find(|sign: char| sign != ' ' && sign != '\t')?;
         let behind_key = || {
@@ -83,14 +83,14 @@ pub fn invisible_space(text: &str) -> Option<Cause> {
             '\u{a0}' | '\u{202f}' => "no-break space",
             _ => "space",
         };
-        Some(Cause {
+        Some(YamlProblem {
             message: format!(
                 "a {name} (U+{:04X}) is in a place where YAML needs an ordinary space",
                 u32::from(sign)
             ),
             hint: "type the space again; copied text often contains characters that only look like a space"
                 .to_owned(),
-            place: Place {
+            position: TextPosition {
                 line: index + 1,
                 column: line[..at].chars().count() + 1,
                 length: 1,
@@ -99,19 +99,24 @@ pub fn invisible_space(text: &str) -> Option<Cause> {
     })
 }
 
-/// Explains why the parser failed at `place`, if the cause can be recognised.
-pub(super) fn explain(text: &str, parser_message: &str, place: Place) -> Option<Cause> {
+/// Explains why the parser failed at `position`, if the cause can be recognised.
+pub(super) fn explain(
+    text: &str,
+    parser_message: &str,
+    position: TextPosition,
+) -> Option<YamlProblem> {
     let lines: Vec<&str> = text.lines().collect();
-    let until = lines.get(..place.line.min(lines.len()))?;
+    let until = lines.get(..position.line.min(lines.len()))?;
     let line = *until.last()?;
-    let cause = |message: String, hint: String, place: Place| {
-        Some(Cause {
+    let cause = |message: String, hint: String, position: TextPosition| {
+        Some(YamlProblem {
             message,
             hint,
-            place,
+            position,
         })
     };
-    if let Some(found) = invisible_space(text).filter(|found| found.place.line <= place.line) {
+    if let Some(found) = invisible_space(text).filter(|found| found.position.line <= position.line)
+    {
         return Some(found);
     }
     let indentation = &line[..line.len() - line.trim_start().len()];
@@ -121,9 +126,9 @@ pub(super) fn explain(text: &str, parser_message: &str, place: Place) -> Option<
         return cause(
             message,
             hint,
-            Place {
+            TextPosition {
                 column: tab + 1,
-                ..place
+                ..position
             },
         );
     }
@@ -143,10 +148,10 @@ pub(super) fn explain(text: &str, parser_message: &str, place: Place) -> Option<
         return missing_space(until);
     };
     let in_quotes = format!("put the value in quotes: `{key}: {}`", quoted(value));
-    let at_value = Place {
+    let at_value = TextPosition {
         column,
         length: 1,
-        ..place
+        ..position
     };
     let first = value.chars().next();
     match first {
@@ -170,7 +175,7 @@ pub(super) fn explain(text: &str, parser_message: &str, place: Place) -> Option<
     }
     if value.contains(": ") || value.ends_with(':') {
         let message = format!("the value of `{key}` contains a colon, which ends a key in YAML");
-        return cause(message, in_quotes, place);
+        return cause(message, in_quotes, position);
     }
     if parser_message.contains("non-finite") {
         let message = format!("the number `{value}` is out of range");
@@ -186,18 +191,18 @@ pub(super) fn explain(text: &str, parser_message: &str, place: Place) -> Option<
             above.key
         );
         let hint = format!("begin `{key}` in the same column as `{}`", above.key);
-        let place = Place {
+        let position = TextPosition {
             column: indent + 1,
             length: key.chars().count(),
-            ..place
+            ..position
         };
-        return cause(message, hint, place);
+        return cause(message, hint, position);
     }
     missing_space(until)
 }
 
 /// Finds the last quote that is not closed on its line. Such a quote swallows the following lines.
-fn open_quote(lines: &[&str]) -> Option<Cause> {
+fn open_quote(lines: &[&str]) -> Option<YamlProblem> {
     let open = lines.iter().enumerate().rev().find_map(|(index, line)| {
         let entry = entry(line)?;
         let quote = entry.value.chars().next();
@@ -206,13 +211,13 @@ fn open_quote(lines: &[&str]) -> Option<Cause> {
         is_open.then_some((index, quote, entry))
     });
     let (index, quote, entry) = open?;
-    Some(Cause {
+    Some(YamlProblem {
         message: format!(
             "the quote `{quote}` at the start of `{}` is not closed",
             entry.key
         ),
         hint: format!("write `{}: {}`", entry.key, quoted(entry.value[1..].trim())),
-        place: Place {
+        position: TextPosition {
             line: index + 1,
             column: entry.column,
             length: 1,
@@ -225,7 +230,7 @@ fn entry_of_text(line: &str) -> Option<YamlEntry<'_>> {
 }
 
 /// Finds a key without a space behind its colon, which YAML reads as text.
-fn missing_space(lines: &[&str]) -> Option<Cause> {
+fn missing_space(lines: &[&str]) -> Option<YamlProblem> {
     let found = lines.iter().enumerate().rev().find_map(|(index, line)| {
         let (key, value) = line.split_once(':')?;
         let is_key =
@@ -236,10 +241,10 @@ fn missing_space(lines: &[&str]) -> Option<Cause> {
         is_missing.then_some((index, key, value.trim()))
     });
     let (index, key, value) = found?;
-    Some(Cause {
+    Some(YamlProblem {
         message: format!("a space is missing after `{key}:`"),
         hint: format!("write `{key}: {value}`"),
-        place: Place {
+        position: TextPosition {
             line: index + 1,
             column: key.chars().count() + 1,
             length: 1,
@@ -320,7 +325,7 @@ mod tests {
                 "{text:?}: {shown}"
             );
             assert_eq!(
-                error.place.map(|place| place.line),
+                error.position.map(|position| position.line),
                 Some(line + 9),
                 "{text:?}"
             );

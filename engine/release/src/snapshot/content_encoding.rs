@@ -10,7 +10,7 @@ use crate::payload::Payload;
 #[derive(Debug, Clone)]
 pub struct Variant {
     /// The encoding that `Content-Encoding` names.
-    pub coding: Coding,
+    pub encoding: ContentEncoding,
     /// The encoded bytes.
     pub bytes: Payload,
     /// A strong entity tag, including its quotes. It is a hash of `bytes`, so every machine produces the same tag.
@@ -41,7 +41,8 @@ impl Variants {
     pub fn iter(&self) -> impl Iterator<Item = &Variant> {
         let best = self.best.get().and_then(Option::as_ref);
         let others = self.made.iter();
-        let others = others.filter(move |made| best.is_none_or(|best| best.coding != made.coding));
+        let others =
+            others.filter(move |made| best.is_none_or(|best| best.encoding != made.encoding));
         best.into_iter().chain(others)
     }
 
@@ -78,7 +79,7 @@ impl<const N: usize> From<[Variant; N]> for Variants {
 
 /// A content encoding (RFC 9110, section 8.4.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Coding {
+pub enum ContentEncoding {
     /// `br` (RFC 7932).
     Brotli,
     /// `gzip` (RFC 1952).
@@ -87,7 +88,7 @@ pub enum Coding {
     Identity,
 }
 
-impl Coding {
+impl ContentEncoding {
     /// Every encoding, in the order of the variants.
     pub const ALL: [Self; 3] = [Self::Brotli, Self::Gzip, Self::Identity];
 
@@ -106,9 +107,9 @@ impl Coding {
 mod tests {
     use super::*;
 
-    fn variant(coding: Coding, bytes: &'static str) -> Variant {
+    fn variant(encoding: ContentEncoding, bytes: &'static str) -> Variant {
         Variant {
-            coding,
+            encoding,
             bytes: bytes.into(),
             etag: HeaderValue::from_static("\"x\""),
         }
@@ -117,13 +118,13 @@ mod tests {
     #[test]
     fn best_encoding_replaces_the_quick_one() {
         let variants = Variants::from([
-            variant(Coding::Brotli, "quick"),
-            variant(Coding::Gzip, "larger"),
-            variant(Coding::Identity, "the body"),
+            variant(ContentEncoding::Brotli, "quick"),
+            variant(ContentEncoding::Gzip, "larger"),
+            variant(ContentEncoding::Identity, "the body"),
         ]);
         let all = || -> Vec<Payload> { variants.iter().map(|one| one.bytes.clone()).collect() };
         assert_eq!(all(), ["quick", "larger", "the body"].map(Payload::from));
-        variants.improve(Some(variant(Coding::Brotli, "best")));
+        variants.improve(Some(variant(ContentEncoding::Brotli, "best")));
         assert_eq!(all(), ["best", "larger", "the body"].map(Payload::from));
     }
 }

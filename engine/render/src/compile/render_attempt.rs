@@ -10,42 +10,42 @@ use std::time::{Duration, Instant};
 
 /// The pages that one attempt to render a tenant is working on, on all its threads.
 #[derive(Debug, Default)]
-pub struct Progress {
+pub struct RenderAttempt {
     /// The renderings in flight by number: start time, path and template.
     busy: Mutex<BTreeMap<u64, (Instant, String, String)>>,
     begun: AtomicU64,
-    is_given_up: AtomicBool,
+    is_abandoned: AtomicBool,
 }
 
 /// Marks a rendering as in flight until it is dropped.
-pub(crate) struct BusyGuard<'a> {
-    progress: &'a Progress,
+pub(crate) struct RenderingGuard<'a> {
+    attempt: &'a RenderAttempt,
     number: u64,
 }
 
-impl Progress {
+impl RenderAttempt {
     /// Registers the rendering of the page at `path` with a template.
-    pub(crate) fn begin(&self, path: &str, template: &str) -> BusyGuard<'_> {
+    pub(crate) fn begin(&self, path: &str, template: &str) -> RenderingGuard<'_> {
         let number = self.begun.fetch_add(1, Relaxed);
         let rendering = (Instant::now(), path.to_owned(), template.to_owned());
         self.lock().insert(number, rendering);
-        BusyGuard {
-            progress: self,
+        RenderingGuard {
+            attempt: self,
             number,
         }
     }
 
     /// Whether the attempt was given up, so that nothing uses its result.
-    pub(crate) fn is_given_up(&self) -> bool {
-        self.is_given_up.load(Relaxed)
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.is_abandoned.load(Relaxed)
     }
 
     /// Gives up the attempt if a page has been rendering for longer than `limit`. Returns that page's path and template.
-    pub fn give_up_after(&self, limit: Duration) -> Option<(String, String)> {
+    pub fn abandon_after(&self, limit: Duration) -> Option<(String, String)> {
         let busy = self.lock();
         let mut renderings = busy.values();
         let (_, path, template) = renderings.find(|(begin, _, _)| begin.elapsed() > limit)?;
-        self.is_given_up.store(true, Relaxed);
+        self.is_abandoned.store(true, Relaxed);
         Some((path.clone(), template.clone()))
     }
 
@@ -54,9 +54,9 @@ impl Progress {
     }
 }
 
-impl Drop for BusyGuard<'_> {
+impl Drop for RenderingGuard<'_> {
     fn drop(&mut self) {
-        self.progress.lock().remove(&self.number);
+        self.attempt.lock().remove(&self.number);
     }
 }
 
@@ -66,16 +66,16 @@ mod tests {
 
     #[test]
     fn abandoned_rendering_names_the_page_in_flight() {
-        let progress = Progress::default();
-        let first = progress.begin("/", "layouts/page.html");
-        let second = progress.begin("/terms", "layouts/legal.html");
+        let attempt = RenderAttempt::default();
+        let first = attempt.begin("/", "layouts/page.html");
+        let second = attempt.begin("/terms", "layouts/legal.html");
         drop(first);
-        assert_eq!(progress.give_up_after(Duration::from_secs(60)), None);
-        assert!(!progress.is_given_up());
+        assert_eq!(attempt.abandon_after(Duration::from_secs(60)), None);
+        assert!(!attempt.is_abandoned());
         let page = ("/terms".to_owned(), "layouts/legal.html".to_owned());
-        assert_eq!(progress.give_up_after(Duration::ZERO), Some(page));
-        assert!(progress.is_given_up());
+        assert_eq!(attempt.abandon_after(Duration::ZERO), Some(page));
+        assert!(attempt.is_abandoned());
         drop(second);
-        assert_eq!(progress.give_up_after(Duration::ZERO), None);
+        assert_eq!(attempt.abandon_after(Duration::ZERO), None);
     }
 }

@@ -36,7 +36,7 @@ const PLAIN: &[&str] = &["colour", "date-time", "email", "hostname", "web-url"];
 
 /// An author's data, checked against its schema and completed.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Data {
+pub struct CheckedData {
     /// The data with every key of the schema: as written, else its default, else null.
     pub value: Json,
     /// The formats of the texts in the data.
@@ -45,11 +45,11 @@ pub struct Data {
 
 /// A schema of a theme, compiled.
 #[derive(Debug)]
-pub struct Shape {
+pub struct DataSchema {
     schema: Schema,
 }
 
-impl Shape {
+impl DataSchema {
     /// Compiles a schema. `shared` has the parts that all section types share; `kind` is the value of the key `kind`.
     ///
     /// # Errors
@@ -87,7 +87,7 @@ impl Shape {
         &self,
         node: &Node,
         what: &str,
-    ) -> Result<(Data, Vec<FormattedText>), Vec<Violation>> {
+    ) -> Result<(CheckedData, Vec<FormattedText>), Vec<Violation>> {
         let root = self.schema.root();
         let mut value = node.to_json();
         complete(root, root, &mut value, MissingValue::Default, 0);
@@ -97,7 +97,7 @@ impl Shape {
         }
         let (formatted, formats) = self.schema.formatted(node, &value);
         complete(root, root, &mut value, MissingValue::Null, 0);
-        Ok((Data { value, formats }, formatted))
+        Ok((CheckedData { value, formats }, formatted))
     }
 }
 
@@ -207,14 +207,14 @@ fn complete(root: &Json, schema: &Json, value: &mut Json, missing: MissingValue,
 mod tests {
     use super::*;
 
-    fn shape(own: Json) -> Shape {
+    fn shape(own: Json) -> DataSchema {
         let shared = json!({"properties": {"title": {"type": "string"}}, "$defs": {"action": {
             "type": "object",
             "properties": {"label": {"type": "string"}, "style": {"enum": ["loud", "quiet"], "default": "quiet"}},
             "required": ["label"],
             "additionalProperties": false,
         }}});
-        Shape::new(&own, Some(&shared), Some("call")).expect("a schema")
+        DataSchema::new(&own, Some(&shared), Some("call")).expect("a schema")
     }
 
     #[test]
@@ -245,7 +245,7 @@ mod tests {
             json!({"properties": {"inner": {"$ref": "#/$defs/again"}},
                    "$defs": {"again": {"type": "object", "properties": {"inner": {"$ref": "#/$defs/again", "default": {}}}}}}),
         ] {
-            let shape = Shape::new(&own, None, None).expect("a schema");
+            let shape = DataSchema::new(&own, None, None).expect("a schema");
             assert!(shape.check(&written, "it").is_ok(), "{own}");
         }
         let circle = json!({"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}});
@@ -274,7 +274,7 @@ mod tests {
     #[test]
     fn unknown_format_is_refused() {
         let own = json!({"properties": {"to": {"type": "string", "format": "lnik"}}});
-        let error = Shape::new(&own, None, None).expect_err("no such format");
+        let error = DataSchema::new(&own, None, None).expect_err("no such format");
         assert!(error.to_string().contains("did you mean `link`"), "{error}");
     }
 }

@@ -9,7 +9,7 @@ use std::sync::mpsc::Sender;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::runner::workers::priority::{Priority, ThreadId, lower_priority};
+use crate::runner::job_pool::priority::{Priority, ThreadId, lower_priority};
 use crate::source::watch::NoticeSender;
 use content::name::TenantId;
 
@@ -156,7 +156,7 @@ impl Lane {
 }
 
 /// The length of a long queue. With more queued jobs, new background threads have a low priority, and more folders are read at once than there are processors.
-pub(super) const LONG_QUEUE: usize = 64;
+pub(super) const LONG_QUEUE_JOBS: usize = 64;
 /// The number of folders that are read at once for each processor in a long queue. Readers mostly wait for the disk, until the system has cached all files.
 const READERS_PER_PROCESSOR: usize = 4;
 
@@ -219,7 +219,7 @@ impl<T> JobQueue<T> {
             return processors();
         };
         match (job.kind, *batch) {
-            (JobKind::Read, _) if self.waiting.len() > LONG_QUEUE => {
+            (JobKind::Read, _) if self.waiting.len() > LONG_QUEUE_JOBS => {
                 processors() * READERS_PER_PROCESSOR
             }
             (_, ..=MAX_URGENT_BATCH) => processors() * 2,

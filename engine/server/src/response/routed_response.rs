@@ -7,7 +7,7 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue, X_CONTEN
 use http::{Method, Response, StatusCode, Uri, Version};
 
 use crate::response::response_body::ResponseBody;
-use release::snapshot::{Coding, Mount};
+use release::snapshot::{ContentEncoding, Mount};
 
 /// The parts of a request that the look-up reads.
 #[derive(Debug, Clone, Copy)]
@@ -26,18 +26,18 @@ pub struct RequestHead<'r> {
 
 /// A response, with the tenant and the route for counters and log.
 #[derive(Debug)]
-pub struct Answer<'s> {
+pub struct RoutedResponse<'s> {
     /// Status, fields and body.
     pub response: Response<ResponseBody>,
     /// The owner of the response.
-    pub owner: Owner<'s>,
+    pub owner: ResponseOwner<'s>,
     /// The route of the response.
     pub route: Route<'s>,
     /// The encoding of the body.
-    pub coding: Coding,
+    pub encoding: ContentEncoding,
 }
 
-impl Answer<'_> {
+impl RoutedResponse<'_> {
     /// Returns the size of the body in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.response.body().len()
@@ -46,7 +46,7 @@ impl Answer<'_> {
 
 /// The owner of a response.
 #[derive(Debug, Clone, Copy)]
-pub enum Owner<'s> {
+pub enum ResponseOwner<'s> {
     /// A tenant.
     Tenant(&'s Mount),
     /// A known host, but no tenant.
@@ -68,12 +68,12 @@ pub struct Route<'s> {
 
 /// Returns the answer to a request that matches no host and no tenant: the status as plain text.
 #[must_use]
-pub(crate) fn refused<'s>(status: StatusCode) -> Answer<'s> {
-    Answer {
+pub(crate) fn refused<'s>(status: StatusCode) -> RoutedResponse<'s> {
+    RoutedResponse {
         response: plain(status),
-        owner: Owner::Unknown,
+        owner: ResponseOwner::Unknown,
         route: Route::default(),
-        coding: Coding::Identity,
+        encoding: ContentEncoding::Identity,
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 
 use super::strings::{ArgumentKind, Strings, Text, read};
-use crate::report::{Code, Diagnostic, Place, Report, hint_for, list};
+use crate::report::{Code, Diagnostic, Report, TextPosition, hint_for, list};
 
 /// The UI strings that the program uses, with their placeholders.
 pub const PROGRAM_STRINGS: &[(&str, &[(&str, ArgumentKind)])] = &[
@@ -194,7 +194,7 @@ fn check_template(
             let diagnostic = Diagnostic::error(Code::MissingWord, file, message);
             report.push(
                 diagnostic
-                    .at(place(text, at + call.len(), key), text)
+                    .at(position(text, at + call.len(), key), text)
                     .hint(hint),
             );
         }
@@ -202,10 +202,10 @@ fn check_template(
 }
 
 /// Returns the position of a word that begins at byte `at`.
-fn place(text: &str, at: usize, word: &str) -> Place {
+fn position(text: &str, at: usize, word: &str) -> TextPosition {
     let before = &text[..at];
     let line_begin = before.rfind('\n').map_or(0, |end| end + 1);
-    Place {
+    TextPosition {
         line: before.matches('\n').count() + 1,
         column: before[line_begin..].chars().count() + 1,
         length: word.chars().count().max(1),

@@ -6,7 +6,7 @@
 //! - **Watchdog.** A job may have a [`Watchdog`](queue::Watchdog), which abandons the job and supplies a result in its place. The thread is lost if the work never ends, and a late result is dropped.
 //! - **Order.** Jobs of the smallest batch start first: a saved page does not wait for a new theme of a thousand tenants.
 //! - **Memory.** All work in progress shares one memory limit. Work that does not fit is queued without a thread, and light work overtakes it. Work that can never fit is refused.
-//! - **Background.** Background jobs have their own threads, which have a low priority if the queue is long. A request for a tenant moves its background job to the front ([`Workers::prioritise`]).
+//! - **Background.** Background jobs have their own threads, which have a low priority if the queue is long. A request for a tenant moves its background job to the front ([`JobPool::prioritise`]).
 
 pub(crate) mod priority;
 mod queue;
@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use tracing::error;
 
 use self::priority::{Priority, current_thread, lower_priority};
-use self::queue::{BACKGROUND, JobQueue, LONG_QUEUE, Lane, REQUESTED, RunningJob};
+use self::queue::{BACKGROUND, JobQueue, LONG_QUEUE_JOBS, Lane, REQUESTED, RunningJob};
 pub(crate) use self::queue::{
     EXPECTED_TIME, Job, JobCopy, JobKind, JobStep, JobWeight, JobWork, processors,
 };
@@ -35,7 +35,7 @@ use content::name::TenantId;
 const MAX_EXTRA_THREADS: usize = 64;
 
 /// The job pool. Its threads end after it is dropped.
-pub(crate) struct Workers<T> {
+pub(crate) struct JobPool<T> {
     shared: Arc<PoolState<T>>,
     done: Receiver<(TenantId, T)>,
 }
@@ -48,7 +48,7 @@ pub(crate) struct WorkMemory {
     pub(crate) jobs: usize,
 }
 
-impl<T> fmt::Debug for Workers<T> {
+impl<T> fmt::Debug for JobPool<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Workers").finish_non_exhaustive()
     }
@@ -62,7 +62,7 @@ struct PoolState<T> {
     unreceived: AtomicUsize,
 }
 
-impl<T: Send + 'static> Workers<T> {
+impl<T: Send + 'static> JobPool<T> {
     /// Returns a pool without threads. Threads start with the first jobs.
     pub(crate) fn new() -> Self {
         // Unbounded: at most one result for each job. The event loop, which hands jobs over, also receives their results.
@@ -263,7 +263,7 @@ impl<T: Send + 'static> Workers<T> {
     }
 }
 
-impl<T> Drop for Workers<T> {
+impl<T> Drop for JobPool<T> {
     fn drop(&mut self) {
         self.shared.lock().is_closed = true;
         self.shared.changed.notify_all();
@@ -291,7 +291,7 @@ impl<T: Send + 'static> PoolState<T> {
                     break;
                 }
                 let shared = Arc::clone(self);
-                let is_low_priority = lane == Lane::Back && queue.waiting.len() > LONG_QUEUE;
+                let is_low_priority = lane == Lane::Back && queue.waiting.len() > LONG_QUEUE_JOBS;
                 let started = thread::Builder::new()
                     .name("tenants".to_owned())
                     .spawn(move || {

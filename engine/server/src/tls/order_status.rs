@@ -76,7 +76,7 @@ pub enum OrderWait {
 
 /// The state of one host's orders.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Attempts {
+pub struct OrderStatus {
     /// Whether an order is in flight.
     pub is_in_flight: bool,
     /// Why an order that is due has not begun. Not set for waits of a few seconds.
@@ -91,19 +91,19 @@ pub struct Attempts {
 
 /// The last reported state of every host's orders.
 #[derive(Debug, Default)]
-pub struct AttemptBoard {
-    current: ArcSwap<HashMap<Box<str>, Attempts>>,
+pub struct OrderBoard {
+    current: ArcSwap<HashMap<Box<str>, OrderStatus>>,
 }
 
-impl AttemptBoard {
+impl OrderBoard {
     /// Returns the state of a host's orders. The default value means that no order has begun.
     #[must_use]
-    pub fn get(&self, host: &str) -> Attempts {
+    pub fn get(&self, host: &str) -> OrderStatus {
         self.current.load().get(host).cloned().unwrap_or_default()
     }
 
     /// Replaces the state of all hosts.
-    pub(crate) fn replace(&self, all: HashMap<Box<str>, Attempts>) {
+    pub(crate) fn replace(&self, all: HashMap<Box<str>, OrderStatus>) {
         self.current.store(Arc::new(all));
     }
 }

@@ -24,34 +24,34 @@ enum Wait {
     Each(Duration),
 }
 
-fn next(workers: &Workers<usize>, wait: Wait) -> Option<(TenantId, usize)> {
+fn next(job_pool: &JobPool<usize>, wait: Wait) -> Option<(TenantId, usize)> {
     loop {
-        if let Some(done) = workers.poll() {
+        if let Some(done) = job_pool.poll() {
             return Some(done);
         }
         let is_worth_it = match wait {
-            Wait::All => workers.is_busy(),
-            Wait::Each(time) => workers.has_work(Some(time)),
+            Wait::All => job_pool.is_busy(),
+            Wait::Each(time) => job_pool.has_work(Some(time)),
         };
         if !is_worth_it {
-            return workers.poll();
+            return job_pool.poll();
         }
-        if let Some(done) = workers.wait(Duration::from_millis(15)) {
+        if let Some(done) = job_pool.wait(Duration::from_millis(15)) {
             return Some(done);
         }
     }
 }
 
-fn all(workers: &Workers<usize>, wait: Wait) -> Vec<usize> {
+fn all(job_pool: &JobPool<usize>, wait: Wait) -> Vec<usize> {
     let mut done: Vec<usize> =
-        std::iter::from_fn(|| next(workers, wait).map(|done| done.1)).collect();
+        std::iter::from_fn(|| next(job_pool, wait).map(|done| done.1)).collect();
     done.sort_unstable();
     done
 }
 
 #[test]
 fn endless_jobs_delay_neither_other_jobs_nor_their_own_correction() {
-    let workers = Workers::new();
+    let job_pool = JobPool::new();
     let (end, over) = channel::<()>();
     let over = Arc::new(Mutex::new(over));
     let endless = || {
@@ -64,18 +64,18 @@ fn endless_jobs_delay_neither_other_jobs_nor_their_own_correction() {
     let count = processors() + 2;
     let names = (0..count).map(|number| job(&format!("slow-{number}"), endless()));
     let quick = (1..100).map(|number| job(&format!("quick-{number}"), move || number));
-    workers.hand_over(names.chain(quick).collect());
+    job_pool.hand_over(names.chain(quick).collect());
     let quick: Vec<usize> = (1..100).collect();
-    assert_eq!(all(&workers, Wait::Each(EXPECTED_TIME)), quick);
-    workers.hand_over(vec![job("slow-0", || 7)]);
-    assert_eq!(all(&workers, Wait::Each(EXPECTED_TIME)), [7]);
+    assert_eq!(all(&job_pool, Wait::Each(EXPECTED_TIME)), quick);
+    job_pool.hand_over(vec![job("slow-0", || 7)]);
+    assert_eq!(all(&job_pool, Wait::Each(EXPECTED_TIME)), [7]);
     drop(end);
-    assert_eq!(all(&workers, Wait::All), vec![0; count]);
+    assert_eq!(all(&job_pool, Wait::All), vec![0; count]);
 }
 
 #[test]
 fn urgent_job_has_a_thread_while_fifty_jobs_never_end() {
-    let workers = Workers::new();
+    let job_pool = JobPool::new();
     let (end, over) = channel::<()>();
     let over = Arc::new(Mutex::new(over));
     let endless = (0..50).map(|number| {
@@ -85,52 +85,52 @@ fn urgent_job_has_a_thread_while_fifty_jobs_never_end() {
             0
         })
     });
-    workers.hand_over(endless.collect());
-    while workers.shared.lock().running.len() < processors() {
+    job_pool.hand_over(endless.collect());
+    while job_pool.shared.lock().running.len() < processors() {
         thread::yield_now();
     }
     for urgent in 1..=5 {
-        workers.hand_over(vec![job("urgent", move || urgent)]);
-        assert!(workers.shared.lock().threads[Lane::Front as usize] > processors());
-        while workers.poll().is_none_or(|(_, done)| done != urgent) {
+        job_pool.hand_over(vec![job("urgent", move || urgent)]);
+        assert!(job_pool.shared.lock().threads[Lane::Front as usize] > processors());
+        while job_pool.poll().is_none_or(|(_, done)| done != urgent) {
             thread::yield_now();
         }
     }
     drop(end);
-    assert_eq!(all(&workers, Wait::All), vec![0; 50]);
+    assert_eq!(all(&job_pool, Wait::All), vec![0; 50]);
 }
 
 #[test]
 fn thread_of_a_slow_job_loses_its_priority_and_ends_with_the_job() {
-    let workers = Workers::new();
+    let job_pool = JobPool::new();
     let (end, over) = channel::<()>();
-    workers.hand_over(vec![job("slow", move || {
+    job_pool.hand_over(vec![job("slow", move || {
         let _ = over.recv();
         1
     })]);
     let is_lowered = || {
-        let queue = workers.shared.lock();
+        let queue = job_pool.shared.lock();
         queue
             .running
             .values()
             .any(|running| running.has_low_priority)
     };
     while !is_lowered() {
-        assert!(workers.poll().is_none());
+        assert!(job_pool.poll().is_none());
         thread::sleep(Duration::from_millis(5));
     }
     drop(end);
-    assert_eq!(all(&workers, Wait::All), [1]);
-    while workers.shared.lock().threads[Lane::Front as usize] > 0 {
+    assert_eq!(all(&job_pool, Wait::All), [1]);
+    while job_pool.shared.lock().threads[Lane::Front as usize] > 0 {
         thread::yield_now();
     }
-    workers.hand_over(vec![job("next", || 2)]);
-    assert_eq!(all(&workers, Wait::All), [2]);
+    job_pool.hand_over(vec![job("next", || 2)]);
+    assert_eq!(all(&job_pool, Wait::All), [2]);
 }
 
 #[test]
 fn watchdog_abandons_a_job_and_its_late_result_is_dropped() {
-    let workers = Workers::new();
+    let job_pool = JobPool::new();
     let (end, over) = channel::<()>();
     let over = Arc::new(Mutex::new(over));
     for _ in 0..3 {
@@ -141,26 +141,26 @@ fn watchdog_abandons_a_job_and_its_late_result_is_dropped() {
             1
         });
         let begun = Instant::now();
-        workers.hand_over(vec![Job {
+        job_pool.hand_over(vec![Job {
             watchdog: Some(Box::new(move || {
                 (begun.elapsed() > EXPECTED_TIME).then_some(2)
             })),
             ..endless
         }]);
-        assert_eq!(all(&workers, Wait::All), [2]);
+        assert_eq!(all(&job_pool, Wait::All), [2]);
     }
-    workers.hand_over(vec![job("endless", || 7)]);
-    assert_eq!(all(&workers, Wait::All), [7]);
+    job_pool.hand_over(vec![job("endless", || 7)]);
+    assert_eq!(all(&job_pool, Wait::All), [7]);
     drop(end);
-    while !workers.shared.lock().running.is_empty() {
+    while !job_pool.shared.lock().running.is_empty() {
         thread::yield_now();
     }
-    assert!(all(&workers, Wait::All).is_empty());
+    assert!(all(&job_pool, Wait::All).is_empty());
 }
 
 #[test]
 fn background_jobs_are_not_waited_for_and_a_request_moves_its_job_to_the_front() {
-    let workers = Workers::new();
+    let job_pool = JobPool::new();
     let (open, gate) = channel::<()>();
     let gate = Arc::new(Mutex::new(gate));
     let count = 3 * processors() + 3;
@@ -178,17 +178,17 @@ fn background_jobs_are_not_waited_for_and_a_request_moves_its_job_to_the_front()
             ..job
         }
     };
-    workers.hand_over((0..count).map(background).collect());
+    job_pool.hand_over((0..count).map(background).collect());
     assert!(
-        all(&workers, Wait::Each(EXPECTED_TIME)).is_empty(),
+        all(&job_pool, Wait::Each(EXPECTED_TIME)).is_empty(),
         "background jobs are not waited for"
     );
-    assert!(workers.has_background());
-    let prioritise = workers.prioritise();
+    assert!(job_pool.has_background());
+    let prioritise = job_pool.prioritise();
     prioritise(&format!("t{last}"));
     prioritise("unknown");
     // All other jobs that began wait at the gate.
-    let first = std::iter::repeat_with(|| all(&workers, Wait::Each(EXPECTED_TIME)));
+    let first = std::iter::repeat_with(|| all(&job_pool, Wait::Each(EXPECTED_TIME)));
     let mut first = first.skip_while(|done| {
         thread::sleep(Duration::from_millis(1));
         done.is_empty()
@@ -196,13 +196,13 @@ fn background_jobs_are_not_waited_for_and_a_request_moves_its_job_to_the_front()
     assert_eq!(first.next(), Some(vec![last]));
     drop(open);
     let rest: Vec<usize> = (0..last).collect();
-    assert_eq!(all(&workers, Wait::All), rest);
-    assert!(!workers.has_background());
+    assert_eq!(all(&job_pool, Wait::All), rest);
+    assert!(!job_pool.has_background());
 }
 
 #[test]
 fn newest_queued_job_of_a_tenant_replaces_older_queued_jobs() {
-    let workers = Workers::new();
+    let job_pool = JobPool::new();
     let (begun, begins) = channel();
     let (open, gate) = channel::<()>();
     let gate = Arc::new(Mutex::new(gate));
@@ -214,39 +214,39 @@ fn newest_queued_job_of_a_tenant_replaces_older_queued_jobs() {
             0
         })
     });
-    workers.hand_over(busy.collect());
+    job_pool.hand_over(busy.collect());
     (0..processors()).for_each(|_| begins.recv().expect("a busy thread"));
     let one = (1..10).map(|number| job("one", move || number));
-    workers.hand_over(one.collect());
+    job_pool.hand_over(one.collect());
     drop(open);
-    let done = all(&workers, Wait::All);
+    let done = all(&job_pool, Wait::All);
     assert_eq!(done.last(), Some(&9));
     assert_eq!(done.len(), processors() + 1, "{done:?}");
 }
 
 #[test]
 fn background_starts_no_more_jobs_than_allowed() {
-    let workers = Workers::new();
-    workers.allow_background(3);
+    let job_pool = JobPool::new();
+    job_pool.allow_background(3);
     let background = (0..10).map(|number| Job {
         is_background: true,
         ..job(&format!("t{number}"), move || number)
     });
-    workers.hand_over(background.collect());
+    job_pool.hand_over(background.collect());
     let mut done = Vec::new();
     let begun = Instant::now();
     while done.len() < 3 && begun.elapsed() < TEST_TIMEOUT {
-        done.extend(all(&workers, Wait::Each(EXPECTED_TIME)));
+        done.extend(all(&job_pool, Wait::Each(EXPECTED_TIME)));
     }
-    workers.hand_over(vec![job("front", || 10)]);
-    done.extend(all(&workers, Wait::Each(EXPECTED_TIME)));
+    job_pool.hand_over(vec![job("front", || 10)]);
+    done.extend(all(&job_pool, Wait::Each(EXPECTED_TIME)));
     // Jobs start in order, and of two jobs in flight either may end first.
     done.sort_unstable();
     assert_eq!(done, [0, 1, 2, 10]);
-    assert!(workers.has_background());
-    workers.allow_background(usize::MAX);
+    assert!(job_pool.has_background());
+    job_pool.allow_background(usize::MAX);
     let rest: Vec<usize> = (3..10).collect();
-    assert_eq!(all(&workers, Wait::All), rest);
+    assert_eq!(all(&job_pool, Wait::All), rest);
 }
 
 /// The time limit for each step of a test.
@@ -254,48 +254,51 @@ const TEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 #[test]
 fn held_back_job_starts_at_once_if_its_tenant_was_requested() {
-    let workers = Workers::new();
-    let prioritise = workers.prioritise();
+    let job_pool = JobPool::new();
+    let prioritise = job_pool.prioritise();
     let id = TenantId::new("later").expect("an id");
     prioritise("later");
-    assert!(!workers.hold(job("later", || 1)), "a request waits");
-    assert_eq!(all(&workers, Wait::All), [1]);
+    assert!(!job_pool.hold(job("later", || 1)), "a request waits");
+    assert_eq!(all(&job_pool, Wait::All), [1]);
     prioritise("later");
-    workers.forget(&id);
-    assert!(workers.hold(job("later", || 2)), "the request is forgotten");
-    assert!(all(&workers, Wait::All).is_empty());
+    job_pool.forget(&id);
+    assert!(
+        job_pool.hold(job("later", || 2)),
+        "the request is forgotten"
+    );
+    assert!(all(&job_pool, Wait::All).is_empty());
     prioritise("later");
-    assert_eq!(all(&workers, Wait::All), [2]);
+    assert_eq!(all(&job_pool, Wait::All), [2]);
 }
 
 #[test]
 fn job_learns_whether_a_request_waits_for_it() {
-    let workers = Workers::new();
+    let job_pool = JobPool::new();
     let reporting = |name: &str| Job {
         work: Box::new(|is_wanted| JobStep::Done(usize::from(is_wanted))),
         ..job(name, || 0)
     };
-    workers.allow_background(0);
+    job_pool.allow_background(0);
     let background = |name| Job {
         is_background: true,
         ..reporting(name)
     };
-    workers.hand_over(vec![background("wanted"), background("other")]);
-    assert!(workers.is_background_held());
-    workers.prioritise()("wanted");
+    job_pool.hand_over(vec![background("wanted"), background("other")]);
+    assert!(job_pool.is_background_held());
+    job_pool.prioritise()("wanted");
     let begun = Instant::now();
-    let first = std::iter::repeat_with(|| next(&workers, Wait::Each(EXPECTED_TIME)))
+    let first = std::iter::repeat_with(|| next(&job_pool, Wait::Each(EXPECTED_TIME)))
         .take_while(|_| begun.elapsed() < EXPECTED_TIME * 100)
         .find_map(|done| done);
     assert_eq!(first.map(|(_, done)| done), Some(1));
-    workers.allow_background(1);
-    assert_eq!(all(&workers, Wait::All), [0]);
-    assert!(!workers.is_background_held());
+    job_pool.allow_background(1);
+    assert_eq!(all(&job_pool, Wait::All), [0]);
+    assert!(!job_pool.is_background_held());
 }
 
 #[test]
 fn slow_background_job_is_copied_once_for_a_waiting_request() {
-    let workers = Workers::new();
+    let job_pool = JobPool::new();
     let ((end, over), (begin, begun)) = (channel::<()>(), channel::<()>());
     let slow = Job {
         is_background: true,
@@ -306,28 +309,28 @@ fn slow_background_job_is_copied_once_for_a_waiting_request() {
             1
         })
     };
-    workers.hand_over(vec![slow]);
+    job_pool.hand_over(vec![slow]);
     begun.recv_timeout(TEST_TIMEOUT).expect("a thread");
-    let prioritise = workers.prioritise();
+    let prioritise = job_pool.prioritise();
     let begun = Instant::now();
     let first = std::iter::repeat_with(|| {
         // A waiting request repeats the call.
         prioritise("one");
-        next(&workers, Wait::Each(EXPECTED_TIME))
+        next(&job_pool, Wait::Each(EXPECTED_TIME))
     })
     .take_while(|_| begun.elapsed() < TEST_TIMEOUT)
     .find_map(|done| done);
     assert_eq!(first.map(|(_, done)| done), Some(2));
     prioritise("one");
     drop(end);
-    assert_eq!(all(&workers, Wait::All), [1], "the job is copied once");
+    assert_eq!(all(&job_pool, Wait::All), [1], "the job is copied once");
 }
 
 #[test]
 fn owner_that_registers_late_is_notified_of_jobs_that_began_before() {
-    let workers = Workers::new();
+    let job_pool = JobPool::new();
     let ((end, over), (begin, begun)) = (channel::<()>(), channel::<()>());
-    workers.hand_over(vec![Job {
+    job_pool.hand_over(vec![Job {
         is_background: true,
         ..job("one", move || {
             begin.send(()).expect("the test");
@@ -337,11 +340,11 @@ fn owner_that_registers_late_is_notified_of_jobs_that_began_before() {
     }]);
     begun.recv_timeout(TEST_TIMEOUT).expect("a thread");
     let owner = Mailbox::default();
-    workers.notify(owner.sender());
+    job_pool.notify(owner.sender());
     assert!(owner.is_woken(TEST_TIMEOUT), "at registration");
     drop(end);
     assert!(owner.is_woken(TEST_TIMEOUT), "when the job ends");
-    assert_eq!(all(&workers, Wait::All), [1]);
+    assert_eq!(all(&job_pool, Wait::All), [1]);
 }
 
 #[test]
@@ -363,19 +366,19 @@ fn repeated_requests_do_not_change_the_position_at_the_front() {
 
 #[test]
 fn request_for_built_pages_is_reported_once() {
-    let workers = Workers::<usize>::new();
+    let job_pool = JobPool::<usize>::new();
     let owner = Mailbox::default();
-    workers.notify(owner.sender());
+    job_pool.notify(owner.sender());
     assert!(owner.is_woken(TEST_TIMEOUT), "at registration");
     for id in ["built", "not-built"] {
-        workers.prioritise()(id);
+        job_pool.prioritise()(id);
         assert!(
             owner.is_woken(TEST_TIMEOUT),
             "the owner is notified of {id}"
         );
     }
-    assert!(workers.forget_built(|id| id == "built"));
-    assert!(!workers.forget_built(|id| id == "built"));
+    assert!(job_pool.forget_built(|id| id == "built"));
+    assert!(!job_pool.forget_built(|id| id == "built"));
 }
 
 /// Returns a job that needs `bytes` of memory, which become known only when the job runs.
@@ -395,8 +398,8 @@ const HEAVY: u64 = 64 << 20;
 
 #[test]
 fn heavy_jobs_stay_within_the_memory_limit_and_light_jobs_overtake_them() {
-    let workers = Workers::new();
-    workers.limit_memory(2 * HEAVY);
+    let job_pool = JobPool::new();
+    job_pool.limit_memory(2 * HEAVY);
     let (now, most) = (Arc::new(Mutex::new(0_usize)), Arc::new(Mutex::new(0_usize)));
     let (open, gate) = channel::<()>();
     let gate = Arc::new(Mutex::new(gate));
@@ -416,9 +419,9 @@ fn heavy_jobs_stay_within_the_memory_limit_and_light_jobs_overtake_them() {
             1
         })
     });
-    workers.hand_over(heavy.collect());
-    workers.hand_over(vec![job("light", || 7)]);
-    let light = std::iter::from_fn(|| next(&workers, Wait::Each(Duration::MAX)));
+    job_pool.hand_over(heavy.collect());
+    job_pool.hand_over(vec![job("light", || 7)]);
+    let light = std::iter::from_fn(|| next(&job_pool, Wait::Each(Duration::MAX)));
     assert_eq!(
         light.map(|(_, done)| done).next(),
         Some(7),
@@ -427,20 +430,20 @@ fn heavy_jobs_stay_within_the_memory_limit_and_light_jobs_overtake_them() {
     for _ in 0..8 {
         open.send(()).expect("a job");
     }
-    assert_eq!(all(&workers, Wait::All), vec![1; 8]);
+    assert_eq!(all(&job_pool, Wait::All), vec![1; 8]);
     let most = *most.lock().expect("a lock");
     assert!((1..=2).contains(&most), "{most} at once");
 }
 
 #[test]
 fn job_beyond_the_memory_limit_is_refused_and_other_jobs_run() {
-    let workers = Workers::new();
-    workers.limit_memory(HEAVY);
+    let job_pool = JobPool::new();
+    job_pool.limit_memory(HEAVY);
     let too_heavy = weighed("too-heavy", HEAVY + 1, || {
         panic!("a refused job never runs")
     });
     let fits = weighed("fits", HEAVY, || 1);
-    workers.hand_over(vec![too_heavy, fits]);
+    job_pool.hand_over(vec![too_heavy, fits]);
     let refused = usize::try_from(HEAVY).expect("a small limit");
-    assert_eq!(all(&workers, Wait::All), [1, refused]);
+    assert_eq!(all(&job_pool, Wait::All), [1, refused]);
 }

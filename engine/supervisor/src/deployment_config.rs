@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use content::address::Origin;
 use content::address::deployment::FILE;
 use content::tenant::manifest::Hsts;
-use render::Caching;
+use render::CachePolicy;
 
 /// The folders, the origin and the caching policy of one deployment.
 #[derive(Debug, Clone)]
-pub struct Places {
+pub struct DeploymentConfig {
     /// The folder of tenants.
     pub tenants: PathBuf,
     /// The folder of themes. `None` uses the themes in the program.
@@ -21,10 +21,10 @@ pub struct Places {
     /// The scope of HTTP Strict Transport Security (RFC 6797). `None` uses the setting of the root tenant.
     pub hsts: Option<Hsts>,
     /// The policy for shared caches.
-    pub caching: Caching,
+    pub caching: CachePolicy,
 }
 
-impl Places {
+impl DeploymentConfig {
     /// Returns the path of `deployment.yaml`.
     pub(crate) fn deployment_file(&self) -> PathBuf {
         let within = || self.tenants.join(FILE);

@@ -1,6 +1,6 @@
-//! The persisted outcome of rendering a tenant, without its pages. A later process with the same inputs restores the tenant from it and renders nothing.
+//! A rendered tenant in persisted form, without its pages. A later process with the same inputs restores the tenant and renders nothing.
 //!
-//! **Invariant:** an outcome is read only by the build that wrote it, and only if all inputs are the same ([`release_key`]).
+//! **Invariant:** a persisted tenant is read only by the build that wrote it, and only if all inputs are the same ([`release_key`]).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,74 +9,74 @@ use bytes::Bytes;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::compile::cache::{Key, key};
-use crate::compile::compiled_tenant::{Compiled, PlacedMount};
-use crate::compile::inputs::Inputs;
-use crate::images::persisted_drawing::{DrawingMaterial, DrawingOutline};
-use crate::images::{Drawing, Picture, is_drawn};
-use crate::lints::links::NeighbourLink;
-use crate::lints::pages::Orphan;
+use crate::compile::cache::{CacheKey, key};
+use crate::compile::compiled_tenant::{AddressMount, CompiledTenant};
+use crate::compile::inputs::CompileInputs;
+use crate::images::persisted_image::{PersistedSource, PersistedSpec};
+use crate::images::{GeneratedImage, ImageSpec, is_cached};
+use crate::lints::links::CrossTenantLink;
+use crate::lints::pages::OrphanPage;
 use crate::resources::asset::ASSETS;
 use crate::resources::encodings::page_encodings::Encoder;
 use crate::site_files::Listing;
 use content::address::Address;
 use content::report::{Diagnostic, Report};
-use content::source::Stamp;
+use content::source::FolderStamp;
 use content::tenant::Site;
 use release::snapshot::Resource;
-use release::store::PlacedPages;
+use release::store::AddressPages;
 
 /// The zstd level. Lists of paths and links shrink to a quarter at the fastest level.
 const ZSTD_LEVEL: i32 = 1;
 
-/// The first part of an outcome: everything except the materials for drawing.
+/// The first part of a persisted tenant: everything except the sources of its images.
 #[derive(Serialize, Deserialize)]
-struct OutcomeParts {
+struct PersistedTenantFacts {
     pages: usize,
-    neighbour_links: Vec<NeighbourLink>,
-    orphans: Vec<Orphan>,
+    cross_tenant_links: Vec<CrossTenantLink>,
+    orphans: Vec<OrphanPage>,
     paths: Vec<Box<str>>,
     listing: Listing,
-    drawings: Vec<DrawingOutline>,
-    /// Host, path, and index into `drawings`.
-    pictures: Vec<(String, String, usize)>,
+    specs: Vec<PersistedSpec>,
+    /// Host, path, and index into `specs`.
+    images: Vec<(String, String, usize)>,
     report: Vec<Diagnostic>,
 }
 
 /// A rendered tenant without its pages, ready to be persisted.
 ///
-/// It is written as two parts: the facts that are always needed, and the materials that its pictures are drawn from.
+/// It is written as two parts: the facts that are always needed, and the sources of its images.
 #[derive(Debug)]
-pub struct Outcome {
-    compiled: Arc<Compiled>,
+pub struct PersistedTenant {
+    compiled: Arc<CompiledTenant>,
     report: Report,
-    /// Each drawing once.
-    drawings: Vec<Arc<Drawing>>,
-    /// The index of each picture's drawing.
+    /// Each image spec once.
+    specs: Vec<Arc<ImageSpec>>,
+    /// The index of each image's spec.
     numbers: Vec<usize>,
-    /// The materials of the drawings, copied when the outcome is created. A drawing drops its material when it is drawn or its tenant is evicted.
-    materials: Vec<DrawingMaterial>,
+    /// The sources of the specs, copied here. A spec drops its source when its image is rendered or its tenant is evicted.
+    sources: Vec<PersistedSource>,
 }
 
-impl Outcome {
-    /// Creates the outcome of a tenant and its report.
+impl PersistedTenant {
+    /// Creates the persisted form of a tenant and its report.
     #[must_use]
-    pub fn of(compiled: &Arc<Compiled>, report: &Report) -> Self {
-        let mut drawings: Vec<Arc<Drawing>> = Vec::new();
-        let mut known: HashMap<*const Drawing, usize> = HashMap::new();
-        let numbers = compiled.pictures.iter().map(|picture| {
-            let number = known.entry(Arc::as_ptr(&picture.drawing));
+    pub fn of(compiled: &Arc<CompiledTenant>, report: &Report) -> Self {
+        let mut specs: Vec<Arc<ImageSpec>> = Vec::new();
+        let mut known: HashMap<*const ImageSpec, usize> = HashMap::new();
+        let numbers = compiled.images.iter().map(|image| {
+            let number = known.entry(Arc::as_ptr(&image.spec));
             *number.or_insert_with(|| {
-                drawings.push(Arc::clone(&picture.drawing));
-                drawings.len() - 1
+                specs.push(Arc::clone(&image.spec));
+                specs.len() - 1
             })
         });
         Self {
             numbers: numbers.collect(),
             compiled: Arc::clone(compiled),
             report: report.clone(),
-            materials: drawings.iter().map(|drawing| drawing.material()).collect(),
-            drawings,
+            sources: specs.iter().map(|spec| spec.persisted_source()).collect(),
+            specs,
         }
     }
 
@@ -84,19 +84,19 @@ impl Outcome {
     #[must_use]
     pub fn parts(&self) -> Option<[Bytes; 2]> {
         let compiled = &self.compiled;
-        let pictures = compiled.pictures.iter().zip(&self.numbers);
-        let pictures = pictures.map(|(one, number)| (one.host.clone(), one.path.clone(), *number));
-        let known = OutcomeParts {
+        let images = compiled.images.iter().zip(&self.numbers);
+        let images = images.map(|(one, number)| (one.host.clone(), one.path.clone(), *number));
+        let known = PersistedTenantFacts {
             pages: compiled.pages,
-            neighbour_links: compiled.neighbour_links.clone(),
+            cross_tenant_links: compiled.cross_tenant_links.clone(),
             orphans: compiled.orphans.clone(),
             paths: compiled.paths.to_vec(),
             listing: Listing::clone(&compiled.listing),
-            drawings: self.drawings.iter().map(|one| one.outline()).collect(),
-            pictures: pictures.collect(),
+            specs: self.specs.iter().map(|one| one.persisted_spec()).collect(),
+            images: images.collect(),
             report: self.report.iter().cloned().collect(),
         };
-        Some([serialise(&known)?, serialise(&self.materials)?])
+        Some([serialise(&known)?, serialise(&self.sources)?])
     }
 }
 
@@ -114,7 +114,12 @@ fn deserialise<T: DeserializeOwned>(part: &[u8]) -> Option<T> {
 
 /// Returns a digest of all inputs of a tenant's pages. `folder` is the digest of its files.
 #[must_use]
-pub fn release_key(folder: &[u8; 32], site: &Site, addresses: &[Address], inputs: &Inputs) -> Key {
+pub fn release_key(
+    folder: &[u8; 32],
+    site: &Site,
+    addresses: &[Address],
+    inputs: &CompileInputs,
+) -> CacheKey {
     let theme = &inputs.templates.theme;
     let pages = site.pages.iter();
     let pages: Vec<_> = pages
@@ -139,33 +144,33 @@ pub fn release_key(folder: &[u8; 32], site: &Site, addresses: &[Address], inputs
 
 /// Returns a digest of a folder's label and stamp and of the build. Facts read from one folder hold for every folder with the same key.
 #[must_use]
-pub fn reading_key(label: &str, stamp: &Stamp) -> Key {
+pub fn reading_key(label: &str, stamp: &FolderStamp) -> CacheKey {
     key("reading", &[label.as_bytes(), stamp])
 }
 
-impl Compiled {
-    /// Restores the tenant of an [`Outcome`].
+impl CompiledTenant {
+    /// Restores the tenant of a [`PersistedTenant`].
     ///
     /// With `pages`, the pages of all its addresses, the tenant is complete and its bodies are compressed. Without them it is evicted, and its mounts are open. Returns `None` if any part is missing.
     #[must_use]
     pub fn restore(
-        [facts, materials]: [&[u8]; 2],
+        [facts, sources]: [&[u8]; 2],
         site: &Site,
         addresses: &[Address],
-        inputs: &Inputs,
-        pages: Option<&[PlacedPages]>,
+        inputs: &CompileInputs,
+        pages: Option<&[AddressPages]>,
     ) -> Option<(Self, Report)> {
-        let known: OutcomeParts = deserialise(facts)?;
+        let known: PersistedTenantFacts = deserialise(facts)?;
         let cache = &inputs.cache;
-        let mut drawings: Vec<Drawing> = known.drawings.into_iter().map(Drawing::from).collect();
-        let open = |address| PlacedMount::open(site.id.shared(), address);
-        let mounts: Vec<PlacedMount> = addresses.iter().map(open).collect();
+        let mut specs: Vec<ImageSpec> = known.specs.into_iter().map(ImageSpec::from).collect();
+        let open = |address| AddressMount::open(site.id.shared(), address);
+        let mounts: Vec<AddressMount> = addresses.iter().map(open).collect();
         if let Some(pages) = pages {
-            let materials: Vec<DrawingMaterial> = deserialise(materials)?;
+            let sources: Vec<PersistedSource> = deserialise(sources)?;
             let original = |name: &str| original(name, pages);
-            for (drawing, material) in drawings.iter_mut().zip(materials) {
-                let can_be_drawn = material.add_to(drawing, &inputs.templates.fonts, original);
-                if !can_be_drawn && !is_drawn(drawing, cache) {
+            for (spec, source) in specs.iter_mut().zip(sources) {
+                let has_source = source.add_to(spec, &inputs.templates.fonts, original);
+                if !has_source && !is_cached(spec, cache) {
                     return None;
                 }
             }
@@ -178,24 +183,20 @@ impl Compiled {
                 placed.mount.pages.fill(Some(encoder.encode(&own.pages)));
             }
         }
-        let drawings: Vec<Arc<Drawing>> = drawings.into_iter().map(Arc::new).collect();
-        let picture = |(host, path, number): (String, String, usize)| {
-            let drawing = Arc::clone(drawings.get(number)?);
-            Some(Picture {
-                host,
-                path,
-                drawing,
-            })
+        let specs: Vec<Arc<ImageSpec>> = specs.into_iter().map(Arc::new).collect();
+        let image = |(host, path, number): (String, String, usize)| {
+            let spec = Arc::clone(specs.get(number)?);
+            Some(GeneratedImage { host, path, spec })
         };
         let compiled = Self {
             mounts,
             is_rendered: true,
-            neighbour_links: known.neighbour_links,
+            cross_tenant_links: known.cross_tenant_links,
             orphans: known.orphans,
             paths: known.paths.into(),
             listing: Arc::new(known.listing),
-            pictures: (known.pictures.into_iter())
-                .map(picture)
+            images: (known.images.into_iter())
+                .map(image)
                 .collect::<Option<_>>()?,
             cache: Arc::clone(cache),
             pages: known.pages,
@@ -207,7 +208,7 @@ impl Compiled {
 }
 
 /// Returns the bytes of the file with a hashed name.
-fn original(name: &str, places: &[PlacedPages]) -> Option<Bytes> {
+fn original(name: &str, places: &[AddressPages]) -> Option<Bytes> {
     let path = format!("{ASSETS}{name}");
     let file = places.first()?.pages.resources.get(path.as_str())?;
     match &**file {
