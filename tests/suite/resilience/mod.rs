@@ -3,6 +3,7 @@
 mod broken_tenants;
 mod circular_links;
 mod content_limits;
+mod endless_pages;
 mod injected_failures;
 mod killed_process;
 mod memory_limits;

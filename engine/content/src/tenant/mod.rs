@@ -8,7 +8,7 @@
 
 pub mod app;
 pub mod assets;
-pub mod conform;
+pub mod check_with_theme;
 mod downloads;
 pub mod manifest;
 mod outline;
@@ -34,7 +34,7 @@ use crate::schema::{FormattedText, Schema};
 use crate::source::{Folder, LargeSourceFile};
 use crate::yaml::{self, Node, Value};
 
-pub use conform::ThemedValues;
+pub use check_with_theme::ThemedValues;
 pub use manifest::Manifest;
 pub(crate) use page::FILE_START;
 pub use page::{FrontMatter, Page};

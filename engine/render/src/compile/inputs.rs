@@ -6,7 +6,7 @@ use tera::Value;
 
 use crate::compile::cache::Cache;
 use crate::compile::prepared_tenant::PreparedTenant;
-use crate::compile::render_attempt::RenderAttempt;
+use crate::compile::watchdog::RenderAttempt;
 use crate::images::svg::sprite::Sprite;
 use crate::island::Islands;
 use crate::markdown::element_ids::PageIds;

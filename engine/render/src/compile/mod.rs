@@ -8,8 +8,8 @@ pub(crate) mod pending_tenant;
 pub(crate) mod persisted_tenant;
 pub(crate) mod prepare;
 pub(crate) mod prepared_tenant;
-pub(crate) mod render_attempt;
 pub(crate) mod site_card;
+pub(crate) mod watchdog;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 

@@ -16,7 +16,7 @@ use crate::resources::tenant_files::{tenant_asset, tenant_assets};
 use crate::theme::Templates;
 use crate::theme::language::Language;
 use content::report::{Code, Diagnostic, Report, hint_for};
-use content::tenant::conform::{ThemedContent, conform, settings};
+use content::tenant::check_with_theme::{ThemedContent, check_with_theme, settings};
 use content::tenant::{MANIFEST, Site, assets};
 
 /// Prepares a tenant. Returns `None` if it does not fit its theme; the report says why.
@@ -26,7 +26,7 @@ pub(crate) fn prepare(
     report: &mut Report,
 ) -> Option<PreparedTenant> {
     let assets = Arc::new(tenant_assets(site, report));
-    let (content, problems) = conform(&site.written, &templates.theme);
+    let (content, problems) = check_with_theme(&site.written, &templates.theme);
     let fits = problems.is_servable();
     report.extend(problems);
     let language = language(site, templates, &content, report);

@@ -8,7 +8,7 @@ use tera::Value;
 use crate::compile::site_card::colours;
 use crate::resources::asset::Asset;
 use crate::theme::language::Language;
-use content::tenant::conform::ThemedContent;
+use content::tenant::check_with_theme::ThemedContent;
 use content::theme::Theme;
 
 /// A tenant checked against the schemas of its theme.

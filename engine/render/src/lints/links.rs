@@ -25,7 +25,7 @@ use content::report::{
     Code, Diagnostic, LineIndex, Report, Severity, TextPosition, hint_for, nearest,
 };
 use content::schema::FormattedText;
-use content::tenant::conform::ThemedContent;
+use content::tenant::check_with_theme::ThemedContent;
 use content::tenant::{HiddenReason, MANIFEST, Page, Site, assets};
 use content::yaml::position_in_block;
 

@@ -6,6 +6,7 @@
 //! - [`file_resource`] combines the three.
 //! - [`tenant_files`] reads a tenant's files.
 //! - [`shared_files`] makes the resources that every host serves.
+//! - [`unknown_host`] makes the response for a host of no tenant.
 //! - [`replaced_files`] keeps serving files that a later release replaced.
 //!
 //! **Invariant:** knows no request. The server selects a response from these resources and never makes one for a request.
@@ -17,3 +18,4 @@ pub(crate) mod header_fields;
 pub(crate) mod replaced_files;
 pub(crate) mod shared_files;
 pub(crate) mod tenant_files;
+pub(crate) mod unknown_host;

@@ -1,24 +1,22 @@
-//! Resources that belong to no single tenant: files that every host serves, the response of unknown hosts, the default social image.
+//! Resources that belong to no single tenant: files that every host serves, and the default social image.
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use http::{HeaderValue, StatusCode};
+use http::HeaderValue;
 
 use crate::compile::cache::Cache;
 use crate::island::Islands;
 use crate::pages::links::resolver::DeploymentFacts;
 use crate::resources::asset::{ASSETS, Asset};
-use crate::resources::encodings::compress::{self, CompressionLevel};
+use crate::resources::encodings::compress::CompressionLevel;
 use crate::resources::file_resource::shared_files;
-use crate::resources::header_fields::{self, BodyKind};
 use crate::resources::tenant_files::tenant_asset;
 use crate::theme::Templates;
 use content::address::Origin;
 use content::tenant::assets::named;
 use content::tenant::manifest::Hsts;
 use content::tenant::{MANIFEST, Site};
-use release::snapshot::{Body, HostRedirect, Resource, ResourceTable};
+use release::snapshot::{HostRedirect, ResourceTable};
 
 /// Returns the files of the themes and of the islands, which every host serves.
 #[must_use]
@@ -40,21 +38,6 @@ pub fn shared(
             .map(|(path, resource)| (path.clone(), Arc::clone(resource))),
     );
     table
-}
-
-/// Makes the response for a host that belongs to no tenant. It names no tenant.
-///
-/// `words` is the deployment's own text. Without it the body is empty.
-#[must_use]
-pub fn unknown_host(words: Option<String>, is_secure: bool) -> Arc<Resource> {
-    let text = words.map_or_else(String::new, |words| words + "\n");
-    let media_type = "text/plain; charset=utf-8";
-    Arc::new(Resource::Body(Body {
-        status: StatusCode::MISDIRECTED_REQUEST,
-        fields: header_fields::fields(&BodyKind::Plain, media_type, is_secure),
-        cache_tag: None,
-        variants: compress::variants(Bytes::from(text), false, CompressionLevel::Page),
-    }))
 }
 
 /// Returns the absolute URL of the root tenant's social image, the default for tenants without one.

@@ -13,7 +13,7 @@ use super::error::{located, one_line};
 use super::ui_strings::UiStrings;
 use crate::compile::cache::Cache;
 use crate::compile::prepared_tenant::PreparedTenant;
-use crate::compile::render_attempt::RenderAttempt;
+use crate::compile::watchdog::RenderAttempt;
 use crate::images::svg::fonts::Fonts;
 use crate::images::svg::sprite::Sprite;
 use crate::island::{Hydration, Islands};

@@ -409,6 +409,7 @@ async fn tenants(Shared(admin): Shared<Admin>) -> Json<Vec<TenantLine>> {
         errors: Vec::new(),
         certificates: Vec::new(),
         pinned: None,
+        unreadable_pin: None,
     });
     Json(lines.chain(removed).collect())
 }

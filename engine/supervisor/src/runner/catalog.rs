@@ -18,7 +18,7 @@ use jiff::Timestamp;
 use content::address::Origin;
 use content::name::{TenantId, TenantIdError};
 use content::report::{Code, Diagnostic, Report, Severity, hint_for};
-use content::tenant::conform::conform;
+use content::tenant::check_with_theme::check_with_theme;
 use content::tenant::manifest::Company;
 use content::tenant::{MANIFEST, Site};
 use render::CompileInputs;
@@ -172,7 +172,8 @@ impl Catalog {
         let theme = read.written.as_ref();
         let theme = theme.and_then(|written| Some((written, self.themes.get(&written.theme)?)));
         if let Some((written, templates)) = theme {
-            read.report.extend(conform(written, &templates.theme).1);
+            read.report
+                .extend(check_with_theme(written, &templates.theme).1);
         }
         self.packed_bytes = self.packed_bytes - packed_before + tenant.content.packed_bytes();
         tenant.reports.content = read.report;

@@ -481,7 +481,10 @@ impl SimulatedServer {
                 format!("{tenant} showed {before:?}, and shows {shown:?}")
             });
             let is_pinned = self.disk.pins.contains_key(&tenant);
-            let is_settled = !self.commands.values().any(|commanded| *commanded == tenant);
+            let is_settled = !self
+                .commands
+                .values()
+                .any(|(commanded, _)| *commanded == tenant);
             let shows_folder = matches!(
                 shown,
                 Some(ServedPage::Pages(_) | ServedPage::StandIn | ServedPage::Waiting)

@@ -8,25 +8,26 @@
 //! **Invariant:** reads no content. A watch knows paths and times, and no tenants.
 
 mod folders;
-mod notice;
+mod mailbox;
+mod notifications;
 mod poll;
 mod probe;
 
 use std::collections::BTreeSet;
-use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use notify::{Config, ErrorKind, Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
+use notify::{Config, ErrorKind, RecommendedWatcher, RecursiveMode, Watcher};
 use rayon::prelude::*;
 use tracing::warn;
 
 use self::folders::{WatchedFolders, WatchedPath};
-pub(crate) use self::notice::Mailbox;
-use self::notice::PendingNotices;
-pub use self::notice::{Notice, NoticeSender, WatchDropped};
+pub(crate) use self::mailbox::Mailbox;
+use self::mailbox::PendingNotices;
+pub use self::mailbox::{Notice, NoticeSender, WatchDropped};
+use self::notifications::{is_limit, notify_of_changes};
 pub use self::poll::POLL_INTERVAL;
 use self::probe::PathProbe;
 use content::source::{self, FolderIdentity};
@@ -240,12 +241,14 @@ impl Watch {
         self.folders = WatchedFolders::default();
         // Each folder has its own watch: a recursive watch of `notify` stops at the first folder that cannot be watched, and has no limits.
         let config = Config::default().with_follow_symlinks(false);
-        let listened = RecommendedWatcher::new(self.handler(), config).and_then(|mut watcher| {
-            for root in self.roots.iter().filter(|root| root.is_dir()) {
-                watcher.watch(root, RecursiveMode::NonRecursive)?;
-            }
-            Ok(watcher)
-        });
+        let listened = RecommendedWatcher::new(notify_of_changes(self.sender()), config).and_then(
+            |mut watcher| {
+                for root in self.roots.iter().filter(|root| root.is_dir()) {
+                    watcher.watch(root, RecursiveMode::NonRecursive)?;
+                }
+                Ok(watcher)
+            },
+        );
         match listened {
             Ok(watcher) => self.watcher = Some(watcher),
             Err(error) => self.fall_back(&error),
@@ -398,23 +401,6 @@ impl Watch {
             read_stamps,
         ));
     }
-
-    /// Returns the handler of notifications, which sends notices to the mailbox.
-    fn handler(&self) -> impl Fn(notify::Result<Event>) + Send + 'static {
-        let sender = self.sender();
-        move |event| {
-            // A send fails only after the watch was dropped, which drops this handler, too.
-            let _ = match event {
-                Ok(event) if matches!(event.kind, EventKind::Access(_)) => Ok(()),
-                Ok(event) if event.need_rescan() => sender.send(Notice::Everything),
-                Ok(event) => event
-                    .paths
-                    .into_iter()
-                    .try_for_each(|path| sender.send(Notice::Path(path))),
-                Err(_) => sender.send(Notice::Everything),
-            };
-        }
-    }
 }
 
 impl FolderChanges {
@@ -470,23 +456,6 @@ impl<'a> WatchedRoot<'a> {
             .find_map(|root| path.strip_prefix(root).ok())
     }
 }
-
-/// Returns whether the system has no more watches (`ENOSPC`) or file descriptors (`EMFILE`).
-fn is_limit(error: &notify::Error) -> bool {
-    match &error.kind {
-        ErrorKind::MaxFilesWatch => true,
-        ErrorKind::Io(error) => {
-            matches!(
-                error.kind(),
-                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
-            ) || error.raw_os_error() == Some(EMFILE)
-        }
-        _ => false,
-    }
-}
-
-/// The error number for too many open file descriptors (POSIX `errno.h`), which is 24 on all supported systems.
-const EMFILE: i32 = 24;
 
 /// The identity of a root: device and inode. Notifications do not cover a root that is a file, so its identity includes modification time and size.
 type RootIdentity = (FolderIdentity, Option<SystemTime>, u64);

@@ -5,11 +5,10 @@ use std::io::Write as _;
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use http::HeaderValue;
 use sha2::{Digest, Sha256};
 
 use crate::compile::cache::{self, Cache};
-use crate::resources::asset::hex;
+use crate::resources::encodings::etag::etag;
 use release::large::LargeFile;
 use release::pack::{pack, unpack};
 use release::snapshot::{ContentEncoding, Variant, Variants};
@@ -201,11 +200,6 @@ fn variant(encoding: ContentEncoding, bytes: Bytes) -> Variant {
         etag: etag(&Sha256::digest(&bytes)),
         bytes: bytes.into(),
     }
-}
-
-fn etag(digest: &[u8]) -> HeaderValue {
-    let tag = format!("\"{}\"", hex(&digest[..12]));
-    HeaderValue::from_str(&tag).unwrap_or_else(|_| HeaderValue::from_static("\"\""))
 }
 
 fn brotli(bytes: &[u8], quality: i32) -> Option<Vec<u8>> {

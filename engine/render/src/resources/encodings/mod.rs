@@ -1,6 +1,7 @@
 //! Compresses bodies: fast while a tenant is rendered, and as small as possible in the background.
 //!
-//! - [`compress`] makes the content encodings of a body and its ETags.
+//! - [`compress`] makes the content encodings of a body.
+//! - [`etag`] makes their ETags.
 //! - [`page_encodings`] compresses all pages of a tenant.
 //! - [`best_encodings`] finds the bodies whose best encoding is not made yet.
 //!
@@ -8,4 +9,5 @@
 
 pub(crate) mod best_encodings;
 pub(crate) mod compress;
+mod etag;
 pub(crate) mod page_encodings;

@@ -18,7 +18,7 @@ use supervisor::{PersistedState, valid_folder};
 use crate::cli::RestoreArguments;
 use crate::commands::operations::releases::{command, refused};
 use crate::commands::output::print_message;
-use crate::commands::setup::places;
+use crate::commands::setup::config;
 
 /// Restores a tenant on a running server, or writes its folder.
 pub(crate) fn run(arguments: &RestoreArguments) -> anyhow::Result<ExitCode> {
@@ -43,8 +43,8 @@ pub(crate) fn run(arguments: &RestoreArguments) -> anyhow::Result<ExitCode> {
 /// Writes the last valid folder of the tenant from the state.
 fn write_folder(arguments: &RestoreArguments, state: &Path, to: &Path) -> anyhow::Result<()> {
     let tenant = &arguments.tenant;
-    let places = places(&arguments.content, CachePolicy::default());
-    let store = PersistedState::reader(state, &places);
+    let config = config(&arguments.content, CachePolicy::default());
+    let store = PersistedState::reader(state, &config);
     let folder = valid_folder(&store, tenant).with_context(|| {
         format!(
             "the state `{}` has no valid folder of `{tenant}`: check `--state`, `--tenants` and `--themes`, which must be those of the server",

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use super::notice::{Notice, NoticeSender};
+use super::mailbox::{Notice, NoticeSender};
 use super::probe::PathProbe;
 use content::source::{self, Activity, FolderLimits};
 

@@ -1,5 +1,6 @@
 //! Tests of the changes that a watch reports, and of the number of watches.
 
+use std::io;
 use std::os::unix::fs::symlink;
 
 use tempfile::TempDir;

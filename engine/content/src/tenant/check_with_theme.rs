@@ -124,7 +124,7 @@ pub struct SectionData {
 
 /// Checks a tenant against its theme. The tenant fits if the report has no errors.
 #[must_use]
-pub fn conform(written: &ThemedValues, theme: &Theme) -> (ThemedContent, Report) {
+pub fn check_with_theme(written: &ThemedValues, theme: &Theme) -> (ThemedContent, Report) {
     let mut check = ThemeCheck {
         written,
         theme,
