@@ -3,9 +3,16 @@
 use crate::formats::app_facts::check_app_format;
 use crate::formats::link::parse_link;
 use crate::formats::values::is_email;
-use crate::formats::{RESERVED_PATH_HINT, reserved_message};
 use crate::name::reserved::{hides_reserved_path, is_reserved};
 use crate::name::{ascii_host, exported, is_route_path};
+
+/// The hint for a path that the engine serves itself.
+pub(crate) const RESERVED_PATH_HINT: &str = "choose another path; rowhouse itself serves `/assets`, names that begin with a dot, and files such as `/robots.txt` and `/feed.xml`";
+
+/// Returns the message for a path that the engine serves itself.
+pub(crate) fn reserved_message(path: &str) -> String {
+    format!("`{path}` is reserved for rowhouse")
+}
 
 /// Checks a text against its format.
 ///

@@ -5,6 +5,7 @@ mod check;
 pub mod link;
 pub mod values;
 
+pub(crate) use check::{RESERVED_PATH_HINT, reserved_message};
 pub use check::{check_format, check_value};
 use schemars::JsonSchema;
 use serde_json::Value as Json;
@@ -22,12 +23,4 @@ pub fn schema_of<T: JsonSchema>() -> Json {
 pub(crate) fn checked_by<T: JsonSchema>() -> Schema {
     Schema::new(schema_of::<T>(), check_format)
         .unwrap_or_else(|error| unreachable!("schemas of types are valid: {error}"))
-}
-
-/// The hint for a path that the engine serves itself.
-pub(crate) const RESERVED_PATH_HINT: &str = "choose another path; rowhouse itself serves `/assets`, names that begin with a dot, and files such as `/robots.txt` and `/feed.xml`";
-
-/// Returns the message for a path that the engine serves itself.
-pub(crate) fn reserved_message(path: &str) -> String {
-    format!("`{path}` is reserved for rowhouse")
 }

@@ -5,7 +5,9 @@
 pub(crate) mod agenda;
 pub(crate) mod budget;
 pub(crate) mod event;
+pub(crate) mod pins;
 pub(crate) mod publication;
-pub(crate) mod removal;
+mod removal;
+pub(crate) mod removed_tenants;
 pub(crate) mod tenant;
 pub(crate) mod world;

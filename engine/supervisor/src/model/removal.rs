@@ -10,66 +10,15 @@
 //!
 //! **Invariant:** a restored tenant is never forgotten, and stays until its folder is back.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::time::{Duration, SystemTime};
+use std::collections::BTreeSet;
+use std::time::Duration;
 
 use content::name::TenantId;
 
 use crate::model::event::{Action, ClockTime, CommandReply, Ticket};
+use crate::model::removed_tenants::{RemovedTenant, RemovedTenants};
 use crate::model::tenant::TenantState;
 use crate::model::world::World;
-
-/// The default time for which the history of a removed tenant is kept.
-const DEFAULT_RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-
-/// A tenant whose folder was removed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct RemovedTenant {
-    /// The time at which the removal was noticed.
-    pub(crate) at: SystemTime,
-    /// Whether an operator has restored the tenant.
-    pub(crate) is_restored: bool,
-}
-
-/// The removed tenants by id.
-pub(crate) type RemovedTenants = BTreeMap<TenantId, RemovedTenant>;
-
-/// The facts of an earlier process.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Remembered {
-    /// The pinned releases.
-    pub(crate) pins: BTreeMap<TenantId, u64>,
-    pub(crate) removed: RemovedTenants,
-    /// The tenants with a persisted valid folder, including removed ones.
-    pub(crate) tenants: BTreeSet<TenantId>,
-}
-
-/// The removed tenants, and the commands that restore them.
-#[derive(Debug)]
-pub(super) struct Removals {
-    tenants: RemovedTenants,
-    /// The commands whose tenants are being read.
-    restoring: BTreeMap<TenantId, Vec<Ticket>>,
-    /// The tenants of an earlier process, until the first list of folders.
-    former: BTreeSet<TenantId>,
-    retention: Duration,
-}
-
-impl Removals {
-    pub(super) const fn new(removed: RemovedTenants, former: BTreeSet<TenantId>) -> Self {
-        Self {
-            tenants: removed,
-            restoring: BTreeMap::new(),
-            former,
-            retention: DEFAULT_RETENTION,
-        }
-    }
-
-    /// Returns whether an operator has restored the tenant, whose folder is still gone.
-    fn is_restored(&self, id: &TenantId) -> bool {
-        self.tenants.get(id).is_some_and(|one| one.is_restored)
-    }
-}
 
 impl World {
     /// Sets the time for which the history of a removed tenant is kept.

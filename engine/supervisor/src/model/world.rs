@@ -22,8 +22,9 @@ use crate::model::event::{
     Action, BuildPlan, BuildResult, ClockTime, CommandReply, Event, OutsideFacts, ReadingOutcome,
     ServedForm, StoreState, Ticket,
 };
+use crate::model::pins::{Pins, load_pin};
 use crate::model::publication::{CollectedChanges, Publication};
-use crate::model::removal::{Remembered, Removals};
+use crate::model::removed_tenants::{Remembered, Removals};
 use crate::model::tenant::{
     BuildKey, FinishedStep, FolderState, PinState, ServedState, TenantState,
 };
@@ -38,25 +39,6 @@ pub(crate) enum Mode {
     Serve,
     /// The caller waits for all tenants.
     Batch,
-}
-
-/// The pins on disk. A pin outlives its tenant's folder.
-#[derive(Debug, Default)]
-pub(super) struct Pins {
-    pub(super) on_disk: BTreeMap<TenantId, u64>,
-    /// The writes in flight: the new pin, or `None` for a removal, and the ticket of the command.
-    pub(super) writing: BTreeMap<TenantId, (Option<u64>, Ticket)>,
-}
-
-impl Pins {
-    /// Returns the initial pin of a new tenant.
-    pub(super) fn of(&self, id: &TenantId) -> PinState {
-        if self.writing.contains_key(id) {
-            return PinState::Unsettled;
-        }
-        let number = self.on_disk.get(id).copied();
-        number.map_or(PinState::None, PinState::OnDisk)
-    }
 }
 
 /// The readings of folders.
@@ -894,13 +876,5 @@ impl World {
         for id in complete {
             self.persist(id, actions);
         }
-    }
-}
-
-/// Starts to read the pinned release of a tenant whose addresses are now known.
-fn load_pin(id: &TenantId, tenant: &mut TenantState, actions: &mut Vec<Action>) {
-    if let Some(number) = tenant.load_pin() {
-        let tenant = id.clone();
-        actions.push(Action::LoadPin { tenant, number });
     }
 }

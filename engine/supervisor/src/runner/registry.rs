@@ -22,7 +22,7 @@ use server::snapshot_store::RequestNotice;
 
 use crate::deployment_config::DeploymentConfig;
 use crate::jobs::outcome::JobOutcome;
-use crate::model::removal::{Remembered, RemovedTenant as Removed};
+use crate::model::removed_tenants::{Remembered, RemovedTenant as Removed};
 use crate::model::world::{Mode, World};
 use crate::runner::catalog::Catalog;
 use crate::runner::job_pool::JobPool;

@@ -5,6 +5,7 @@
 
 mod history;
 mod server;
+mod state;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,7 +15,8 @@ use std::time::Instant;
 use content::name::TenantId;
 
 use self::history::{HistoryStep, history};
-use self::server::{ServedPage, SimulatedServer};
+use self::server::SimulatedServer;
+use self::state::ServedPage;
 
 /// Runs a history. Returns the first broken invariant with the number of the step that broke it, or the last snapshot.
 fn run(

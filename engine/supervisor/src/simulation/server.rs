@@ -10,10 +10,13 @@ use crate::model::event::{
     Action, BuildPlan, BuildResult, ChangeSet, ClockTime, CommandReply, Event, MeasuredPages,
     OutsideFacts, ReadingOutcome, ServedForm, StoreState,
 };
-use crate::model::removal::{Remembered, RemovedTenants};
+use crate::model::removed_tenants::Remembered;
 use crate::model::tenant::{BuildKey, PinState, ServedState, TenantState as States};
 use crate::model::world::{Mode, World};
 use crate::simulation::history::{HistoryStep, TENANTS};
+use crate::simulation::state::{
+    ServedPage, SimulatedData, SimulatedDisk, SimulatedFolder, SimulatedJob,
+};
 
 /// The bytes of a tenant's pages.
 const PAGES_BYTES: usize = 100;
@@ -23,88 +26,6 @@ const MAX_STEPS: usize = 100;
 
 /// The time for which the history of a removed tenant is kept.
 const REMOVED_RETENTION: Duration = Duration::from_secs(10);
-
-/// A tenant's folder on the simulated disk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct SimulatedFolder {
-    version: u64,
-    is_valid: bool,
-    is_locked: bool,
-}
-
-/// A job in flight.
-#[derive(Debug, Clone)]
-enum SimulatedJob {
-    /// A list of the folders, and a read of the persisted folders of these removed tenants.
-    Survey {
-        only: Option<BTreeSet<String>>,
-        removed: Vec<TenantId>,
-    },
-    Read {
-        tenant: TenantId,
-        number: u64,
-    },
-    Report {
-        tenant: TenantId,
-        number: u64,
-    },
-    Build {
-        tenant: TenantId,
-        key: BuildKey,
-        is_background: bool,
-    },
-    StandIn(TenantId),
-    LoadPin(TenantId),
-    WritePin {
-        tenant: TenantId,
-        to: Option<u64>,
-    },
-}
-
-/// The pages of a tenant in a snapshot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ServedPage {
-    Waiting,
-    /// Requests get 503.
-    Unavailable,
-    Pages(BuildKey),
-    StandIn,
-    Release(u64),
-}
-
-/// The data of a tenant that the runner holds.
-#[derive(Debug, Clone, Default)]
-struct SimulatedData {
-    /// The folder at its last reading.
-    read: Option<SimulatedFolder>,
-    /// The result of the last reading that has ended.
-    arrived: Option<SimulatedFolder>,
-    /// The last valid content.
-    content: Option<u64>,
-    /// The inputs of the newest build that was ordered.
-    ordered: Option<BuildKey>,
-    /// The newest build that is served, and whether it is in memory.
-    served: Option<(BuildKey, bool)>,
-    is_standing_in: bool,
-    pinned: Option<u64>,
-    parked: Option<BuildKey>,
-    /// The inputs that cannot be built.
-    failed: BTreeSet<BuildKey>,
-}
-
-/// The parts of the server that survive a restart.
-#[derive(Debug, Clone, Default)]
-struct SimulatedDisk {
-    folders: BTreeMap<TenantId, SimulatedFolder>,
-    pins: BTreeMap<TenantId, u64>,
-    persisted: BTreeSet<TenantId>,
-    removed: RemovedTenants,
-    has_theme: bool,
-    is_writable: bool,
-    theme: u64,
-    deployment: u64,
-    version: u64,
-}
 
 /// The simulated server.
 pub(super) struct SimulatedServer {

@@ -1,0 +1,35 @@
+//! The pinned releases of all tenants, on disk and being written.
+
+use std::collections::BTreeMap;
+
+use content::name::TenantId;
+
+use crate::model::event::{Action, Ticket};
+use crate::model::tenant::{PinState, TenantState};
+
+/// The pins on disk. A pin outlives its tenant's folder.
+#[derive(Debug, Default)]
+pub(super) struct Pins {
+    pub(super) on_disk: BTreeMap<TenantId, u64>,
+    /// The writes in flight: the new pin, or `None` for a removal, and the ticket of the command.
+    pub(super) writing: BTreeMap<TenantId, (Option<u64>, Ticket)>,
+}
+
+impl Pins {
+    /// Returns the initial pin of a new tenant.
+    pub(super) fn of(&self, id: &TenantId) -> PinState {
+        if self.writing.contains_key(id) {
+            return PinState::Unsettled;
+        }
+        let number = self.on_disk.get(id).copied();
+        number.map_or(PinState::None, PinState::OnDisk)
+    }
+}
+
+/// Starts to read the pinned release of a tenant whose addresses are now known.
+pub(super) fn load_pin(id: &TenantId, tenant: &mut TenantState, actions: &mut Vec<Action>) {
+    if let Some(number) = tenant.load_pin() {
+        let tenant = id.clone();
+        actions.push(Action::LoadPin { tenant, number });
+    }
+}
