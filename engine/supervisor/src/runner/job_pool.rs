@@ -2,7 +2,7 @@
 //!
 //! The event loop hands over every changed tenant as a [`Job`]. The loop waits for the jobs that end soon, and receives the results of longer jobs later.
 //!
-//! - **Threads.** One thread for each processor works on jobs that began within [`EXPECTED_TIME`], or four for each processor while many folders are read. A job that takes longer keeps its thread, whose priority is lowered, and a further thread starts for queued jobs. Slow and endless tenants therefore do not delay other tenants.
+//! - **Threads.** One thread for each processor works on jobs that began within [`EXPECTED_TIME`], or four for each processor while many folders are read. A job that takes longer keeps its thread, and a further thread starts for queued jobs. While many jobs take long, their threads have a low priority. Slow and endless tenants therefore do not delay other tenants.
 //! - **Watchdog.** A job may have a [`Watchdog`](queue::Watchdog), which abandons the job and supplies a result in its place. The thread is lost if the work never ends, and a late result is dropped.
 //! - **Order.** Jobs of the smallest batch start first: a saved page does not wait for a new theme of a thousand tenants.
 //! - **Memory.** All work in progress shares one memory limit. Work that does not fit is queued without a thread, and light work overtakes it. Work that can never fit is refused.

@@ -16,8 +16,11 @@ use content::name::TenantId;
 /// The time within which a job is expected to end. Once visitors are served, the event loop does not wait for jobs that take longer.
 pub(crate) const EXPECTED_TIME: Duration = Duration::from_millis(300);
 
-/// The time after which a job loses its priority. A large tenant that a request waits for ends before that.
-const NORMAL_PRIORITY_TIME: Duration = Duration::from_secs(1);
+/// The time after which a job is slow, and loses its priority if many jobs are slow.
+pub(super) const NORMAL_PRIORITY_TIME: Duration = Duration::from_secs(1);
+
+/// The number of slow jobs for each processor that keep their priority.
+pub(super) const MAX_SLOW_PER_PROCESSOR: usize = 4;
 
 /// The limit on the size of an urgent batch: saved pages, and tenants that requests wait for. Urgent jobs do not wait for the threads of larger batches.
 const MAX_URGENT_BATCH: usize = 4;
@@ -241,12 +244,18 @@ impl<T> JobQueue<T> {
             .count()
     }
 
-    /// Lowers the priority of each job outside the background that takes longer than [`NORMAL_PRIORITY_TIME`], so that other jobs get the processor.
+    /// Lowers the priority of jobs outside the background that were abandoned, or that have been in flight for longer than [`NORMAL_PRIORITY_TIME`] with many others, so that other jobs get the processor.
+    ///
+    /// A few slow jobs keep their priority: on a busy machine they would not end otherwise.
     pub(super) fn lower_overdue(&mut self) {
+        let is_slow = |running: &RunningJob<T>| {
+            running.lane == Lane::Front && running.begin.elapsed() > NORMAL_PRIORITY_TIME
+        };
+        let slow = self.running.values().filter(|running| is_slow(running));
+        let are_many = slow.count() > processors() * MAX_SLOW_PER_PROCESSOR;
         for running in self.running.values_mut() {
-            let is_overdue =
-                running.lane == Lane::Front && running.begin.elapsed() > NORMAL_PRIORITY_TIME;
-            if is_overdue && !running.has_low_priority {
+            let is_lowered = is_slow(running) && (are_many || running.is_abandoned);
+            if is_lowered && !running.has_low_priority {
                 running.has_low_priority = true;
                 lower_priority(running.thread, Priority::Slow);
             }

@@ -1,5 +1,6 @@
 //! Tests of the job pool, with jobs that end, endless jobs and background jobs.
 
+use super::queue::{MAX_SLOW_PER_PROCESSOR, NORMAL_PRIORITY_TIME};
 use super::*;
 use crate::source::watch::Mailbox;
 
@@ -101,31 +102,38 @@ fn urgent_job_has_a_thread_while_fifty_jobs_never_end() {
 }
 
 #[test]
-fn thread_of_a_slow_job_loses_its_priority_and_ends_with_the_job() {
-    let job_pool = JobPool::new();
+fn threads_of_many_slow_jobs_lose_their_priority_and_end_with_the_jobs() {
+    let pool = JobPool::new();
     let (end, over) = channel::<()>();
-    job_pool.hand_over(vec![job("slow", move || {
-        let _ = over.recv();
-        1
-    })]);
-    let is_lowered = || {
-        let queue = job_pool.shared.lock();
-        queue
-            .running
-            .values()
-            .any(|running| running.has_low_priority)
+    let over = Arc::new(Mutex::new(over));
+    let slow = |number: usize| {
+        let over = Arc::clone(&over);
+        job(&format!("slow-{number}"), move || {
+            let _ = over.lock().expect("a lock").recv();
+            1
+        })
     };
-    while !is_lowered() {
-        assert!(job_pool.poll().is_none());
+    let few = processors() * MAX_SLOW_PER_PROCESSOR;
+    pool.hand_over((0..few).map(slow).collect());
+    let lowered = || {
+        assert!(pool.poll().is_none());
         thread::sleep(Duration::from_millis(5));
-    }
+        let queue = pool.shared.lock();
+        let lowered = queue.running.values().filter(|one| one.has_low_priority);
+        (queue.running.len(), lowered.count())
+    };
+    let begin = Instant::now();
+    while lowered().0 < few || begin.elapsed() < NORMAL_PRIORITY_TIME * 2 {}
+    assert_eq!(lowered().1, 0, "a few slow jobs keep their priority");
+    pool.hand_over(vec![slow(few)]);
+    while lowered().1 <= few {}
     drop(end);
-    assert_eq!(all(&job_pool, Wait::All), [1]);
-    while job_pool.shared.lock().threads[Lane::Front as usize] > 0 {
+    assert_eq!(all(&pool, Wait::All), vec![1; few + 1]);
+    while pool.shared.lock().threads[Lane::Front as usize] > 0 {
         thread::yield_now();
     }
-    job_pool.hand_over(vec![job("next", || 2)]);
-    assert_eq!(all(&job_pool, Wait::All), [2]);
+    pool.hand_over(vec![job("next", || 2)]);
+    assert_eq!(all(&pool, Wait::All), [2]);
 }
 
 #[test]
