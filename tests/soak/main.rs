@@ -219,7 +219,8 @@ impl Soak {
             let is_done = |kind: &hostile_folders::HostileFolder| {
                 let id = format!("x-{}", kind.name);
                 let tenant = tenants.iter().find(|tenant| tenant["id"] == *id);
-                tenant.is_some_and(|tenant| tenant["doing"].is_null())
+                tenant
+                    .is_some_and(|tenant| tenant["doing"].is_null() && tenant["state"] != "removed")
             };
             if hostile_folders::ALL.iter().all(is_done) {
                 return;
@@ -364,7 +365,9 @@ impl Soak {
         let tenants = self.server.get_admin("/tenants").text();
         let tenants: Vec<serde_json::Value> = serde_json::from_str(&tenants).expect("JSON");
         let tenant = tenants.iter().find(|tenant| tenant["id"] == name)?;
-        tenant["state"].as_str().map(ToOwned::to_owned)
+        // A tenant whose folder was removed is listed for a day.
+        let state = tenant["state"].as_str().filter(|state| *state != "removed");
+        state.map(ToOwned::to_owned)
     }
 
     /// Removes every changing and every hostile tenant.
