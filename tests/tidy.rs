@@ -589,7 +589,7 @@ fn every_top_level_folder_has_short_readme() {
     for folder in TOP_LEVEL.iter().filter(|name| root().join(name).is_dir()) {
         let lines = text(&format!("{folder}/README.md")).lines().count();
         assert!(
-            (5..=120).contains(&lines),
+            (5..=60).contains(&lines),
             "{folder}/README.md has {lines} lines"
         );
     }
