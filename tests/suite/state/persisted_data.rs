@@ -153,9 +153,13 @@ fn empty_folder_at_startup_removes_nothing_and_raises_alarm() {
 }
 
 #[test]
-fn removed_tenant_does_not_return() {
+fn data_of_removed_tenant_is_deleted_after_its_time() {
     let deployment = StatefulDeployment::new();
-    let server = deployment.serve();
+    let serve = || {
+        let flags = ["--state", "state", "--keep-removed", "1s"];
+        TestServer::start(&deployment.path(""), &flags)
+    };
+    let server = serve();
     deployment.wait_for_table("good.tenant.app", "tenant.yaml");
     fs::remove_dir_all(deployment.path("tenants/app")).expect("a removed folder");
     let names = || deployment.tables();
@@ -164,19 +168,17 @@ fn removed_tenant_does_not_return() {
     });
     drop(server);
     fs::create_dir(deployment.path("tenants/app")).expect("a folder");
-    let server = deployment.serve();
+    let server = serve();
     assert_eq!(server.get("localhost", "/app/terms").status, 404);
     drop(server);
 
     // A tenant is removed while the process is down.
     fs::remove_dir(deployment.path("tenants/app")).expect("a folder");
     deployment.write("tenants/home/pages/index.md", &terms("Home"));
-    let server = deployment.serve();
-    assert!(
-        !names().iter().any(|name| name.ends_with(".app")),
-        "{:?}",
-        names()
-    );
+    let server = serve();
+    wait("the end of its entries", || {
+        !names().iter().any(|name| name.ends_with(".app"))
+    });
     drop(server);
 }
 

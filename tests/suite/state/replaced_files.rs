@@ -120,10 +120,17 @@ fn replaced_file_is_served_for_a_day_over_changes_and_restarts() {
 
     assert!(has_replaced_files(&deployment));
     fs::remove_dir_all(deployment.path("tenants/app")).expect("a removed folder");
-    at(&mut start(), 41);
+    let mut registry = start();
+    at(&mut registry, 41);
+    assert!(
+        has_replaced_files(&deployment),
+        "the data of a removed tenant stays for a time"
+    );
+    drop(registry);
+    at(&mut start().with_removed_retention(Duration::ZERO), 42);
     assert!(
         !has_replaced_files(&deployment),
-        "what a removed tenant had goes with it"
+        "the data of a removed tenant is deleted after its time"
     );
 }
 
