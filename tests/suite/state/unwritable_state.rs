@@ -44,8 +44,10 @@ fn check_recovery(server: &TestServer) {
     wait("the release", || {
         run_successfully(server, &["releases", "app"]).contains("pages/terms.md")
     });
-    assert!(has_metric(server, "rowhouse_state_writable 1"));
-    assert!(has_metric(server, "rowhouse_state_queued_bytes 0"));
+    wait("the metrics", || {
+        has_metric(server, "rowhouse_state_writable 1")
+            && has_metric(server, "rowhouse_state_queued_bytes 0")
+    });
     let log = server.log();
     assert!(log.contains("state can be written again"), "{log}");
 }
