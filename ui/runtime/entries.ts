@@ -9,7 +9,7 @@
 
 import { CONTROLS, keepPress } from './press.ts';
 
-type FieldElement = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement;
+type Field = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement;
 
 /** Records the island's controls. The returned function copies their state to the new controls. */
 export function keepEntries(island: HTMLElement): () => void {
@@ -47,9 +47,9 @@ const controls = (island: HTMLElement) => [...island.querySelectorAll<HTMLElemen
 function paired(before: HTMLElement[], after: HTMLElement[]): Map<HTMLElement, HTMLElement> {
   const pairs = new Map<HTMLElement, HTMLElement>();
   for (const old of before) {
-    const { name } = old as Partial<FieldElement>;
+    const { name } = old as Partial<Field>;
     const isAlike = (control: HTMLElement) =>
-      control.localName === old.localName && (!name || (control as Partial<FieldElement>).name === name);
+      control.localName === old.localName && (!name || (control as Partial<Field>).name === name);
     const alike = after.filter(isAlike);
     const control = alike[before.filter(isAlike).indexOf(old)];
     if (control && control !== old) pairs.set(old, control);
@@ -57,13 +57,13 @@ function paired(before: HTMLElement[], after: HTMLElement[]): Map<HTMLElement, H
   return pairs;
 }
 
-const isField = (control: HTMLElement): control is FieldElement =>
+const isField = (control: HTMLElement): control is Field =>
   control instanceof HTMLInputElement ||
   control instanceof HTMLTextAreaElement ||
   control instanceof HTMLSelectElement;
 
 /** Copies what was typed or chosen, and dispatches the events that a browser sends when a visitor types. */
-function copyEntry(old: FieldElement, field: FieldElement) {
+function copyEntry(old: Field, field: Field) {
   const key = old instanceof HTMLInputElement && /^(checkbox|radio)$/.test(old.type) ? 'checked' : 'value';
   const entries = [old, field] as unknown as Record<string, unknown>[];
   if (old instanceof HTMLInputElement && old.type === 'file') return;

@@ -8,9 +8,9 @@
  * Runs in the browser, as part of the loader.
  */
 import { isAsked } from './asked.ts';
-import type { StartPolicy } from './when.ts';
+import type { When } from './when.ts';
 
-export const interaction: StartPolicy = (island) => {
+export const interaction: When = (island) => {
   let pressed: HTMLElement | null | undefined;
   let living = false;
   const turn = async (event: Event & Partial<MouseEvent>) => {

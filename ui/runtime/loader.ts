@@ -27,7 +27,7 @@ import { preload } from './modules.ts';
 import { showOnce } from './once.ts';
 import { reveal } from './reveal.ts';
 import { markScrolled } from './scrolled.ts';
-import type { IslandElement, StartPolicy } from './when.ts';
+import type { Island, When } from './when.ts';
 
 /** The stage in which an island failed. */
 export type Stage = 'loading' | 'hydrating' | 'rendering' | 'running';
@@ -40,9 +40,9 @@ export interface IslandError {
 }
 
 /** Reports a failure to the page and the browser's console. Returns false if the page has cancelled the event. */
-export type FailureHandler = (element: HTMLElement, stage: Stage, cause: unknown) => boolean;
+export type Fail = (element: HTMLElement, stage: Stage, cause: unknown) => boolean;
 
-const fail: FailureHandler = (element, stage, cause) => {
+const fail: Fail = (element, stage, cause) => {
   const island = element.getAttribute('name') as string;
   element.dataset.state = 'failed';
   const detail: IslandError = { island, stage, cause };
@@ -54,9 +54,9 @@ const fail: FailureHandler = (element, stage, cause) => {
 };
 
 /** The policies that every page may need; when.ts has the others. */
-const policies: Partial<Record<string, StartPolicy>> = { load: (island) => island.start(), interaction };
+const policies: Partial<Record<string, When>> = { load: (island) => island.start(), interaction };
 
-class RowIsland extends HTMLElement implements IslandElement {
+class RowIsland extends HTMLElement implements Island {
   #life: Promise<void> | undefined;
 
   // A module runs once the document is parsed, so all children exist. Moving an element connects it again, but does

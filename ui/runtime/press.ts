@@ -20,12 +20,12 @@ export type Successor = (control: Element) => Element;
 interface Press {
   began: Element;
   /** The control and the event with which the press ended. */
-  end?: { control: Element; event: PressEvent };
+  end?: { control: Element; event: Input };
   /** The control to which the browser sent a click. */
   clicked?: Element | undefined;
 }
 
-type PressEvent = PointerEvent | MouseEvent | KeyboardEvent;
+type Input = PointerEvent | MouseEvent | KeyboardEvent;
 
 /**
  * Tracks presses on the controls of `island`.
@@ -43,7 +43,7 @@ export function keepPress(island: Element): (successor: Successor) => void {
     const control = (target as Element).closest?.(CONTROLS);
     return control && island.contains(control) ? control : undefined;
   };
-  const begin = (event: PressEvent) => {
+  const begin = (event: Input) => {
     const control = controlOf(event);
     if (!isPress(event, control)) return;
     // If `pointerdown` had the control replaced, the surrounding element gets `mousedown`.
@@ -52,7 +52,7 @@ export function keepPress(island: Element): (successor: Successor) => void {
   const cancel = () => {
     press = undefined;
   };
-  const end = (event: PressEvent) => {
+  const end = (event: Input) => {
     const control = controlOf(event);
     if (!isPress(event, control)) return;
     if (press && control) press.end ??= { control, event };
@@ -73,7 +73,7 @@ export function keepPress(island: Element): (successor: Successor) => void {
   };
 
   // On the window in the capture phase, since React hydrates, and so replaces controls, while it handles the press.
-  const listeners: [string, (event: PressEvent) => void][] = [
+  const listeners: [string, (event: Input) => void][] = [
     ['pointerdown', begin],
     ['mousedown', begin],
     ['keydown', begin],
@@ -96,7 +96,7 @@ export function keepPress(island: Element): (successor: Successor) => void {
  * Returns whether an event is a press: by the main mouse button, or by the space bar on a control that it clicks.
  * Other pointers are left to the mouse events that follow a tap, since fingers also scroll.
  */
-const isPress = (event: PressEvent, control: Element | undefined) =>
+const isPress = (event: Input, control: Element | undefined) =>
   'key' in event
     ? event.key === ' ' && control?.matches(PRESSED_BY_SPACE)
     : event.button === 0 && (!('pointerType' in event) || event.pointerType === 'mouse');

@@ -22,7 +22,7 @@ function element(name: string, propsJson: string) {
   const component = components.get(name);
   if (!component) {
     const known = [...components.keys()].join('`, `');
-    throw new Error(`the island \`${name}\` does not render on the server; valid here: \`${known}\``);
+    throw new Error(`no island \`${name}\` renders on the server; those that do are \`${known}\``);
   }
   return createElement(component, JSON.parse(propsJson));
 }

@@ -6,16 +6,16 @@
  */
 
 /** The element of an island. */
-export interface IslandElement extends HTMLElement {
+export interface Island extends HTMLElement {
   /** Fetches and mounts the island, once. The promise resolves when the island is mounted or has failed. */
   start(): Promise<void>;
 }
 
 /** Starts the island when the policy's condition is met. */
-export type StartPolicy = (island: IslandElement) => void;
+export type When = (island: Island) => void;
 
 /** Starts when the browser is idle, or after two seconds. Browsers without idle callbacks start after 200 ms. */
-const idle: StartPolicy = (island) => {
+const idle: When = (island) => {
   const ask: typeof requestIdleCallback | undefined = window.requestIdleCallback;
   if (ask) ask(() => island.start(), { timeout: 2000 });
   else setTimeout(() => island.start(), 200);
@@ -25,7 +25,7 @@ const idle: StartPolicy = (island) => {
  * Starts when a part of the island comes near the viewport. The element itself is `display: contents` and has no
  * box, so its children are observed. Without children it starts like `idle`.
  */
-const visible: StartPolicy = (island) => {
+const visible: When = (island) => {
   if (!island.firstElementChild) {
     idle(island);
     return;
@@ -42,7 +42,7 @@ const visible: StartPolicy = (island) => {
 };
 
 /** Starts as soon as the media query in the `media` attribute matches. */
-const media: StartPolicy = (island) => {
+const media: When = (island) => {
   const query = matchMedia(island.getAttribute('media') ?? 'all');
   const check = () => {
     if (!query.matches) return;
@@ -53,10 +53,10 @@ const media: StartPolicy = (island) => {
   check();
 };
 
-const policies: Partial<Record<string, StartPolicy>> = { idle, visible, media };
+const policies: Partial<Record<string, When>> = { idle, visible, media };
 
 /** Returns the policy that a `client` attribute names. */
-export function when(client: string): StartPolicy {
+export function when(client: string): When {
   const policy = policies[client];
   if (policy) return policy;
   throw new Error(`no policy \`${client}\``);

@@ -60,7 +60,7 @@ export function counted(description: string) {
 }
 
 /** A text with a number. */
-export type NumberText = Type.Static<ReturnType<typeof counted>>;
+export type Counted = Type.Static<ReturnType<typeof counted>>;
 
 /** A plural category of CLDR. */
 export type Category = keyof Type.Static<typeof forms>;

@@ -1,13 +1,13 @@
 /** Fills in the placeholders of UI strings. Pure. */
 import type { Language } from './language.ts';
-import type { NumberText } from './schema.ts';
+import type { Counted } from './schema.ts';
 
 /**
  * Fills in the placeholders of a text, `{name}` or `{name, type}`. Numbers are written in the format of the
  * language. A plural takes the form for the value of `count`.
  */
 export function fill(
-  word: NumberText,
+  word: Counted,
   values: Readonly<Record<string, string | number>>,
   language: Language,
 ): string {

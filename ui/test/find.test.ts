@@ -1,9 +1,9 @@
 /** The search: results in an index, and their order. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { find, type SearchIndex } from '../islands/Search/find.ts';
+import { find, type Index } from '../islands/Search/find.ts';
 
-const index: SearchIndex = {
+const index: Index = {
   pages: [
     ['/guides/theme', 'A theme'],
     ['/reference/commands', 'Commands'],
@@ -39,12 +39,12 @@ test('a result names its page and its heading', () => {
 });
 
 test('the number of results is limited', () => {
-  const parts: SearchIndex['parts'] = Array.from({ length: 50 }, (_, at) => [0, `a-${at}`, 'Same', '']);
+  const parts: Index['parts'] = Array.from({ length: 50 }, (_, at) => [0, `a-${at}`, 'Same', '']);
   assert.equal(find({ pages: [['/', 'Home']], parts }, 'same').length, 8);
 });
 
 test('short words, words with signs and words of other scripts are found', () => {
-  const index: SearchIndex = {
+  const index: Index = {
     pages: [['/', 'Courses']],
     parts: [[0, '', '', 'ai go c++ 大阪の店 über']],
   };

@@ -99,6 +99,6 @@ test('the language of the page does not change the first render', () => {
 test('an unknown island is named', () => {
   assert.throws(
     () => context.render('Heder', '{}', ''),
-    /the island `Heder` does not render on the server; .*`Header`/,
+    /no island `Heder` renders on the server; .*`Header`/,
   );
 });

@@ -4,7 +4,7 @@ import type { Field } from '../../shared/form/schema.ts';
 /** Maximum length of a URL that common mail programs accept completely, in characters. */
 export const MAILTO_LIMIT = 1900;
 
-export interface MailAddress {
+export interface Address {
   email: string;
   subject: string;
 }
@@ -24,7 +24,7 @@ export function messageText(fields: readonly Field[], value: (name: string) => s
 }
 
 /** Returns the URL that opens a new message. Without `text` the message is empty. */
-export function mailtoUrl({ email, subject }: MailAddress, text?: string): string {
+export function mailtoUrl({ email, subject }: Address, text?: string): string {
   // A header field is a single line: a line break in the subject must not begin another field.
   const query = [`subject=${encode(subject.replace(/\s+/g, ' '))}`];
   if (text) query.push(`body=${encode(text.replace(/\r\n?|\n/g, '\r\n'))}`);

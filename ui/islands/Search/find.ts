@@ -1,13 +1,13 @@
 /** Finds places in the index that the engine makes of a tenant's pages (`/search.json`). Pure. */
 
 /** The index: pages with address and title; parts with the number of their page, fragment, heading and words. */
-export interface SearchIndex {
+export interface Index {
   pages: [href: string, title: string][];
   parts: [page: number, fragment: string, heading: string, words: string][];
 }
 
 /** A search result. */
-export interface SearchResult {
+export interface Place {
   href: string;
   title: string;
   /** Empty for the page itself. */
@@ -18,14 +18,14 @@ export interface SearchResult {
 const MAX_PLACES = 8;
 
 /** Returns the best results for what was typed. Every word must occur in a part, or begin a word in it. */
-export function find(index: SearchIndex, typed: string): SearchResult[] {
+export function find(index: Index, typed: string): Place[] {
   const wanted = typed
     .normalize('NFC')
     .toLowerCase()
     .split(/[\s,;:!?、。，！？]+/)
     .filter(Boolean);
   if (wanted.length === 0) return [];
-  const rated: { place: SearchResult; worth: number }[] = [];
+  const rated: { place: Place; worth: number }[] = [];
   for (const [page, fragment, heading, words] of index.parts) {
     const [href, title] = index.pages[page] ?? ['', ''];
     const worths = wanted.map((word) => worth(word, title, heading, words));

@@ -6,14 +6,14 @@
  * pages.
  */
 import { type FocusEvent, type KeyboardEvent, useEffect, useId, useRef, useState } from 'react';
-import { find, type SearchIndex } from './find.ts';
+import { find, type Index } from './find.ts';
 import type { Props } from './props.ts';
 
 export default function Search({ index, labels }: Props) {
   const id = useId();
   const frame = useRef<HTMLFormElement>(null);
   const field = useRef<HTMLInputElement>(null);
-  const [known, setKnown] = useState<SearchIndex | 'failed'>();
+  const [known, setKnown] = useState<Index | 'failed'>();
   const [typed, setTyped] = useState('');
   const [open, setOpen] = useState(false);
 
