@@ -40,6 +40,8 @@ pub(super) struct MemoryBudget {
     pub(super) evicted_bytes: usize,
     pages: BTreeMap<TenantId, TenantPages>,
     order: BTreeSet<EvictionKey>,
+    /// The tenants by their bytes, the largest first.
+    sizes: BTreeSet<(Reverse<usize>, TenantId)>,
 }
 
 impl Default for MemoryBudget {
@@ -51,6 +53,7 @@ impl Default for MemoryBudget {
             evicted_bytes: 0,
             pages: BTreeMap::new(),
             order: BTreeSet::new(),
+            sizes: BTreeSet::new(),
         }
     }
 }
@@ -77,6 +80,7 @@ impl MemoryBudget {
             self.used_by_images = self.used_by_images.saturating_add(image_bytes);
             self.order
                 .insert((is_requested, last_request, tenant.clone()));
+            self.sizes.insert((Reverse(bytes), tenant.clone()));
             self.pages.insert(tenant, pages);
         }
     }
@@ -107,6 +111,7 @@ impl MemoryBudget {
         };
         let place = (pages.is_requested, pages.last_request, tenant.clone());
         self.order.remove(&place);
+        self.sizes.remove(&(Reverse(pages.bytes), tenant.clone()));
         self.used = self.used.saturating_sub(pages.bytes);
         self.used_by_images = self.used_by_images.saturating_sub(pages.image_bytes);
         pages.bytes
@@ -140,11 +145,8 @@ impl MemoryBudget {
 
     /// Returns the tenants that use the most memory with their bytes, at most `count`, the largest first.
     pub(super) fn largest(&self, count: usize) -> Vec<(&TenantId, usize)> {
-        let all = self.pages.iter().map(|(id, pages)| (id, pages.bytes));
-        let mut all: Vec<(&TenantId, usize)> = all.collect();
-        all.sort_unstable_by_key(|(id, bytes)| (Reverse(*bytes), *id));
-        all.truncate(count);
-        all
+        let largest = self.sizes.iter().take(count);
+        largest.map(|(Reverse(bytes), id)| (id, *bytes)).collect()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Compares two releases of a tenant, and describes the changes for operators.
 //!
 //! Pages are compared at one address, since a tenant has the same pages at all its addresses.
-//! Of HTML, the content that readers see is compared first: a line for each sentence, with links and images. Tags, scripts and styles are metadata, and so are files for machines such as `sitemap.xml`. For bodies that are not text, the sizes are shown.
+//! The comparison of HTML begins with the content that readers see: a line for each sentence, with links and images. Tags, scripts, styles and files for machines such as `sitemap.xml` are metadata. Bodies that are not text are compared by size.
 //!
 //! **Invariant:** without I/O and without knowledge of tenants. The same releases give the same changes.
 

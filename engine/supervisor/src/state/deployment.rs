@@ -137,7 +137,7 @@ impl DeploymentFacts {
         match (is_same_domain, is_same_folder) {
             (true, true) => Some(4),
             (true, false) if !self.is_local() => Some(3),
-            // Of two states of a former version, the one with the same themes.
+            // Version 0.2.0 made a state for each pair of folders, so the state with the same themes is the former one.
             (false, true) if owner.themes == self.themes => Some(2),
             (false, true) => Some(1),
             (true, false) if !candidate.has_tenants => Some(0),

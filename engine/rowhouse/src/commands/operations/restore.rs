@@ -47,7 +47,7 @@ fn write_folder(arguments: &RestoreArguments, state: &Path, to: &Path) -> anyhow
     let store = PersistedState::reader(state, &config);
     let folder = valid_folder(&store, tenant).with_context(|| {
         format!(
-            "the state `{}` has no valid folder of `{tenant}`: check `--state`, `--tenants` and `--themes`, which must be those of the server",
+            "the state `{}` has no valid folder of `{tenant}`: check `--state`, `--origin` and `--tenants`, which must be those of the server",
             state.display()
         )
     })?;

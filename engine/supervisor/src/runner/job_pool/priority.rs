@@ -12,9 +12,9 @@ pub(crate) type ThreadId = ();
 #[derive(Debug, Clone, Copy)]
 #[repr(i32)]
 pub(crate) enum Priority {
-    /// Of work that no request waits for.
+    /// The priority of work that no request waits for.
     Background = 10,
-    /// Of work that takes so long that it may never end.
+    /// The priority of slow jobs, which may never end.
     Slow = 15,
 }
 
