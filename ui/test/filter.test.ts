@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { chosenTag, go, onPlace } from '../islands/EntryFilter/place.ts';
-import { statusText, topicHref, topicsOf } from '../islands/EntryFilter/topics.ts';
+import { folded, statusText, topicHref, topicsOf } from '../islands/EntryFilter/topics.ts';
 import { languageOf } from '../shared/language.ts';
 import { entryFilter } from './samples.ts';
 
@@ -14,6 +14,16 @@ test('topics are sorted by frequency, then by name', () => {
     { tag: 'api', count: 1 },
   ]);
   assert.deepEqual(topicsOf([]), []);
+});
+
+test('topics of a single entry are apart, unless there are no others', () => {
+  const [tv, api, ux] = [
+    { tag: 'tv', count: 2 },
+    { tag: 'api', count: 1 },
+    { tag: 'ux', count: 1 },
+  ];
+  assert.deepEqual(folded([tv, api, ux]), { frequent: [tv], single: [api, ux] });
+  assert.deepEqual(folded([api, ux]), { frequent: [api, ux], single: [] });
 });
 
 test('the address of a topic keeps every character', () => {

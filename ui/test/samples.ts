@@ -98,6 +98,7 @@ export const entryFilter: EntryFilter = {
   labels: {
     topics: 'Topics',
     all: 'Everything',
+    rest: '{count} more',
     whole: { one: 'The one is shown', other: 'All {count, number} are shown' },
     part: { one: '{count} of {total} is shown: {tag}', other: '{count} of {total} are shown: {tag}' },
     unknown: 'Nothing has that topic. All {total} are shown',

@@ -1,5 +1,6 @@
 /**
- * Shows the entries of one topic: a link for each topic, and a line with the number of shown entries.
+ * Shows the entries of one topic: a link for each topic, and a line with the number of shown entries. Topics of a
+ * single entry are in a disclosure, which is open if one of them is shown.
  *
  * The theme has the list, complete in the page; the island only hides items of it. The address has the choice, so
  * that a filtered list can be linked to and the browser's back button works.
@@ -9,9 +10,10 @@
  */
 import { type MouseEvent, useLayoutEffect, useSyncExternalStore } from 'react';
 import { useLanguage } from '../../shared/language.ts';
+import { fill } from '../../shared/words.ts';
 import { chosenTag, go, onPlace } from './place.ts';
 import type { Props } from './props.ts';
-import { statusText, topicHref, topicsOf } from './topics.ts';
+import { folded, statusText, type Topic, topicHref, topicsOf } from './topics.ts';
 
 export default function EntryFilter({ href, list, entries, labels }: Props) {
   const language = useLanguage();
@@ -29,27 +31,28 @@ export default function EntryFilter({ href, list, entries, labels }: Props) {
     };
   }, [entries, list, shown]);
 
-  const links = [
-    { label: labels.all, href, count: entries.length, current: !topic },
-    ...topics.map(({ tag, count }) => ({
-      label: tag,
-      href: topicHref(href, tag),
-      count,
-      current: tag === shown,
-    })),
-  ];
+  const link = (label: string, href: string, count: number, current: boolean) => (
+    <li key={href}>
+      <a href={href} aria-current={current ? 'true' : undefined} onClick={follow}>
+        {label} <span className="entry-filter-count">{language.number(count)}</span>
+      </a>
+    </li>
+  );
+  const topicLink = ({ tag, count }: Topic) => link(tag, topicHref(href, tag), count, tag === shown);
+  const { frequent, single } = folded(topics);
   return (
     <div className="entry-filter" hidden={tag === undefined}>
       <nav aria-label={labels.topics}>
         <ul className="entry-filter-topics">
-          {links.map(({ label, href, count, current }) => (
-            <li key={href}>
-              <a href={href} aria-current={current ? 'true' : undefined} onClick={follow}>
-                {label} <span className="entry-filter-count">{language.number(count)}</span>
-              </a>
-            </li>
-          ))}
+          {link(labels.all, href, entries.length, !topic)}
+          {frequent.map(topicLink)}
         </ul>
+        {single.length > 0 && (
+          <details className="entry-filter-rest" open={single.some((each) => each.tag === shown)}>
+            <summary>{fill(labels.rest, { count: single.length }, language)}</summary>
+            <ul className="entry-filter-topics">{single.map(topicLink)}</ul>
+          </details>
+        )}
       </nav>
       <p className="entry-filter-status" role="status">
         {statusText(labels, language, entries.length, tag, topic)}

@@ -11,6 +11,7 @@ export const schema = shape({
   labels: words({
     topics: text('Accessible name of the list of topics'),
     all: text('Label of the link to the complete list'),
+    rest: counted('Label of the disclosure with the `{count}` topics that one entry has'),
     whole: counted('Status of the complete list. `{count}` and `{total}` are the number of entries'),
     part: counted('Status of one topic. `{count}` entries of `{total}` have it, `{tag}` is its name'),
     unknown: counted('Status if no entry has the topic and all `{count}` entries, or `{total}`, are shown'),

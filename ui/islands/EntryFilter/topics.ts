@@ -19,6 +19,13 @@ export function topicsOf(entries: readonly (readonly string[])[]): Topic[] {
     .sort((a, b) => b.count - a.count || (a.tag < b.tag ? -1 : 1));
 }
 
+/** Splits topics into those of several entries and those of one. Without a topic of several entries, nothing is split. */
+export function folded(topics: readonly Topic[]): { frequent: Topic[]; single: Topic[] } {
+  const frequent = topics.filter(({ count }) => count > 1);
+  const single = topics.filter(({ count }) => count === 1);
+  return frequent.length > 0 ? { frequent, single } : { frequent: single, single: [] };
+}
+
 /** Returns the address of the list with one topic. */
 export function topicHref(href: string, tag: string): string {
   return `${href}?tag=${encodeURIComponent(tag)}`;
