@@ -1,6 +1,6 @@
 //! A visitor of a proxy or of rowhouse, who keeps a connection open as long as the server does.
 
-use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
@@ -9,17 +9,24 @@ type Fields = Vec<(String, String)>;
 
 /// A connection.
 #[derive(Debug)]
-pub(crate) struct Visitor {
-    stream: BufReader<TcpStream>,
+pub(crate) struct Visitor<S = TcpStream> {
+    stream: BufReader<S>,
 }
 
 impl Visitor {
     pub(crate) fn connect(address: SocketAddr) -> io::Result<Self> {
         let stream = TcpStream::connect(address)?;
         stream.set_read_timeout(Some(Duration::from_secs(30)))?;
-        Ok(Self {
+        Ok(Self::over(stream))
+    }
+}
+
+impl<S: io::Read + io::Write> Visitor<S> {
+    /// Uses a stream, which may be encrypted.
+    pub(crate) fn over(stream: S) -> Self {
+        Self {
             stream: BufReader::new(stream),
-        })
+        }
     }
 
     /// Sends one request with more header lines, each with its line end. Returns the status, whether the connection stays open, and the body.

@@ -11,4 +11,5 @@ mod monitoring;
 mod packaging;
 mod proxies;
 mod support;
+mod takeover;
 mod tls;

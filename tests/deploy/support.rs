@@ -161,6 +161,11 @@ impl Program {
     pub(crate) fn end(&mut self) -> Option<i32> {
         let (sent, said) = run(Command::new("kill").arg(self.child.id().to_string()));
         assert!(sent, "{said}");
+        self.wait()
+    }
+
+    /// Waits for the end, and returns the exit code.
+    pub(crate) fn wait(&mut self) -> Option<i32> {
         wait_for("the end of a program", || {
             self.child.try_wait().expect("a child")
         })

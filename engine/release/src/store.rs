@@ -45,7 +45,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime};
 
 use thiserror::Error;
-use tracing::warn;
+use tracing::{info, warn};
 
 pub use self::access::AccessError;
 use self::access::USED_FILE;
@@ -213,8 +213,17 @@ impl Store {
     }
 
     fn claim_or_log(&self) {
-        if let Err(error) = self.claim() {
-            warn!(folder = %self.folder.display(), %error, "state folder cannot be written; nothing is persisted for the next startup");
+        let Err(error) = self.claim() else {
+            return;
+        };
+        match error {
+            // An older process that is about to end, as in a rolling restart.
+            AccessError::InUse(_) => {
+                info!(folder = %self.folder.display(), "another process writes the state; reading the state until that process ends");
+            }
+            _ => {
+                warn!(folder = %self.folder.display(), %error, "state folder cannot be written; nothing is persisted for the next startup")
+            }
         }
     }
 
@@ -264,7 +273,9 @@ impl Store {
         let lock = claimed.inspect_err(|error| {
             self.health.set_problem(Some(error.to_string()));
         })?;
-        self.health.set_problem(None);
+        if self.health.set_problem(None) {
+            info!(folder = %self.folder.display(), "state can be written now");
+        }
         self.write_label();
         // Another process may have written since the index was read.
         self.tables.forget();

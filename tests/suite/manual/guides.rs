@@ -309,7 +309,7 @@ fn island_of_guide_is_rendered() {
 }
 
 /// The programs that guides call. A test of `rowhouse::manual` parses the lines of `rowhouse`.
-const PROGRAMS: [&str; 24] = [
+const PROGRAMS: [&str; 25] = [
     "./new/rowhouse",
     ".ci/dist",
     "caddy",
@@ -322,6 +322,7 @@ const PROGRAMS: [&str; 24] = [
     "install",
     "journalctl",
     "kubectl",
+    "ls",
     "mkdir",
     "mv",
     "openssl",

@@ -222,6 +222,20 @@ pub struct ServeArguments {
         value_parser = values::whole_seconds::<u64>
     )]
     pub grace: u64,
+    /// Take over from the running server, without a failed request
+    ///
+    /// The running server passes its listening sockets to this process. Once this process is ready and accepts connections, the running server drains and exits. If this process does not become ready, the running server serves as before. Without a running server, this process starts normally. Start this process as the same user, with the same flags.
+    #[arg(
+        long,
+        env = "ROWHOUSE_TAKEOVER",
+        value_parser = BoolishValueParser::new()
+    )]
+    pub takeover: bool,
+    /// Unix socket for `--takeover` [default: in `control` of `--state`]
+    ///
+    /// Only processes of the same user can use the socket. The default is the file `control/PORT.sock` in the folder of `--state`, where `PORT` is the port of `--admin`.
+    #[arg(long, env = "ROWHOUSE_CONTROL_SOCKET", value_name = "FILE")]
+    pub control_socket: Option<PathBuf>,
     /// Method of noticing changes in the folders
     #[arg(
         long,

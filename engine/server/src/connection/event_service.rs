@@ -34,7 +34,7 @@ const HEARTBEAT: Duration = Duration::from_secs(10);
 pub(crate) struct EventService {
     pub(crate) visitors: RequestService,
     pub(crate) events: EventChannel,
-    pub(crate) draining: watch::Receiver<bool>,
+    pub(crate) draining: watch::Receiver<Option<Duration>>,
 }
 
 impl Service<Request<Incoming>> for EventService {
@@ -94,7 +94,7 @@ impl EventService {
 async fn send(
     mut sender: Sender<Bytes>,
     mut latest: watch::Receiver<Arc<str>>,
-    mut draining: watch::Receiver<bool>,
+    mut draining: watch::Receiver<Option<Duration>>,
     state: Rc<ConnectionState>,
 ) {
     let mut heartbeat = tokio::time::interval(HEARTBEAT);

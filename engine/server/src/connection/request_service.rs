@@ -206,7 +206,7 @@ impl Service<Request<Incoming>> for RequestService {
                     started,
                 };
                 let response = layered(&context, &channel).respond(exchange).response;
-                Ok(response.map(|bytes| SnapshotBody::new(bytes, stream)))
+                Ok(context.finish(response.map(|bytes| SnapshotBody::new(bytes, stream))))
             }));
         }
         let exchange = Exchange {
@@ -217,9 +217,8 @@ impl Service<Request<Incoming>> for RequestService {
         };
         let layered = &mut layered(&self.context, &self.channel);
         let response = layered.respond(exchange).response;
-        Either::Left(ready(Ok(
-            response.map(|bytes| SnapshotBody::new(bytes, stream))
-        )))
+        let response = response.map(|bytes| SnapshotBody::new(bytes, stream));
+        Either::Left(ready(Ok(self.context.finish(response))))
     }
 }
 

@@ -11,7 +11,7 @@ use std::convert::Infallible;
 use std::future::{Future, poll_fn};
 use std::io;
 use std::net::TcpStream as StdStream;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -66,11 +66,12 @@ struct Worker {
     http2: http2::Builder<LocalExecutor>,
     connections: RefCell<HashMap<u64, Rc<ConnectionState>>>,
     next_number: Cell<u64>,
-    is_draining: Cell<bool>,
+    /// Whether idle connections of HTTP/1.1 wait for one more request while the worker drains.
+    is_lingering: Cell<bool>,
     /// Notified when a connection ends while the worker drains.
     ended: Notify,
-    /// Whether the server drains. If the sender is gone, the worker ends at once.
-    draining: watch::Receiver<bool>,
+    /// Set once the server drains: the time for which idle connections wait for one more request. If the sender is gone, the worker ends at once.
+    draining: watch::Receiver<Option<Duration>>,
 }
 
 /// Runs a worker until the server ends.
@@ -80,7 +81,7 @@ struct Worker {
 pub(crate) fn run(
     (snapshots, settings, admission): (Arc<SnapshotStore>, Arc<ServeSettings>, Arc<Admission>),
     (connections, needs_permit): (mpsc::Receiver<NewConnection>, Arc<Notify>),
-    draining: watch::Receiver<bool>,
+    draining: watch::Receiver<Option<Duration>>,
 ) -> io::Result<DrainReport> {
     let runtime = Builder::new_current_thread()
         .enable_all()
@@ -91,7 +92,7 @@ pub(crate) fn run(
 }
 
 impl Worker {
-    fn new(context: Rc<WorkerContext>, draining: watch::Receiver<bool>) -> Self {
+    fn new(context: Rc<WorkerContext>, draining: watch::Receiver<Option<Duration>>) -> Self {
         let limits = &context.settings.limits;
         let mut http1 = http1::Builder::new();
         // `ConnectionState` has the timeouts, without a timer per request.
@@ -120,7 +121,7 @@ impl Worker {
             http2,
             connections: RefCell::default(),
             next_number: Cell::new(0),
-            is_draining: Cell::new(false),
+            is_lingering: Cell::new(false),
             ended: Notify::new(),
             draining,
         }
@@ -130,11 +131,12 @@ impl Worker {
         self: Rc<Self>,
         mut new_connections: mpsc::Receiver<NewConnection>,
         needs_permit: &Notify,
-        mut draining: watch::Receiver<bool>,
+        mut draining: watch::Receiver<Option<Duration>>,
     ) -> DrainReport {
         let mut checks = tokio::time::interval(CHECK_INTERVAL);
         checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut deadline = None;
+        let mut linger = pin!(tokio::time::sleep(Duration::ZERO));
         let mut drained = DrainReport::default();
         loop {
             let open = self.connections.borrow().len();
@@ -155,8 +157,15 @@ impl Worker {
                     while let Ok(connection) = new_connections.try_recv() {
                         self.accept(connection);
                     }
-                    deadline = Some(Instant::now() + self.context.settings.grace);
-                    drained.waited_for = self.drain();
+                    let now = Instant::now();
+                    deadline = Some(now + self.context.settings.grace);
+                    let time = draining.borrow().unwrap_or_default();
+                    linger.as_mut().reset((now + time).into());
+                    drained.waited_for = self.drain(!time.is_zero());
+                }
+                () = linger.as_mut(), if self.is_lingering.get() => {
+                    self.is_lingering.set(false);
+                    self.wake_all();
                 }
                 _ = checks.tick(), if open > 0 || self.has_log_lines() => {
                     self.check(Instant::now());
@@ -364,7 +373,9 @@ impl Worker {
                 return Poll::Ready(Some(ended));
             }
             let must_end = reason.is_some() && !state.cancel_eviction();
-            let is_draining = self.is_draining.get() && !state.expects_request();
+            let may_linger = self.is_lingering.get() && state.phase() == Phase::Idle;
+            let is_draining =
+                self.context.is_draining.get() && !state.expects_request() && !may_linger;
             if (must_end || is_draining) && !has_begun_shutdown {
                 has_begun_shutdown = true;
                 connection.as_mut().graceful_shutdown();
@@ -380,15 +391,20 @@ impl Worker {
         })
     }
 
-    /// Shuts all connections down gracefully. Connections without a request in flight end at once.
-    fn drain(&self) -> ConnectionCounts {
-        self.is_draining.set(true);
-        for state in self.connections.borrow().values() {
-            state.wake();
-        }
+    /// Shuts all connections down gracefully. Connections without a request in flight end at once, unless `is_lingering`.
+    fn drain(&self, is_lingering: bool) -> ConnectionCounts {
+        self.context.is_draining.set(true);
+        self.is_lingering.set(is_lingering);
+        self.wake_all();
         ConnectionCounts {
             ending: 0,
             ..self.in_flight()
+        }
+    }
+
+    fn wake_all(&self) {
+        for state in self.connections.borrow().values() {
+            state.wake();
         }
     }
 
@@ -486,7 +502,7 @@ impl TrackedConnection {
 impl Drop for TrackedConnection {
     fn drop(&mut self) {
         self.worker.connections.borrow_mut().remove(&self.number);
-        if self.worker.is_draining.get() {
+        if self.worker.context.is_draining.get() {
             self.worker.ended.notify_one();
         }
     }

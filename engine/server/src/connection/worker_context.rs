@@ -2,8 +2,11 @@
 //!
 //! **Invariant:** knows no connection; never leaves its worker's thread.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
+
+use http::header::CONNECTION;
+use http::{HeaderValue, Response};
 
 use crate::access_log::AccessLogBuffer;
 use crate::listen::admission::Admission;
@@ -20,6 +23,8 @@ pub(crate) struct WorkerContext {
     pub(crate) ids: RequestIds,
     /// The access log, if the settings have one.
     pub(crate) access_log: Option<RefCell<AccessLogBuffer>>,
+    /// Whether the worker drains, so that each response ends its connection.
+    pub(crate) is_draining: Cell<bool>,
 }
 
 impl WorkerContext {
@@ -35,6 +40,16 @@ impl WorkerContext {
             admission,
             ids: RequestIds::default(),
             access_log: access_log.map(RefCell::new),
+            is_draining: Cell::new(false),
         }
+    }
+
+    /// Tells the client that a response is the last of its connection, if the worker drains. hyper drops the field over HTTP/2.
+    pub(crate) fn finish<B>(&self, mut response: Response<B>) -> Response<B> {
+        if self.is_draining.get() {
+            let close = HeaderValue::from_static("close");
+            response.headers_mut().insert(CONNECTION, close);
+        }
+        response
     }
 }

@@ -36,6 +36,14 @@ pub struct Listeners {
     pub redirect: Vec<TcpListener>,
 }
 
+impl Listeners {
+    /// Returns whether there is no socket.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.clear.is_empty() && self.tls.is_empty() && self.redirect.is_empty()
+    }
+}
+
 impl From<Vec<TcpListener>> for Listeners {
     /// Uses all sockets for HTTP without TLS.
     fn from(clear: Vec<TcpListener>) -> Self {

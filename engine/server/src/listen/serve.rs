@@ -6,6 +6,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
+use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
@@ -23,6 +24,8 @@ use crate::snapshot_store::SnapshotStore;
 
 /// Serves the current snapshot in `snapshots` on all `listeners` until `shutdown` completes. Then accepts no more connections, and lets requests in flight finish within [`ServeSettings::grace`].
 ///
+/// `shutdown` is polled once connections are accepted. It returns the time for which idle connections of HTTP/1.1 wait for one more request, whose response then ends the connection. A client that sends a request while its connection is closed would see an error.
+///
 /// Dropping the future ends everything at once, as a second signal should.
 ///
 /// # Errors
@@ -31,7 +34,7 @@ pub async fn run(
     listeners: impl Into<Listeners>,
     snapshots: Arc<SnapshotStore>,
     settings: ServeSettings,
-    shutdown: impl Future<Output = ()>,
+    shutdown: impl Future<Output = Duration>,
 ) -> Result<DrainReport, ServeError> {
     let listeners = listeners.into();
     if settings.tls.is_none() && !(listeners.tls.is_empty() && listeners.redirect.is_empty()) {
@@ -40,7 +43,7 @@ pub async fn run(
     let settings = Arc::new(settings);
     let admission = Admission::new(Arc::clone(&snapshots), Arc::clone(&settings));
     let admission = Arc::new(admission);
-    let (drain, draining) = watch::channel(false);
+    let (drain, draining) = watch::channel(None);
     let mut workers = Vec::new();
     let mut results = JoinSet::new();
     for number in 0..settings.workers.get() {
@@ -65,14 +68,14 @@ pub async fn run(
         }
     }
 
-    tokio::select! {
-        () = shutdown => {}
+    let linger = tokio::select! {
+        linger = shutdown => linger,
         Some(_) = results.join_next() => return Err(ServeError::Lost),
-    }
+    };
     accepting.shutdown().await;
     drop(acceptor);
     // No receiver is left if all workers are gone, which the loop below reports.
-    let _ = drain.send(true);
+    let _ = drain.send(Some(linger));
 
     let mut drained = DrainReport::default();
     while let Some(result) = results.join_next().await {
@@ -88,7 +91,7 @@ pub async fn run(
 fn start_worker(
     number: usize,
     context: (&Arc<SnapshotStore>, &Arc<ServeSettings>, &Arc<Admission>),
-    draining: &watch::Receiver<bool>,
+    draining: &watch::Receiver<Option<Duration>>,
 ) -> Result<
     (
         WorkerHandle,

@@ -40,7 +40,7 @@ pub fn bind() -> TcpListener {
 pub struct Server {
     pub address: SocketAddr,
     pub snapshots: Arc<SnapshotStore>,
-    stop: Option<oneshot::Sender<()>>,
+    stop: Option<oneshot::Sender<Duration>>,
     thread: Option<JoinHandle<DrainReport>>,
 }
 
@@ -80,16 +80,14 @@ impl Server {
     /// Serves on these sockets. Clients of the test connect to `address`.
     pub fn listening(listeners: Listeners, address: SocketAddr, settings: ServeSettings) -> Self {
         let snapshots = Arc::new(SnapshotStore::new(crate::sample::snapshot()));
-        let (stop, stopped) = oneshot::channel::<()>();
+        let (stop, stopped) = oneshot::channel::<Duration>();
         let served = Arc::clone(&snapshots);
         let thread = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
                 .build()
                 .unwrap();
-            let shutdown = async {
-                let _ = stopped.await;
-            };
+            let shutdown = async { stopped.await.unwrap_or_default() };
             runtime
                 .block_on(server::run(listeners, served, settings, shutdown))
                 .unwrap()
@@ -118,8 +116,13 @@ impl Server {
     }
 
     pub fn stop(&mut self) {
+        self.stop_with_linger(Duration::ZERO);
+    }
+
+    /// Stops the server. Idle connections wait for one more request for `linger`.
+    pub fn stop_with_linger(&mut self, linger: Duration) {
         if let Some(stop) = self.stop.take() {
-            let _ = stop.send(());
+            let _ = stop.send(linger);
         }
     }
 

@@ -31,6 +31,9 @@ const STARTED_COMMAND_TIMEOUT: Duration = Duration::from_secs(4);
 /// The time that a page of the console waits for findings. After that time the page is shown without findings.
 const FINDINGS_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// The interval at which a caller that holds commands checks for commands in flight.
+const HOLD_INTERVAL: Duration = Duration::from_millis(20);
+
 /// The number of queued commands from which pages of the console do not request findings.
 const MAX_QUEUED_COMMANDS: usize = 16;
 
@@ -45,6 +48,10 @@ pub struct Inbox(Arc<Mutex<CommandQueue>>);
 struct CommandQueue {
     next_ticket: u64,
     commands: VecDeque<(u64, OperatorCommand)>,
+    /// The callers that wait for the result of a change.
+    callers: usize,
+    /// Whether changes are refused ([`Operator::hold_commands`]).
+    is_held: bool,
 }
 
 /// A command for the reload loop, with the sender of its result.
@@ -107,8 +114,37 @@ impl Inbox {
         self.lock().commands.len()
     }
 
+    /// Counts a caller that waits for a change, until the guard is dropped. Returns `None` while changes are refused.
+    fn enter(&self) -> Option<CallerGuard<'_>> {
+        let mut queue = self.lock();
+        if queue.is_held {
+            return None;
+        }
+        queue.callers += 1;
+        Some(CallerGuard(self))
+    }
+
     fn lock(&self) -> MutexGuard<'_, CommandQueue> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A caller that waits for a change.
+struct CallerGuard<'i>(&'i Inbox);
+
+impl Drop for CallerGuard<'_> {
+    fn drop(&mut self) {
+        self.0.lock().callers -= 1;
+    }
+}
+
+/// Refuses commands that change something, until the guard is dropped.
+#[derive(Debug)]
+pub struct CommandHold(Inbox);
+
+impl Drop for CommandHold {
+    fn drop(&mut self) {
+        self.0.lock().is_held = false;
     }
 }
 
@@ -194,6 +230,23 @@ impl Operator {
         is_written.recv_timeout(left) == Ok(true)
     }
 
+    /// Refuses commands that change something from now on, and waits for those in flight. Another process can then read the pins, and no later change is lost. Returns `None` if a command is still in flight after `timeout`, or if commands are held already.
+    #[must_use]
+    pub fn hold_commands(&self, timeout: Duration) -> Option<CommandHold> {
+        let deadline = Instant::now() + timeout;
+        if std::mem::replace(&mut self.inbox.lock().is_held, true) {
+            return None;
+        }
+        let hold = CommandHold(self.inbox.clone());
+        while self.inbox.lock().callers > 0 {
+            if Instant::now() >= deadline {
+                return None;
+            }
+            thread::sleep(HOLD_INTERVAL);
+        }
+        Some(hold)
+    }
+
     /// Queues a command, and wakes the reload loop. Returns the ticket of the command.
     fn send(&self, command: OperatorCommand) -> u64 {
         let ticket = self.inbox.push(command);
@@ -236,6 +289,12 @@ impl Operator {
         timeout: Duration,
         make: impl FnOnce(Sender<Result<T, ControlError>>) -> OperatorCommand,
     ) -> Result<T, ControlError> {
+        let Some(_caller) = self.inbox.enter() else {
+            return Err(ControlError::Failed(
+                "nothing was changed: a new process is taking over the sites; try again in a few seconds"
+                    .to_owned(),
+            ));
+        };
         let (reply, result) = channel();
         let ticket = self.send(make(reply));
         let seconds = timeout.as_secs();
@@ -388,6 +447,25 @@ mod tests {
         let result = operator.run(Duration::ZERO, resume);
         assert!(result.is_err_and(|error| error.to_string().contains("nothing was changed")));
         assert!(operator.inbox.next().is_none());
+    }
+
+    #[test]
+    fn held_commands_are_refused_until_the_hold_ends() {
+        let folder = TempDir::new().expect("a folder");
+        let operator = operator(&folder);
+        let caller = operator.inbox.enter().expect("a caller");
+        assert!(
+            operator.hold_commands(Duration::ZERO).is_none(),
+            "a command is in flight"
+        );
+        drop(caller);
+        let hold = operator.hold_commands(Duration::ZERO).expect("a hold");
+        assert!(operator.hold_commands(Duration::ZERO).is_none());
+        let refused = operator.run(Duration::from_secs(60), resume);
+        assert!(refused.is_err_and(|error| error.to_string().contains("is taking over")));
+        drop(hold);
+        let withdrawn = operator.run(Duration::ZERO, resume);
+        assert!(withdrawn.is_err_and(|error| error.to_string().contains("was busy")));
     }
 
     #[test]

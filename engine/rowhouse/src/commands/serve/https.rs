@@ -12,6 +12,7 @@ use http::HeaderValue;
 
 use crate::cli::ServeArguments;
 use crate::cli::https::HttpsFlags;
+use crate::commands::serve::takeover::successor::socket_for;
 use server::acme::{self, AcmeSettings, ExternalAccount, RenewalRequests};
 use server::listen::{Listeners, bind, inherited};
 use server::response::redirect::is_loopback;
@@ -21,33 +22,48 @@ use server::tls::Tls;
 use server::tls::certificate_store::CertificateStore;
 use server::tls::files::{CertificateFile, FileCertificates};
 
-/// Returns the sockets for visitors. Sockets from a service manager (`LISTEN_FDS`) replace the sockets of the flags.
-pub(crate) fn listeners(arguments: &ServeArguments) -> anyhow::Result<Listeners> {
+/// Returns the sockets for visitors, and whether a service manager opened them (`LISTEN_FDS`). Its sockets replace the sockets of the flags. `received`: the sockets of a server from which this process takes over.
+pub(crate) fn listeners(
+    arguments: &ServeArguments,
+    received: &mut Listeners,
+) -> anyhow::Result<(Listeners, bool)> {
     let mut listeners = inherited()?;
-    let none_inherited = [&listeners.clear, &listeners.tls, &listeners.redirect]
-        .iter()
-        .all(|sockets| sockets.is_empty());
-    if none_inherited {
-        listeners.clear.push(listen(arguments.listen, "--listen")?);
+    let is_managed = !listeners.is_empty();
+    if !is_managed {
+        let socket = listen(&mut received.clear, arguments.listen, "--listen")?;
+        listeners.clear.push(socket);
     }
     let flags = &arguments.https;
-    for (sockets, address, flag) in [
-        (&mut listeners.tls, flags.https, "--https"),
+    for (sockets, received, address, flag) in [
+        (
+            &mut listeners.tls,
+            &mut received.tls,
+            flags.https,
+            "--https",
+        ),
         (
             &mut listeners.redirect,
+            &mut received.redirect,
             flags.http_redirect,
             "--http-redirect",
         ),
     ] {
         if let Some(address) = address.filter(|_| sockets.is_empty()) {
-            sockets.push(listen(address, flag)?);
+            sockets.push(listen(received, address, flag)?);
         }
     }
-    Ok(listeners)
+    Ok((listeners, is_managed))
 }
 
-/// Listens on the address of `flag`.
-pub(crate) fn listen(address: SocketAddr, flag: &str) -> anyhow::Result<TcpListener> {
+/// Listens on the address of `flag`, or uses the socket of `received` that listens there.
+pub(crate) fn listen(
+    received: &mut Vec<TcpListener>,
+    address: SocketAddr,
+    flag: &str,
+) -> anyhow::Result<TcpListener> {
+    if let Some(socket) = socket_for(received, address) {
+        return Ok(socket);
+    }
     bind(address).with_context(|| format!("cannot use the address of `{flag}`"))
 }
 

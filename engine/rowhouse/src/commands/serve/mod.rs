@@ -1,4 +1,4 @@
-//! `rowhouse serve`: binds, reads the folders, serves, reloads on SIGHUP, drains on SIGTERM.
+//! `rowhouse serve`: binds, reads the folders, serves, reloads on SIGHUP, drains on SIGTERM or when a new process takes over.
 //!
 //! Addresses are bound before any folder is read, so that a port in use is reported at once.
 //! A service manager that passes listening sockets (`LISTEN_FDS`) keeps them open during a restart: connections wait in the queue of the socket, and are not refused.
@@ -11,17 +11,21 @@ pub(crate) mod log;
 #[cfg_attr(not(feature = "otlp"), path = "no_otlp.rs")]
 pub(crate) mod otlp;
 pub(crate) mod service_manager;
+pub(crate) mod takeover;
 
+use std::cell::OnceCell;
+use std::future::pending;
 use std::io::IsTerminal as _;
 use std::net::{SocketAddr, TcpListener};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use jiff::Timestamp;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::Notify;
 use tracing::subscriber::{NoSubscriber, with_default};
 use tracing::{error, info, warn};
 
@@ -47,10 +51,15 @@ use server::listen::descriptors::connections_that_fit;
 use server::settings::{Limits, ServeSettings};
 use server::snapshot_store::SnapshotStore;
 use supervisor::source::watch::{DetectionMethod, Notice, NoticeSender, Watch};
-use supervisor::{Inbox, Operator, ReloadLoop, log_report};
+use supervisor::{CommandHold, Inbox, Operator, Registry, ReloadLoop, log_report};
+use takeover::control_socket::ControlSocket;
+use takeover::successor::{self, Takeover};
 
 /// The longest time to render tenants before the greeting on a terminal.
 const GREETING_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The longest time to render tenants before a takeover.
+const WARM_UP_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The shortest time for writing the state at shutdown, even if draining took the whole grace period.
 const MIN_FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
@@ -60,40 +69,42 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     let (access_log, _guards) = log::start(arguments);
     let spans = arguments.otlp.as_ref().map(Spans::start).transpose()?;
     let begin = Instant::now();
-    let visitors = https::listeners(arguments)?;
+    let runtime = event_loop()?;
+    let (takeover, received) = runtime.block_on(successor::request(arguments))?.unzip();
+    let mut received = received.unwrap_or_default();
+    let (visitors, is_managed) = https::listeners(arguments, &mut received.visitors)?;
+    ensure!(
+        takeover.is_none() || !is_managed,
+        "`--takeover` cannot be used with the sockets of a service manager (`LISTEN_FDS`); restart the service instead"
+    );
     let tls = https::tls(arguments, &visitors)?;
     let token = admin_token::token(&arguments.token)?;
-    let operators = https::listen(arguments.admin, "--admin")?;
+    let operators = https::listen(&mut received.admin, arguments.admin, "--admin")?;
     let process_memory = memory::of_process();
-    let memory = arguments.memory.unwrap_or_else(memory::half);
-    let mut registry = registry(
-        &arguments.content,
-        arguments.caching.into(),
-        state_settings(arguments),
-        arguments.dev,
-    )?
-    .serving()
-    .awaiting_uploads()
-    .with_memory(memory)
-    .with_work_memory(memory::for_work(memory))
-    .with_asset_retention(Duration::from_secs(arguments.keep_assets.into()))
-    .with_removed_retention(Duration::from_secs(arguments.keep_removed.into()));
-    let store = registry.store().cloned();
     let board = Arc::new(StatusBoard::default());
-    registry = registry.with_render_times(board.renders.clone());
+    let mut registry = serving_registry(arguments, &board)?;
+    // The socket is in the folder of the state, which the registry has opened.
+    let control_socket = ControlSocket::of_arguments(
+        arguments,
+        received.control.take(),
+        (&visitors, &operators),
+        is_managed,
+    )?;
+    received.close();
+    let store = registry.store().cloned();
     let inbox = Inbox::default();
     // The watch starts before the first read, so that no change is missed.
     let watch = Watch::new(watch_method(arguments.watch), registry.config().roots());
-    // After a panic the snapshot is empty. The reload loop reads the folders again, and the process is not ready until then.
-    let reload = || registry.reload(Timestamp::now());
-    let reloaded = guard("start", "all", "tenants", reload);
-    let mut snapshot = reloaded.unwrap_or_else(|_| Ok(Snapshot::default()))?;
     let is_terminal = std::io::stderr().is_terminal();
-    if is_terminal {
-        // The greeting lists the errors of the rendered tenants.
-        let finish = || registry.finish_within(GREETING_TIMEOUT, Timestamp::now());
-        let finished = guard("start", "all", "tenants", finish);
-        snapshot = finished.ok().flatten().unwrap_or(snapshot);
+    // The greeting lists the errors of the rendered tenants. The first requests after a takeover wait for no rendering.
+    let render_timeout = match (&takeover, is_terminal) {
+        (Some(_), _) => Some(WARM_UP_TIMEOUT),
+        (None, true) => Some(GREETING_TIMEOUT),
+        (None, false) => None,
+    };
+    let snapshot = first_snapshot(&mut registry, render_timeout)?;
+    if takeover.is_some() {
+        Takeover::check_ready(&registry)?;
     }
     let snapshots = Arc::new(SnapshotStore::new(snapshot));
     registry.set_served();
@@ -155,8 +166,46 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
         begin,
         overview,
         spans: spans.as_ref().map(Spans::of_requests),
+        control_socket,
+        takeover,
     };
-    event_loop()?.block_on(running.serve(arguments))
+    runtime.block_on(running.serve(arguments))
+}
+
+/// Returns the registry that the flags describe, in the mode of a server. It has not read a folder yet.
+fn serving_registry(arguments: &ServeArguments, board: &StatusBoard) -> anyhow::Result<Registry> {
+    let memory = arguments.memory.unwrap_or_else(memory::half);
+    let registry = registry(
+        &arguments.content,
+        arguments.caching.into(),
+        state_settings(arguments),
+        arguments.dev,
+    )?;
+    Ok(registry
+        .serving()
+        .awaiting_uploads()
+        .with_memory(memory)
+        .with_work_memory(memory::for_work(memory))
+        .with_asset_retention(Duration::from_secs(arguments.keep_assets.into()))
+        .with_removed_retention(Duration::from_secs(arguments.keep_removed.into()))
+        .with_render_times(board.renders.clone()))
+}
+
+/// Reads the folders, renders tenants for at most `render_timeout`, and returns the snapshot.
+fn first_snapshot(
+    registry: &mut Registry,
+    render_timeout: Option<Duration>,
+) -> anyhow::Result<Snapshot> {
+    // After a panic the snapshot is empty. The reload loop reads the folders again, and the process is not ready until then.
+    let reload = || registry.reload(Timestamp::now());
+    let reloaded = guard("start", "all", "tenants", reload);
+    let snapshot = reloaded.unwrap_or_else(|_| Ok(Snapshot::default()))?;
+    let Some(render_timeout) = render_timeout else {
+        return Ok(snapshot);
+    };
+    let finish = || registry.finish_within(render_timeout, Timestamp::now());
+    let finished = guard("start", "all", "tenants", finish);
+    Ok(finished.ok().flatten().unwrap_or(snapshot))
 }
 
 /// Returns the event loop of the admin listener and of the signals.
@@ -199,6 +248,31 @@ struct ServerProcess {
     /// The sites for the greeting; `None` without a terminal.
     overview: Option<Overview>,
     spans: Option<Arc<dyn RequestSpans>>,
+    /// The socket for a new process that takes over.
+    control_socket: Option<ControlSocket>,
+    /// The takeover from a running server, which ends when this process accepts connections.
+    takeover: Option<Takeover>,
+}
+
+/// The reason for the end of a server.
+#[derive(Debug)]
+enum Shutdown {
+    /// A signal. Operators and service managers wait for the end.
+    Signal,
+    /// A new process has taken over. Commands stay refused, since the new process has read the state.
+    Replaced { _hold: CommandHold },
+    /// The running server ended the takeover by this process.
+    Refused,
+}
+
+impl Shutdown {
+    /// Returns the time for which idle connections wait for one more request.
+    const fn linger(&self) -> Duration {
+        match self {
+            Self::Signal => Duration::ZERO,
+            Self::Replaced { .. } | Self::Refused => takeover::LINGER,
+        }
+    }
 }
 
 impl ServerProcess {
@@ -224,21 +298,57 @@ impl ServerProcess {
             events: self.events,
         };
         let (snapshots, board) = (self.admin.snapshots.clone(), self.admin.board.clone());
+        let (takeover, control_socket) = (self.takeover, self.control_socket);
+        let operator = &self.operator;
         let shutdown = async {
-            let name = stop.wait().await;
-            info!(signal = name, grace_s = arguments.grace, "draining");
+            // Polled once this process accepts connections.
+            if let Some(takeover) = takeover
+                && !takeover.complete().await
+            {
+                return Shutdown::Refused;
+            }
+            let replaced = async {
+                match control_socket {
+                    Some(socket) => socket.replaced(operator).await,
+                    None => pending().await,
+                }
+            };
+            tokio::select! {
+                name = stop.wait() => {
+                    info!(signal = name, grace_s = arguments.grace, "draining");
+                    Shutdown::Signal
+                }
+                hold = replaced => {
+                    info!(grace_s = arguments.grace, "draining");
+                    Shutdown::Replaced { _hold: hold }
+                }
+            }
+        };
+        let ended = OnceCell::new();
+        let admin_end = Notify::new();
+        let serving = server::run(self.visitors, snapshots, settings, async {
+            let shutdown = shutdown.await;
             service_manager::stopping();
             board.drain();
-            Instant::now()
-        };
-        let mut signalled = None;
-        let serving = server::run(self.visitors, snapshots, settings, async {
-            signalled = Some(shutdown.await);
+            let linger = shutdown.linger();
+            if !matches!(shutdown, Shutdown::Signal) {
+                admin_end.notify_one();
+            }
+            // The future completes once.
+            let _ = ended.set((shutdown, Instant::now()));
+            linger
         });
+        let serving_admin = async {
+            tokio::select! {
+                result = admin::run(self.operators, self.admin.clone()) => result,
+                // The other process answers on the same socket.
+                () = admin_end.notified() => pending().await,
+            }
+        };
         tokio::select! {
             drained = serving => {
                 let drained = drained?;
-                let took = signalled.map_or(Duration::ZERO, |signalled| signalled.elapsed());
+                let took = ended.get().map_or(Duration::ZERO, |(_, at)| at.elapsed());
                 info!(
                     took_ms = milliseconds(took),
                     waited_for = %drained.waited_for,
@@ -249,9 +359,12 @@ impl ServerProcess {
                 if !self.operator.flush(left.max(MIN_FLUSH_TIMEOUT)) {
                     warn!("state not written completely; the next startup renders the missing pages again");
                 }
-                Ok(ExitCode::SUCCESS)
+                Ok(match ended.get() {
+                    Some((Shutdown::Refused, _)) => ExitCode::from(FAILED),
+                    _ => ExitCode::SUCCESS,
+                })
             }
-            result = admin::run(self.operators, self.admin.clone()) => {
+            result = serving_admin => {
                 result.context("the admin listener ended")?;
                 Ok(ExitCode::from(FAILED))
             }
@@ -320,7 +433,7 @@ async fn reload_on_hang_up(mut hang_up: Signal, owner: NoticeSender, board: &Sta
         attempts.mark_unchanged();
         if owner.send(Notice::Everything).is_err() {
             error!("reload loop has ended; serving the current snapshot without further reloads");
-            std::future::pending::<()>().await;
+            pending::<()>().await;
         }
         // The sender is in the board, which outlives this future: waiting cannot fail.
         let _ = attempts.changed().await;

@@ -161,6 +161,33 @@ fn shutdown_drains_connections() {
 }
 
 #[test]
+fn lingering_connection_gets_one_more_response_before_it_ends() {
+    let mut server = Server::start();
+    let ask = |socket: &mut std::net::TcpStream| {
+        let request = get("/about", "studio.example");
+        socket.write_all(request.as_bytes()).unwrap();
+        wire::Reply::read(socket)
+    };
+    let mut used = server.connect();
+    let mut unused = server.connect();
+    for socket in [&mut used, &mut unused] {
+        let reply = ask(socket);
+        assert_eq!((reply.status, reply.header("connection")), (200, None));
+    }
+    server.stop_with_linger(Duration::from_secs(3));
+    while std::net::TcpStream::connect(server.address).is_ok() {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let reply = ask(&mut used);
+    let announced = (reply.status, reply.header("connection"));
+    assert_eq!(announced, (200, Some("close")));
+    for socket in [&mut used, &mut unused] {
+        assert_eq!(socket.read_to_end(&mut Vec::new()).unwrap(), 0);
+    }
+    assert_eq!(server.ended().cut.connections(), 0);
+}
+
+#[test]
 fn grace_period_ends_open_connections() {
     let mut server = Server::with(ServeSettings {
         grace: Duration::from_millis(700),

@@ -1,0 +1,333 @@
+//! Upgrades without a service manager: a new process takes over the sockets of the running server (`serve --takeover`).
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::thread;
+use std::time::Duration;
+
+use rowhouse_tests::{TestServer, address_in, binary};
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection, StreamOwned};
+use tempfile::TempDir;
+
+use crate::http::{Visitor, ask};
+use crate::support::{Program, Rowhouse, run, tenant, wait_for};
+use crate::tls::{DOMAIN, Files, Signer};
+
+/// The number of responses between two steps.
+const RESPONSES_PER_STEP: usize = 200;
+
+/// The pause between two requests of a kept connection, in which the connection is idle.
+const THINK_TIME: Duration = Duration::from_millis(2);
+
+trait Channel: Read + Write {}
+
+impl<T: Read + Write> Channel for T {}
+
+/// A visitor of one listener.
+struct Client {
+    address: SocketAddr,
+    tls: Option<Arc<ClientConfig>>,
+    keeps: bool,
+    open: Option<Visitor<Box<dyn Channel>>>,
+}
+
+impl Client {
+    fn connect(&self) -> io::Result<Visitor<Box<dyn Channel>>> {
+        let socket = TcpStream::connect(self.address)?;
+        socket.set_read_timeout(Some(Duration::from_secs(60)))?;
+        let channel: Box<dyn Channel> = match &self.tls {
+            None => Box::new(socket),
+            Some(config) => {
+                let name = ServerName::try_from(DOMAIN).map_err(io::Error::other)?;
+                let session = ClientConnection::new(Arc::clone(config), name);
+                Box::new(StreamOwned::new(session.map_err(io::Error::other)?, socket))
+            }
+        };
+        Ok(Visitor::over(channel))
+    }
+
+    fn visit(&mut self) -> io::Result<()> {
+        let mut visitor = self.open.take().map_or_else(|| self.connect(), Ok)?;
+        let more = if self.keeps {
+            ""
+        } else {
+            "connection: close\r\n"
+        };
+        let (status, is_kept, body) = visitor.get(DOMAIN, "/", more)?;
+        if self.keeps && is_kept {
+            self.open = Some(visitor);
+            thread::sleep(THINK_TIME);
+        }
+        match status == 200 && body.trim_ascii_end().ends_with(b"</html>") {
+            true => Ok(()),
+            false => Err(io::Error::other(format!("{status}, {} bytes", body.len()))),
+        }
+    }
+}
+
+/// The load: the number of responses, and whether the load has ended.
+#[derive(Debug, Default)]
+struct Load {
+    over: AtomicBool,
+    answered: AtomicUsize,
+}
+
+impl Load {
+    /// Sends requests until the load ends, and returns the failures.
+    fn run(&self, mut client: Client) -> Vec<String> {
+        let mut failures = Vec::new();
+        while !self.over.load(Relaxed) && failures.len() < 10 {
+            match client.visit() {
+                Ok(()) => drop(self.answered.fetch_add(1, Relaxed)),
+                Err(error) => failures.push(format!(
+                    "tls: {}, kept: {}: {error}",
+                    client.tls.is_some(),
+                    client.keeps
+                )),
+            }
+        }
+        failures
+    }
+
+    fn wait_for_responses(&self) {
+        let until = self.answered.load(Relaxed) + RESPONSES_PER_STEP;
+        wait_for("some more responses", || {
+            (self.answered.load(Relaxed) >= until).then_some(())
+        });
+    }
+}
+
+/// Ends the load when dropped, also after a failure; otherwise the visitors could not be joined.
+struct EndOnDrop<'a>(&'a Load);
+
+impl Drop for EndOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.over.store(true, Relaxed);
+    }
+}
+
+/// The folders of a server that opens its sockets itself.
+struct Deployment {
+    folder: TempDir,
+}
+
+impl Deployment {
+    fn new() -> Self {
+        let folder = TempDir::new().expect("a folder");
+        tenant(&folder.path().join("tenants/home"), "Home", "root: true\n");
+        Self { folder }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn command(&self, more: &[&str]) -> Command {
+        let mut command = Command::new(binary());
+        command
+            .arg("serve")
+            .args(["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"])
+            .args(more)
+            // Variables, so that a flag can replace them.
+            .env("ROWHOUSE_TENANTS", "tenants")
+            .env("ROWHOUSE_STATE", "state")
+            .env_remove("RUST_LOG")
+            .current_dir(self.folder.path());
+        command
+    }
+
+    /// Starts a server, with the commands of operators.
+    fn start(&self, more: &[&str]) -> Rowhouse {
+        Rowhouse::start_with(&mut self.command(more))
+    }
+
+    fn control_socket(&self) -> PathBuf {
+        self.path("state/control/0.sock")
+    }
+}
+
+fn wait_for_line(program: &Program, line: &str) {
+    wait_for(line, || program.log().contains(line).then_some(()));
+}
+
+/// Returns the mode of a file, without its type.
+fn mode(path: &Path) -> u32 {
+    let metadata = std::fs::metadata(path).expect("a file");
+    metadata.permissions().mode() & 0o777
+}
+
+#[test]
+fn takeover_under_load_fails_no_request() {
+    let deployment = Deployment::new();
+    let folder = deployment.folder.path();
+    let signer = Signer::new();
+    let files: Files = signer.write(folder);
+    let start = |more: &[&str]| {
+        let mut command = files.serve(&deployment.path("tenants"));
+        command
+            .args(["--listen", "127.0.0.1:0", "--https", "127.0.0.1:0"])
+            .args(["--admin", "127.0.0.1:0", "--state", "state"])
+            .args(more)
+            .current_dir(folder);
+        Rowhouse::start_with(&mut command)
+    };
+    let mut running = start(&[]);
+    assert_eq!(mode(&deployment.path("state/control")), 0o700);
+    assert_eq!(mode(&deployment.control_socket()), 0o600);
+    let log = running.program.log();
+    let secure = log.lines().find_map(|line| address_in(line, "https"));
+    let (clear, secure) = (running.visitors, secure.expect("an address"));
+    let config = signer.visitor();
+
+    let load = Load::default();
+    let failures: Vec<String> = thread::scope(|scope| {
+        let _ending = EndOnDrop(&load);
+        let clients = [(false, false), (false, true), (true, false), (true, true)];
+        let visitors: Vec<_> = clients
+            .into_iter()
+            .map(|(is_secure, keeps)| {
+                let client = move |config| Client {
+                    address: if is_secure { secure } else { clear },
+                    tls: is_secure.then_some(config),
+                    keeps,
+                    open: None,
+                };
+                let (load, config) = (&load, Arc::clone(&config));
+                scope.spawn(move || load.run(client(config)))
+            })
+            .collect();
+        load.wait_for_responses();
+        // The second takeover is from a process that has taken over itself.
+        for _ in 0..2 {
+            let next = start(&["--takeover"]);
+            assert_eq!((next.visitors, next.admin), (clear, running.admin));
+            wait_for_line(&next.program, "took over");
+            let code = running.program.wait();
+            assert_eq!(code, Some(0), "{}", running.program.log());
+            wait_for_line(&next.program, "state can be written now");
+            running = next;
+            // Only the new process serves these.
+            load.wait_for_responses();
+        }
+        load.over.store(true, Relaxed);
+        visitors
+            .into_iter()
+            .flat_map(|visitor| visitor.join().expect("a visitor"))
+            .collect()
+    });
+    assert!(failures.is_empty(), "{failures:?}");
+    let ready = running.get_admin("/readyz").expect("a response");
+    assert_eq!(ready.0, 200, "{}", ready.1);
+    assert_eq!(running.program.end(), Some(0));
+    assert!(TcpStream::connect(clear).is_err(), "a socket is left open");
+}
+
+#[test]
+fn running_server_serves_on_if_new_process_does_not_become_ready() {
+    let deployment = Deployment::new();
+    let mut running = deployment.start(&[]);
+    let serves = |running: &mut Rowhouse| {
+        running.program.must_run();
+        let page = ask(running.visitors, "localhost:8080", "/");
+        assert!(page.is_some_and(|(status, _)| status == 200));
+        let ready = running.get_admin("/readyz").expect("a response");
+        assert_eq!(ready.0, 200, "{}", ready.1);
+    };
+    let failed = "takeover failed; serving as before";
+
+    // Flags that are refused before the takeover, and folders that cannot be read after it.
+    for flags in [["--memory", "much"], ["--tenants", "missing"]] {
+        let mut wrong = deployment.command(&["--takeover"]);
+        let (is_done, said) = run(wrong.args(flags));
+        assert!(!is_done, "{said}");
+        serves(&mut running);
+    }
+    wait_for_line(&running.program, failed);
+    assert_eq!(running.program.log().matches(failed).count(), 1);
+
+    // A new process with a fault, and a new process that is killed.
+    let faults = deployment.path("faults");
+    std::fs::write(&faults, "start:all\n").expect("a file");
+    let mut faulty = deployment.command(&["--takeover"]);
+    let (is_done, said) = run(faulty.env("ROWHOUSE_FAULTS", &faults));
+    assert!(!is_done && said.contains("not ready"), "{said}");
+    assert!(
+        said.contains("the running server serves as before"),
+        "{said}"
+    );
+    serves(&mut running);
+
+    std::fs::write(&faults, "start:all:sleep\n").expect("a file");
+    let mut slow = deployment.command(&["--takeover"]);
+    let slow = Program::start(slow.env("ROWHOUSE_FAULTS", &faults));
+    wait_for_line(&slow, "taking over from the running server");
+    let resume = || {
+        let admin = running.admin.to_string();
+        run(Command::new(binary()).args(["resume", "home", "--admin", &admin]))
+    };
+    let (is_done, said) = resume();
+    assert!(
+        !is_done && said.contains("a new process is taking over"),
+        "{said}"
+    );
+    drop(slow);
+    wait_for("a takeover that has failed", || {
+        (running.program.log().matches(failed).count() == 3).then_some(())
+    });
+    let (is_done, said) = resume();
+    assert!(is_done, "{said}");
+    serves(&mut running);
+
+    // The socket still works.
+    let mut next = deployment.start(&["--takeover"]);
+    assert_eq!(running.program.wait(), Some(0));
+    serves(&mut next);
+}
+
+#[test]
+fn takeover_without_running_server_starts_normally() {
+    let deployment = Deployment::new();
+    // A process that has ended leaves its socket.
+    let killed = deployment.start(&[]);
+    drop(killed);
+    assert!(deployment.control_socket().exists());
+    let mut server = deployment.start(&["--takeover"]);
+    wait_for_line(
+        &server.program,
+        "no running server to take over from; starting normally",
+    );
+    assert_eq!(server.program.end(), Some(0));
+
+    let mut without_path = Command::new(binary());
+    let (is_done, said) = run(without_path
+        .args(["serve", "--takeover"])
+        .current_dir(deployment.folder.path()));
+    assert!(!is_done && said.contains("--control-socket FILE"), "{said}");
+}
+
+#[test]
+fn file_at_path_of_control_socket_stays() {
+    let deployment = Deployment::new();
+    let file = deployment.path("notes.txt");
+    std::fs::write(&file, "precious").expect("a file");
+    let (is_done, said) = run(&mut deployment.command(&["--control-socket", "notes.txt"]));
+    assert!(!is_done && said.contains("not a socket"), "{said}");
+    assert_eq!(std::fs::read(&file).ok().as_deref(), Some(&b"precious"[..]));
+}
+
+#[test]
+fn sockets_of_service_manager_are_not_handed_over() {
+    let deployment = Deployment::new();
+    let state = deployment.path("state");
+    let state = state.to_str().expect("a path");
+    let server = TestServer::start(deployment.folder.path(), &["--state", state]);
+    let (is_done, said) = run(&mut deployment.command(&["--takeover"]));
+    assert!(!is_done && said.contains("restart the service"), "{said}");
+    assert_eq!(server.get(&server.domain(), "/").status, 200);
+}
