@@ -19,15 +19,16 @@ mod assign;
 mod claim;
 pub mod deployment;
 
-use std::collections::HashMap;
 use std::fmt;
+use std::sync::Arc;
 
+use imbl::OrdMap;
 use thiserror::Error;
 use url::Url;
 
 use crate::name::TenantId;
 
-pub use assign::{AddressRules, Assignment, assign};
+pub use assign::{AddressRules, Assignment, assign, assign_changed, has_same_paths};
 
 /// The public origin of the deployment: scheme, domain and port.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -117,8 +118,18 @@ pub struct Address {
     pub canonical: bool,
 }
 
+impl Address {
+    /// Returns the key of the address in [`AddressOwners`].
+    #[must_use]
+    pub fn key(&self) -> String {
+        format!("{}{}", self.host, self.prefix)
+    }
+}
+
 /// The owner of each address. An address is a host, or the domain followed by a prefix (`company.example/corner`).
-pub type AddressOwners = HashMap<String, TenantId>;
+///
+/// A copy shares its entries with the original, so that the next assignment costs only what changes.
+pub type AddressOwners = OrdMap<Arc<str>, TenantId>;
 
 #[cfg(test)]
 mod tests {

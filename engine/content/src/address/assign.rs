@@ -1,8 +1,11 @@
 //! The assignment of addresses to the tenants that claim them.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
+use std::sync::Arc;
+
+use imbl::OrdMap;
 
 use super::claim::{Claim, ClaimSource, Tenants, claims};
 use super::deployment::{DeploymentFile, find};
@@ -10,15 +13,16 @@ use super::{Address, AddressOwners, Origin};
 use crate::name::{TenantId, WWW, ascii_host};
 use crate::report::{Code, Diagnostic, TextPosition};
 use crate::tenant::manifest::CanonicalPlace;
+use crate::tenant::page::Page;
 use crate::tenant::{MANIFEST, Site};
 use crate::yaml;
 
 /// The result of an assignment.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Assignment {
     /// The addresses of each tenant, the canonical one first.
-    pub addresses: BTreeMap<TenantId, Vec<Address>>,
-    /// Errors about claims that were refused, by tenant.
+    pub addresses: OrdMap<TenantId, Arc<[Address]>>,
+    /// Errors about the refused claims of the tenants that this assignment concerns.
     pub conflicts: BTreeMap<TenantId, Vec<Diagnostic>>,
     /// The tenant at the root of the domain.
     pub root: Option<TenantId>,
@@ -46,33 +50,85 @@ pub fn assign<'a>(
     tenants: impl IntoIterator<Item = (&'a TenantId, Option<&'a Site>)>,
 ) -> Assignment {
     let tenants: Tenants<'a> = tenants.into_iter().collect();
-    let mut assigner = Assigner {
-        rules,
-        owners: AddressOwners::with_capacity(rules.before.len()),
-        root: None,
-        root_paths: BTreeMap::new(),
-        addresses: BTreeMap::new(),
-        conflicts: BTreeMap::new(),
-    };
+    let mut assigner = Assigner::new(rules, AddressOwners::new());
     for (address, owner) in rules.before {
         if tenants.get(owner).is_some_and(Option::is_none) {
             assigner.owners.insert(address.clone(), owner.clone());
         }
     }
     assigner.find_root(&tenants);
-    let claims = claims(&tenants, assigner.root, rules.origin);
-    let is_owned_claim = |claim: &Claim<'_>| rules.before.get(&claim.address) == Some(claim.id);
-    let (owned, new): (Vec<_>, Vec<_>) = claims
-        .iter()
-        .enumerate()
-        .partition(|(_, claim)| is_owned_claim(claim));
-    for (order, claim) in owned {
-        assigner.assign_claim(order, claim, true);
+    assigner.assign_claims(&tenants);
+    assigner.finish(&tenants, OrdMap::new())
+}
+
+/// Assigns the addresses of tenants that were added, changed or removed (`None`) since the assignment `before`, without a look at the other tenants.
+///
+/// `root`: the tenant at the root of the domain. `has_refused`: whether another tenant has refused claims, or has no site.
+///
+/// Returns `None` if the change may affect other tenants, or may change the root. Then [`assign`] is needed.
+#[must_use]
+pub fn assign_changed<'a>(
+    rules: AddressRules<'a>,
+    before: &Assignment,
+    changed: &BTreeMap<&'a TenantId, Option<&'a Site>>,
+    root: Option<&'a Site>,
+    has_refused: bool,
+) -> Option<Assignment> {
+    let domain = rules.origin.domain();
+    let root_owner = rules.before.get(domain);
+    let named_root = rules
+        .deployment
+        .and_then(|file| file.claims.root.as_deref());
+    let may_be_root = |(id, site): (&&TenantId, &Option<&Site>)| {
+        root_owner == Some(*id)
+            || named_root == Some(id.as_str())
+            || site.is_some_and(|site| site.manifest.root)
+    };
+    if root.map(|root| &root.id) != root_owner || changed.iter().any(may_be_root) {
+        return None;
     }
-    for (order, claim) in new {
-        assigner.assign_claim(order, claim, false);
+    let mut assigner = Assigner::new(rules, rules.before.clone());
+    assigner.root = root;
+    assigner.root_paths = root.map(root_paths).unwrap_or_default();
+    let mut addresses = before.addresses.clone();
+    let mut released = Vec::new();
+    for id in changed.keys() {
+        let owned = addresses.remove(*id);
+        released.extend(
+            owned
+                .iter()
+                .flat_map(|owned| owned.iter())
+                .map(Address::key),
+        );
     }
-    assigner.finish(&tenants)
+    for address in &released {
+        assigner.owners.remove(address.as_str());
+    }
+    let sites = changed.iter();
+    let tenants: Tenants<'a> = sites
+        .filter_map(|(id, site)| Some((*id, Some((*site)?))))
+        .collect();
+    assigner.assign_claims(&tenants);
+    let is_free = |address: &String| !assigner.owners.contains_key(address.as_str());
+    if has_refused && released.iter().any(is_free) {
+        return None;
+    }
+    if !assigner.conflicts.keys().all(|id| changed.contains_key(id)) {
+        return None;
+    }
+    Some(assigner.finish(&tenants, addresses))
+}
+
+/// Returns whether two versions of the root tenant leave the same prefixes to other tenants.
+#[must_use]
+pub fn has_same_paths(before: &Site, now: &Site) -> bool {
+    let collections = |site: &Site| -> BTreeSet<String> {
+        collections(site).map(|page| page.path.clone()).collect()
+    };
+    root_paths(before)
+        .into_keys()
+        .eq(root_paths(now).into_keys())
+        && collections(before) == collections(now)
 }
 
 struct Assigner<'a> {
@@ -86,6 +142,34 @@ struct Assigner<'a> {
 }
 
 impl<'a> Assigner<'a> {
+    const fn new(rules: AddressRules<'a>, owners: AddressOwners) -> Self {
+        Self {
+            rules,
+            owners,
+            root: None,
+            root_paths: BTreeMap::new(),
+            addresses: BTreeMap::new(),
+            conflicts: BTreeMap::new(),
+        }
+    }
+
+    /// Assigns the claims of these tenants: first the addresses that they had before.
+    fn assign_claims(&mut self, tenants: &Tenants<'a>) {
+        let claims = claims(tenants, self.root, self.rules.origin);
+        let before = self.rules.before;
+        let is_owned = |claim: &Claim<'_>| before.get(claim.address.as_str()) == Some(claim.id);
+        let (owned, new): (Vec<_>, Vec<_>) = claims
+            .iter()
+            .enumerate()
+            .partition(|(_, claim)| is_owned(claim));
+        for (order, claim) in owned {
+            self.assign_claim(order, claim, true);
+        }
+        for (order, claim) in new {
+            self.assign_claim(order, claim, false);
+        }
+    }
+
     /// Finds the tenant at the root of the domain, and reports claims of other tenants to the root.
     fn find_root(&mut self, tenants: &Tenants<'a>) {
         let domain = self.rules.origin.domain();
@@ -116,7 +200,7 @@ impl<'a> Assigner<'a> {
         }
         self.owners.remove(domain);
         let Some(owner) = owner else { return };
-        self.owners.insert(domain.to_owned(), owner.clone());
+        self.owners.insert(domain.into(), owner.clone());
         let Some(site) = tenants.get(owner).copied().flatten() else {
             return;
         };
@@ -174,7 +258,7 @@ impl<'a> Assigner<'a> {
 
     /// Assigns one claimed address, or reports why not. `is_owned`: the tenant had the address before.
     fn assign_claim(&mut self, order: usize, claim: &Claim<'a>, is_owned: bool) {
-        let owner = self.owners.get(&claim.address);
+        let owner = self.owners.get(claim.address.as_str());
         if owner == Some(claim.id) && claim.source != ClaimSource::Name {
             // The address is the tenant's by its name already, or is listed twice.
             return;
@@ -184,7 +268,7 @@ impl<'a> Assigner<'a> {
         {
             return;
         }
-        let owner = self.owners.get(&claim.address);
+        let owner = self.owners.get(claim.address.as_str());
         let owner = owner.filter(|owner| *owner != claim.id);
         let owner = match owner {
             None if !is_owned && !claim.prefix.is_empty() => self.owner_around(claim),
@@ -196,7 +280,8 @@ impl<'a> Assigner<'a> {
         if is_owned && !claim.prefix.is_empty() {
             self.report_hidden_root_paths(claim);
         }
-        self.owners.insert(claim.address.clone(), claim.id.clone());
+        self.owners
+            .insert(claim.address.as_str().into(), claim.id.clone());
         if claim.site.is_some() && claim.source != ClaimSource::RootName {
             self.add_address(order + 1, claim.id, &claim.host, &claim.prefix);
         }
@@ -259,7 +344,7 @@ impl<'a> Assigner<'a> {
         let mut above = claim.prefix.match_indices('/').skip(1);
         above.find_map(|(end, _)| {
             let address = format!("{}{}", claim.host, &claim.prefix[..end]);
-            let owner = self.owners.get(&address)?;
+            let owner = self.owners.get(address.as_str())?;
             (owner != claim.id).then(|| owner.clone())
         })
     }
@@ -291,10 +376,9 @@ impl<'a> Assigner<'a> {
                 None => diagnostic,
             });
         }
-        self.conflicts
-            .entry(root.id.clone())
-            .or_default()
-            .extend(found);
+        for diagnostic in found {
+            self.add_conflict(&root.id, diagnostic);
+        }
     }
 
     fn report_address_conflict(&mut self, claim: &Claim<'a>, owner: &TenantId) {
@@ -352,14 +436,14 @@ impl<'a> Assigner<'a> {
             .push(diagnostic);
     }
 
-    /// Sorts each tenant's addresses by order of claim, and puts its canonical address first.
-    fn finish(self, tenants: &Tenants<'_>) -> Assignment {
+    /// Sorts each tenant's addresses by order of claim, puts its canonical address first, and adds the addresses to `others`.
+    fn finish(self, tenants: &Tenants<'_>, others: OrdMap<TenantId, Arc<[Address]>>) -> Assignment {
         let domain = self.rules.origin.domain();
         let mut assignment = Assignment {
+            addresses: others,
             conflicts: self.conflicts,
             root: self.root.map(|root| root.id.clone()),
             owners: self.owners,
-            ..Assignment::default()
         };
         for (id, mut addresses) in self.addresses {
             addresses.sort_by_key(|(order, _)| *order);
@@ -385,7 +469,7 @@ impl<'a> Assigner<'a> {
             if let Some(first) = addresses.first_mut() {
                 first.canonical = true;
             }
-            assignment.addresses.insert(id, addresses);
+            assignment.addresses.insert(id, addresses.into());
         }
         assignment
     }
@@ -430,11 +514,13 @@ const PAGES: &str = "pages";
 
 /// Returns whether a prefix is within a collection of the root tenant. The collection answers all paths below its own, at least with a 404 page.
 fn is_in_collection(root: &Site, prefix: &str) -> bool {
-    let mut collections = root
-        .pages
-        .values()
-        .filter(|page| page.front.collection.is_some() && page.path != "/");
-    collections.any(|page| is_below(prefix, &page.path))
+    collections(root).any(|page| is_below(prefix, &page.path))
+}
+
+/// Returns the pages of the collections of the root tenant, apart from the home page.
+fn collections(root: &Site) -> impl Iterator<Item = &Page> {
+    let pages = root.pages.values().map(AsRef::as_ref);
+    pages.filter(|page: &&Page| page.front.collection.is_some() && page.path != "/")
 }
 
 /// Adds the position at which a manifest claims an address.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use content::address::deployment::DeploymentFile;
-use content::address::{AddressOwners, AddressRules, Assignment, Origin, assign};
+use content::address::{AddressOwners, AddressRules, Assignment, Origin, assign, assign_changed};
 use content::name::TenantId;
 use content::name::reserved::hides_reserved_path;
 use content::source::Folder;
@@ -175,8 +175,8 @@ fn claims(
 fn given(assignment: &Assignment) -> BTreeMap<String, &TenantId> {
     let mut all = BTreeMap::new();
     for (id, addresses) in &assignment.addresses {
-        for address in addresses {
-            let name = format!("{}{}", address.host, address.prefix);
+        for address in addresses.iter() {
+            let name = address.key();
             assert_eq!(all.insert(name, id), None, "{address:?} has two owners");
             assert!(!hides_reserved_path(&address.prefix), "{address:?}");
             assert_ne!(address.host, format!("www.{DOMAIN}"));
@@ -191,6 +191,56 @@ fn given(assignment: &Assignment) -> BTreeMap<String, &TenantId> {
     all
 }
 
+/// Checks that an assignment to the changed tenants gives the same addresses and conflicts as an assignment to all tenants.
+fn check_changed(
+    before: &Assignment,
+    complete: &Assignment,
+    tenants_before: &BTreeMap<TenantId, Option<Site>>,
+    tenants: &BTreeMap<TenantId, Option<Site>>,
+    deployment: Option<&DeploymentFile>,
+) {
+    let origin: Origin = format!("https://{DOMAIN}").parse().unwrap();
+    let rules = AddressRules {
+        origin: &origin,
+        deployment,
+        before: &before.owners,
+    };
+    let ids = tenants_before.keys().chain(tenants.keys());
+    let has_changed = |id: &&TenantId| {
+        let (before, now) = (tenants_before.get(*id), tenants.get(*id));
+        format!("{before:?}") != format!("{now:?}")
+    };
+    let changed: BTreeMap<&TenantId, Option<&Site>> = ids
+        .filter(has_changed)
+        .map(|id| (id, tenants.get(id).and_then(Option::as_ref)))
+        .collect();
+    let is_unknown = |id: &&TenantId| {
+        let known = [tenants_before.get(*id), tenants.get(*id)];
+        known.into_iter().flatten().any(Option::is_none)
+    };
+    if changed.keys().any(is_unknown) {
+        return;
+    }
+    let root = before
+        .root
+        .as_ref()
+        .and_then(|root| tenants.get(root)?.as_ref());
+    let is_refused = |(id, site): (&TenantId, &Option<Site>)| {
+        site.is_none() || before.conflicts.contains_key(id)
+    };
+    let mut others = tenants.iter().filter(|(id, _)| !changed.contains_key(id));
+    let has_refused = others.any(is_refused);
+    let Some(quick) = assign_changed(rules, before, &changed, root, has_refused) else {
+        return;
+    };
+    assert_eq!(quick.addresses, complete.addresses);
+    assert_eq!(quick.owners, complete.owners);
+    assert_eq!(quick.root, complete.root);
+    for id in changed.keys() {
+        assert_eq!(quick.conflicts.get(*id), complete.conflicts.get(*id));
+    }
+}
+
 proptest! {
     #[test]
     fn address_has_one_owner_which_keeps_it(events in proptest::collection::vec(event(), 1..12)) {
@@ -198,7 +248,10 @@ proptest! {
         let mut tenants: BTreeMap<TenantId, Option<Site>> = BTreeMap::new();
         let mut deployment: Option<DeploymentFile> = None;
         let mut before = AddressOwners::new();
+        let mut last = Assignment::default();
+        let mut last_tenants = tenants.clone();
         for event in events {
+            let is_folder = matches!(event, Event::Folder(..) | Event::Gone(_));
             match event {
                 Event::Folder(id, wanted) => {
                     let id = TenantId::new(id).unwrap();
@@ -222,7 +275,7 @@ proptest! {
             let after = give(&before);
             let given = given(&after);
             for (address, owner) in &given {
-                prop_assert_eq!(after.owners.get(address), Some(*owner));
+                prop_assert_eq!(after.owners.get(address.as_str()), Some(*owner));
             }
             let root = after.root.as_ref();
             for (id, site) in &tenants {
@@ -230,26 +283,31 @@ proptest! {
                 if site.is_none() {
                     // The claims are unknown, so the tenant keeps its addresses.
                     let had = before.iter().filter(|(_, owner)| *owner == id);
-                    wants.extend(had.map(|(address, _)| address.clone()));
+                    wants.extend(had.map(|(address, _)| address.to_string()));
                     if deployment.is_some() {
                         wants.remove(DOMAIN);
                     }
                 }
                 for address in &wants {
-                    let has = after.owners.get(address) == Some(id);
-                    let had = before.get(address) == Some(id);
+                    let has = after.owners.get(address.as_str()) == Some(id);
+                    let had = before.get(address.as_str()) == Some(id);
                     prop_assert!(has || !had, "`{}` lost `{}`: {:?}", id, address, after.owners);
                     let is_told = after.conflicts.contains_key(id) || site.is_none();
                     prop_assert!(has || is_told, "`{}` is not told of `{}`", id, address);
                 }
-                let is_told = |address: &String| wants.contains(address) || site.is_none();
+                let is_told = |address: &str| wants.contains(address) || site.is_none();
                 let has_more = after.owners.iter().find(|(address, owner)| *owner == id && !is_told(address));
                 prop_assert_eq!(has_more, None, "`{}` does not want it", id);
             }
             let again = give(&after.owners);
             prop_assert_eq!(&again.addresses, &after.addresses);
             prop_assert_eq!(&again.owners, &after.owners);
+            if is_folder && !last.owners.is_empty() {
+                check_changed(&last, &after, &last_tenants, &tenants, deployment.as_ref());
+            }
             before.clone_from(&after.owners);
+            last = after;
+            last_tenants.clone_from(&tenants);
         }
     }
 }

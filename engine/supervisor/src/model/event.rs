@@ -34,8 +34,8 @@ pub(crate) enum Event {
     },
     /// The folder of tenants cannot be listed. The persisted content of these tenants is served.
     Restored(Vec<TenantId>),
-    /// The survey in flight has ended. It is retried unless `is_applied`.
-    Surveyed { is_applied: bool },
+    /// The survey in flight has ended.
+    Surveyed(SurveyOutcome),
     /// A survey could not read a scope, which is retried.
     Unread(ReloadScope),
     /// A reading has ended.
@@ -115,7 +115,7 @@ impl Event {
             | Self::Requested(_)
             | Self::Listed { .. }
             | Self::Restored(_)
-            | Self::Surveyed { .. }
+            | Self::Surveyed(_)
             | Self::Unread(_)
             | Self::Planned { .. }
             | Self::DataAdded(_)
@@ -323,6 +323,17 @@ impl Action {
             | Self::Publish(_) => None,
         }
     }
+}
+
+/// The result of a survey.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SurveyOutcome {
+    /// The survey failed, and is retried.
+    Failed,
+    /// Themes and `deployment.yaml` are as before.
+    SameForAll,
+    /// Themes or `deployment.yaml` may have changed.
+    NewForAll,
 }
 
 /// The tenants that have changed since the last plan or the last snapshot.

@@ -20,7 +20,7 @@ use crate::model::agenda::{Agenda, Reload, ReloadScope};
 use crate::model::budget::{MemoryBudget, UNREQUESTED_SHARE};
 use crate::model::event::{
     Action, BuildPlan, BuildResult, ClockTime, CommandReply, Event, OutsideFacts, ReadingOutcome,
-    ServedForm, StoreState, Ticket,
+    ServedForm, StoreState, SurveyOutcome, Ticket,
 };
 use crate::model::pins::{Pins, load_pin};
 use crate::model::publication::{CollectedChanges, Publication};
@@ -120,12 +120,14 @@ impl World {
                 self.list(&tenants, only.as_ref(), now, &mut actions)
             }
             Event::Restored(tenants) => self.restore(tenants, now),
-            Event::Surveyed { is_applied } => {
+            Event::Surveyed(outcome) => {
                 self.survey = None;
                 self.agenda.end_survey();
-                self.agenda.end(is_applied, now.instant);
-                // Themes and the deployment may have changed, and an alarm about `deployment.yaml` must reach operators.
-                self.plan.note_everything(now.instant);
+                self.agenda
+                    .end(outcome != SurveyOutcome::Failed, now.instant);
+                self.plan.changes.affects_all |= outcome != SurveyOutcome::SameForAll;
+                // An alarm about `deployment.yaml` must reach operators.
+                self.plan.since.get_or_insert(now.instant);
             }
             Event::Read {
                 tenant,
@@ -263,7 +265,7 @@ impl World {
             self.unpersisted.remove(&id);
             self.readings.held.remove(&id);
             self.budget.remove(&id);
-            self.plan.note_everything(now.instant);
+            self.plan.note(&id, now.instant);
             self.publication.urgent.note(&id, now.instant);
             actions.push(Action::Forget(id.clone()));
             self.note_removal(id, now, actions);

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use content::address::Origin;
+use content::address::{Address, Origin};
 use content::name::{TenantId, TenantIdError};
 use content::report::{Code, Diagnostic, Report, Severity, hint_for};
 use content::tenant::check_with_theme::check_with_theme;
@@ -29,7 +29,7 @@ use crate::jobs::outcome::FolderReading;
 use crate::jobs::packed_folder::FolderContent;
 use crate::model::event::{BuildPlan, ChangeSet};
 use crate::model::tenant::BuildKey;
-use crate::runner::catalog::addresses::AssignedAddresses;
+use crate::runner::catalog::addresses::{AddressChanges, AssignedAddresses};
 use crate::runner::catalog::cards::SiteCardCache;
 use crate::runner::catalog::tenant::{BuildInputs, TenantData, hosts_of};
 use crate::runner::catalog::themes::Themes;
@@ -202,20 +202,16 @@ impl Catalog {
         for (id, _, next) in changed {
             self.note_page_change(id, next);
         }
-        let before = Arc::clone(self.addresses.assignment());
         let only = (!affects_all).then_some(&changes.tenants);
-        let assignment = self
+        let addresses = self
             .addresses
             .assign(&settings.config.origin, &mut self.tenants, only);
-        let has_new_addresses = !Arc::ptr_eq(&before, &assignment);
+        let assignment = Arc::clone(self.addresses.assignment());
+        let affects_all = affects_all || addresses == AddressChanges::OfAnyTenant;
         let known = self.deployment.clone();
         let is_shown = |id: &TenantId| self.is_shown_by_all(id);
         let deployment = match known {
-            Some(known)
-                if !affects_all && !has_new_addresses && !changes.tenants.iter().any(is_shown) =>
-            {
-                known
-            }
+            Some(known) if !affects_all && !changes.tenants.iter().any(is_shown) => known,
             _ => self.derive_deployment(assignment.root.clone(), settings, now),
         };
         let is_same = self
@@ -226,13 +222,12 @@ impl Catalog {
             self.revisions.deployment = self.revisions.next();
             self.deployment = Some(deployment);
         }
-        let affects_all = affects_all || has_new_addresses || !is_same;
+        let affects_all = affects_all || !is_same;
         let ids = ids(affects_all, &changes.tenants, &self.tenants);
         ids.into_iter()
             .filter_map(|id| {
-                let addresses = assignment.addresses.get(&id);
-                let addresses = addresses.map_or(&[][..], Vec::as_slice);
-                self.plan_tenant(id, addresses)
+                let addresses = assignment.addresses.get(&id).cloned();
+                self.plan_tenant(id, addresses.unwrap_or_default())
             })
             .collect()
     }
@@ -251,11 +246,7 @@ impl Catalog {
     }
 
     /// Returns the build plan of a tenant, or `None` if the tenant has no valid content.
-    fn plan_tenant(
-        &mut self,
-        id: TenantId,
-        addresses: &[content::address::Address],
-    ) -> Option<BuildPlan> {
+    fn plan_tenant(&mut self, id: TenantId, addresses: Arc<[Address]>) -> Option<BuildPlan> {
         let tenant = self.tenants.get_mut(&id)?;
         let site = Arc::clone(tenant.content.site.as_ref()?);
         let has_conflicts = !tenant.reports.conflicts.is_empty();
@@ -263,8 +254,8 @@ impl Catalog {
             .content
             .revision
             .get_or_insert_with(|| self.revisions.next());
-        if tenant.addresses.1 == 0 || *tenant.addresses.0 != *addresses {
-            tenant.addresses = (addresses.into(), self.revisions.next());
+        if tenant.addresses.1 == 0 || tenant.addresses.0 != addresses {
+            tenant.addresses = (addresses, self.revisions.next());
         }
         let key = match self.themes.get(&site.manifest.theme) {
             Some(templates) => Some(BuildKey {

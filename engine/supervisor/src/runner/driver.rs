@@ -24,7 +24,7 @@ use crate::jobs::read::{self, ReadOptions};
 use crate::model::agenda::{Reload, ReloadScope};
 use crate::model::event::{
     Action, BuildResult, ChangeSet, ClockTime, Event, OutsideFacts, ReadingOutcome, ServedForm,
-    StoreState,
+    StoreState, SurveyOutcome,
 };
 use crate::model::tenant::{BuildKey, TenantState as States};
 use crate::model::world::Mode;
@@ -108,8 +108,8 @@ impl Registry {
     /// Returns an error if the folder of tenants or themes cannot be listed, or if the folder of tenants has become empty. The last valid state stays.
     pub fn reload(&mut self, now: Timestamp) -> Result<Snapshot, ReloadError> {
         let survey = self.survey_request(true).run();
-        self.apply_survey(survey, None, now)?;
-        self.handle(Event::Surveyed { is_applied: true }, now);
+        let outcome = self.apply_survey(survey, None, now)?;
+        self.handle(Event::Surveyed(outcome), now);
         Ok(self.drive(now))
     }
 
@@ -122,7 +122,7 @@ impl Registry {
         survey: Survey,
         only: Option<BTreeSet<String>>,
         now: Timestamp,
-    ) -> Result<(), ReloadError> {
+    ) -> Result<SurveyOutcome, ReloadError> {
         self.catalog.now = now;
         let folders = match self.check_listing(survey.tenants) {
             Ok(folders) => Some(folders),
@@ -134,6 +134,7 @@ impl Registry {
                 None
             }
         };
+        let has_themes = survey.themes.is_some();
         if let Some(themes) = survey.themes {
             self.catalog.themes = themes?;
             if self.catalog.themes.have_unreadable_file() {
@@ -168,7 +169,10 @@ impl Registry {
         if addresses.is_unreadable() {
             self.handle(Event::Unread(ReloadScope::List), now);
         }
-        Ok(())
+        Ok(match has_themes || self.catalog.addresses.has_new_rules() {
+            true => SurveyOutcome::NewForAll,
+            false => SurveyOutcome::SameForAll,
+        })
     }
 
     /// Handles all results of the job pool and the actions that follow, without waiting. Returns a snapshot if one is to be published now.

@@ -25,7 +25,7 @@ use server::snapshot_store::SnapshotStore;
 
 use crate::deployment_config::DeploymentConfig;
 use crate::model::agenda::{MIN_RETRY_DELAY, Reload, ReloadScope};
-use crate::model::event::{ChangeSet, Event, Ticket};
+use crate::model::event::{ChangeSet, Event, SurveyOutcome, Ticket};
 use crate::runner::background::BackgroundWorker;
 use crate::runner::background::order;
 use crate::runner::driver::Environment;
@@ -261,8 +261,11 @@ impl ReloadLoop {
             self.report_failed(state, &reload, problem.clone());
         }
         // The survey is tried again while persisted tenants replace folders that cannot be listed.
-        let is_applied = applied.is_ok() && self.registry.alarm.is_none();
-        self.registry.handle(Event::Surveyed { is_applied }, now);
+        let outcome = applied
+            .ok()
+            .filter(|_| self.registry.alarm.is_none())
+            .unwrap_or(SurveyOutcome::Failed);
+        self.registry.handle(Event::Surveyed(outcome), now);
     }
 
     /// Executes the queued commands of operators. Replies to callers that have timed out are dropped.

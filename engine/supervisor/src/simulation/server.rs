@@ -8,14 +8,14 @@ use content::name::TenantId;
 use crate::model::agenda::ReloadScope;
 use crate::model::event::{
     Action, BuildPlan, BuildResult, ChangeSet, ClockTime, CommandReply, Event, MeasuredPages,
-    OutsideFacts, ReadingOutcome, ServedForm, StoreState,
+    OutsideFacts, ReadingOutcome, ServedForm, StoreState, SurveyOutcome,
 };
 use crate::model::removed_tenants::Remembered;
 use crate::model::tenant::{BuildKey, PinState, ServedState, TenantState as States};
 use crate::model::world::{Mode, World};
 use crate::simulation::history::{HistoryStep, TENANTS};
 use crate::simulation::state::{
-    ServedPage, SimulatedData, SimulatedDisk, SimulatedFolder, SimulatedJob,
+    ServedPage, SharedInputs, SimulatedData, SimulatedDisk, SimulatedFolder, SimulatedJob,
 };
 
 /// The bytes of a tenant's pages.
@@ -32,6 +32,8 @@ pub(super) struct SimulatedServer {
     world: World,
     now: ClockTime,
     disk: SimulatedDisk,
+    /// The shared inputs that the last survey read.
+    surveyed: SharedInputs,
     jobs: VecDeque<SimulatedJob>,
     data: BTreeMap<TenantId, SimulatedData>,
     pub(super) snapshot: BTreeMap<TenantId, ServedPage>,
@@ -71,10 +73,12 @@ impl SimulatedServer {
             folders: (0..TENANTS.len())
                 .map(|tenant| (id(tenant), folder))
                 .collect(),
-            has_theme: true,
             is_writable: true,
-            theme: 1,
-            deployment: 1,
+            shared: SharedInputs {
+                has_theme: true,
+                theme: 1,
+                deployment: 1,
+            },
             version: 1,
             ..SimulatedDisk::default()
         };
@@ -86,6 +90,7 @@ impl SimulatedServer {
             world: world_of(&disk),
             now,
             disk,
+            surveyed: SharedInputs::default(),
             jobs: VecDeque::new(),
             data: BTreeMap::new(),
             snapshot: BTreeMap::new(),
@@ -210,8 +215,8 @@ impl SimulatedServer {
                     }
                 }
             }
-            Action::Plan(_) => {
-                let plans = self.plans();
+            Action::Plan(changes) => {
+                let plans = self.plans(&changes);
                 self.handle(Event::Planned {
                     plans,
                     took: Duration::ZERO,
@@ -348,25 +353,20 @@ impl SimulatedServer {
         }
     }
 
-    /// Derives the inputs of all tenants, like the runner.
-    fn plans(&self) -> Vec<BuildPlan> {
+    /// Derives the inputs of the tenants that the changes affect, like the runner.
+    fn plans(&self, changes: &ChangeSet) -> Vec<BuildPlan> {
+        let is_affected = |(tenant, _): &(&TenantId, &SimulatedData)| {
+            changes.affects_all || changes.tenants.contains(*tenant)
+        };
         let plan = |(tenant, data): (&TenantId, &SimulatedData)| {
             Some(BuildPlan {
                 tenant: tenant.clone(),
-                key: self.key(data.content?),
+                key: self.surveyed.key(data.content?),
                 has_conflicts: false,
             })
         };
-        self.data.iter().filter_map(plan).collect()
-    }
-
-    fn key(&self, content: u64) -> Option<BuildKey> {
-        self.disk.has_theme.then_some(BuildKey {
-            content,
-            addresses: 0,
-            theme: self.disk.theme,
-            deployment: self.disk.deployment,
-        })
+        let affected = self.data.iter().filter(is_affected);
+        affected.filter_map(plan).collect()
     }
 
     /// Returns the pages that the next snapshot contains for a tenant.
@@ -534,7 +534,9 @@ impl SimulatedServer {
         removed: Vec<TenantId>,
         has_result: bool,
     ) {
+        let before = self.surveyed;
         if has_result {
+            self.surveyed = self.disk.shared;
             let tenants = self.disk.folders.keys().cloned().collect();
             self.send(Event::Listed { tenants, only });
             for tenant in removed {
@@ -543,9 +545,11 @@ impl SimulatedServer {
             }
             self.check_removed();
         }
-        self.send(Event::Surveyed {
-            is_applied: has_result,
-        });
+        self.send(Event::Surveyed(match has_result {
+            true if before == self.surveyed => SurveyOutcome::SameForAll,
+            true => SurveyOutcome::NewForAll,
+            false => SurveyOutcome::Failed,
+        }));
     }
 
     /// Checks after a list that the world has exactly the tenants with a folder and the restored ones.
@@ -620,12 +624,12 @@ impl SimulatedServer {
                 }
             }
             HistoryStep::Theme(is_there) => {
-                self.disk.theme += 1;
-                self.disk.has_theme = is_there;
+                self.disk.shared.theme += 1;
+                self.disk.shared.has_theme = is_there;
                 self.send(Event::Changed(ReloadScope::Themes));
             }
             HistoryStep::Deployment => {
-                self.disk.deployment += 1;
+                self.disk.shared.deployment += 1;
                 self.send(Event::Changed(ReloadScope::List));
             }
             HistoryStep::Finish(number) => {
@@ -758,6 +762,7 @@ impl SimulatedServer {
 
     fn restart(&mut self) {
         self.world = world_of(&self.disk);
+        self.surveyed = SharedInputs::default();
         self.jobs.clear();
         self.data.clear();
         self.snapshot.clear();
@@ -782,7 +787,7 @@ impl SimulatedServer {
             "a command has no reply".to_owned()
         });
         self.check(
-            !self.world.has_unpersisted() || !self.disk.has_theme,
+            !self.world.has_unpersisted() || !self.disk.shared.has_theme,
             || "something is never persisted".to_owned(),
         );
         self.settle_removed();
@@ -796,7 +801,7 @@ impl SimulatedServer {
             let pin = self.disk.pins.get(&tenant).copied();
             let failed = self.data.get(&tenant).map(|data| data.failed.clone());
             let failed = failed.unwrap_or_default();
-            let newest = self.key(folder.version);
+            let newest = self.disk.shared.key(folder.version);
             let newest = newest.filter(|key| folder.is_valid && !failed.contains(key));
             let unreadable = states.and_then(|states| states.unreadable_pin());
             match (pin, newest) {
@@ -822,7 +827,7 @@ impl SimulatedServer {
             let removed = self.disk.removed.get(&tenant).copied();
             let shown = self.snapshot.get(&tenant).copied();
             let failed = self.data.get(&tenant).map(|data| data.failed.clone());
-            let key = self.key(0);
+            let key = self.disk.shared.key(0);
             let can_build = key.is_some_and(|key| !failed.unwrap_or_default().contains(&key));
             match removed {
                 Some(removed) if removed.is_restored => {

@@ -82,9 +82,27 @@ pub(super) struct SimulatedDisk {
     pub(super) pins: BTreeMap<TenantId, u64>,
     pub(super) persisted: BTreeSet<TenantId>,
     pub(super) removed: RemovedTenants,
-    pub(super) has_theme: bool,
     pub(super) is_writable: bool,
+    pub(super) shared: SharedInputs,
+    pub(super) version: u64,
+}
+
+/// The inputs of builds that all tenants share.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct SharedInputs {
+    pub(super) has_theme: bool,
     pub(super) theme: u64,
     pub(super) deployment: u64,
-    pub(super) version: u64,
+}
+
+impl SharedInputs {
+    /// Returns the key of a build with these inputs, unless there is no theme.
+    pub(super) fn key(self, content: u64) -> Option<BuildKey> {
+        self.has_theme.then_some(BuildKey {
+            content,
+            addresses: 0,
+            theme: self.theme,
+            deployment: self.deployment,
+        })
+    }
 }

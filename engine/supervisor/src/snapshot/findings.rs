@@ -100,5 +100,5 @@ fn worst_first(report: Report) -> Vec<Diagnostic> {
 fn canonical(tenant: &TenantData) -> Option<String> {
     let mut mounts = tenant.compiled()?.mounts.iter();
     let address = &mounts.find(|mount| mount.address.canonical)?.address;
-    Some(format!("{}{}", address.host, address.prefix))
+    Some(address.key())
 }

@@ -56,7 +56,8 @@ impl HostedTenant {
     }
 
     fn addresses(&self) -> impl Iterator<Item = String> {
-        self.compiled.mounts.iter().map(address)
+        let mounts = self.compiled.mounts.iter();
+        mounts.map(|placed| placed.address.key())
     }
 
     /// Returns the hosts with mounts or sitemap entries of the tenant.
@@ -65,10 +66,6 @@ impl HostedTenant {
         let hosts = mounts.map(|placed| &placed.address.host);
         hosts.chain([&self.compiled.listing.host])
     }
-}
-
-fn address(placed: &AddressMount) -> String {
-    format!("{}{}", placed.address.host, placed.address.prefix)
 }
 
 impl Hosts {
@@ -247,7 +244,7 @@ impl Hosts {
         for placed in &compiled.mounts {
             placed.mount.count_in(&mut self.traffic);
             // The pages may be older than the assignment: an address that the tenant gave up belongs to its new owner.
-            let owner = owners.get(&address(placed));
+            let owner = owners.get(placed.address.key().as_str());
             if owner.is_none_or(|owner| owner.as_str() == &**tenant) {
                 let host = &placed.address.host;
                 if !self.files.contains_key(host) {

@@ -263,7 +263,8 @@ impl PersistedState {
         let text = |bytes: Bytes| String::from_utf8(bytes.to_vec()).ok();
         rows.into_iter()
             .filter_map(|(address, owner)| {
-                Some((text(address)?, TenantId::new(&text(owner)?).ok()?))
+                let address: Arc<str> = text(address)?.into();
+                Some((address, TenantId::new(&text(owner)?).ok()?))
             })
             .collect()
     }
@@ -293,8 +294,8 @@ impl PersistedState {
         let assignment = Arc::clone(assignment);
         self.store.write_table(ADDRESSES.to_owned(), None, move || {
             let owners = assignment.owners.iter();
-            let row = |(address, owner): (&String, &TenantId)| {
-                (address.clone().into(), owner.as_str().to_owned().into())
+            let row = |(address, owner): (&Arc<str>, &TenantId)| {
+                (address.to_string().into(), owner.as_str().to_owned().into())
             };
             owners.map(row).collect()
         });

@@ -25,6 +25,8 @@ pub(crate) struct AssignedAddresses {
     assignment: Arc<Assignment>,
     /// The tenants of the last assignment, with their content.
     assigned_to: BTreeMap<TenantId, Option<Arc<Site>>>,
+    /// The tenants that may get addresses when other tenants give them up: tenants with refused claims, and tenants without content.
+    waiting: BTreeSet<TenantId>,
     deployment: Option<DeploymentFile>,
     /// Whether the file in force has changed since the last assignment.
     is_new: bool,
@@ -32,6 +34,17 @@ pub(crate) struct AssignedAddresses {
     report: Report,
     /// The alarm for operators while the file has errors.
     alarm: Option<String>,
+}
+
+/// The tenants whose addresses an assignment has changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AddressChanges {
+    /// No tenant has other addresses.
+    None,
+    /// Only the tenants that were added, changed or removed may have other addresses.
+    OfChangedTenants,
+    /// Any tenant may have other addresses, and the root may be another tenant.
+    OfAnyTenant,
 }
 
 impl AssignedAddresses {
@@ -57,6 +70,11 @@ impl AssignedAddresses {
     /// Returns the alarm for operators, if the file has errors.
     pub(crate) fn alarm(&self) -> Option<&str> {
         self.alarm.as_deref()
+    }
+
+    /// Returns whether the file in force has changed since the last assignment.
+    pub(crate) const fn has_new_rules(&self) -> bool {
+        self.is_new
     }
 
     /// Returns whether the file could not be read. A later attempt may succeed.
@@ -119,74 +137,133 @@ impl AssignedAddresses {
         Some(alarm)
     }
 
-    /// Assigns all addresses again, and records the conflicts of each tenant. Returns the previous `Arc` if no tenant of `only` (of all tenants if `None`) claims other addresses.
+    /// Assigns addresses, and records the conflicts of each tenant. `only`: the tenants that were added, changed or removed; all tenants if `None`.
     pub(crate) fn assign(
         &mut self,
         origin: &Origin,
         tenants: &mut BTreeMap<TenantId, Box<TenantData>>,
         only: Option<&BTreeSet<TenantId>>,
-    ) -> Arc<Assignment> {
-        if self.is_same(tenants, only) {
-            let known = only.map_or_else(|| tenants.keys().collect(), |only| only.iter().collect());
-            let known: Vec<&TenantId> = known;
-            for id in known {
-                if let Some(tenant) = tenants.get(id) {
-                    self.assigned_to
-                        .insert(id.clone(), tenant.content.site.clone());
-                }
-            }
-            return Arc::clone(&self.assignment);
+    ) -> AddressChanges {
+        let only = only.filter(|_| !self.is_new);
+        let Some(only) = only else {
+            return self.assign_all(origin, tenants);
+        };
+        let changed = || only.iter().filter(|id| !self.is_same(id, tenants));
+        if changed().next().is_none() {
+            self.note_contents(only, tenants);
+            return AddressChanges::None;
         }
-        let rules = AddressRules {
+        let Some(assignment) = self.assign_changed(origin, tenants, changed().collect()) else {
+            return self.assign_all(origin, tenants);
+        };
+        self.apply(assignment, only, tenants);
+        AddressChanges::OfChangedTenants
+    }
+
+    /// Assigns the addresses of all tenants again.
+    fn assign_all(
+        &mut self,
+        origin: &Origin,
+        tenants: &mut BTreeMap<TenantId, Box<TenantData>>,
+    ) -> AddressChanges {
+        let sites = tenants.iter();
+        let sites = sites.map(|(id, tenant)| (id, tenant.content.site.as_deref()));
+        let assignment = address::assign(self.rules(origin), sites);
+        let mut all: BTreeSet<TenantId> = tenants.keys().cloned().collect();
+        all.extend(self.assigned_to.keys().cloned());
+        self.apply(assignment, &all, tenants);
+        self.is_new = false;
+        AddressChanges::OfAnyTenant
+    }
+
+    /// Assigns the addresses of these tenants. Returns `None` if the addresses of other tenants may change.
+    fn assign_changed(
+        &self,
+        origin: &Origin,
+        tenants: &BTreeMap<TenantId, Box<TenantData>>,
+        changed: BTreeSet<&TenantId>,
+    ) -> Option<Assignment> {
+        let site_of = |id: &TenantId| tenants.get(id)?.content.site.as_deref();
+        // A tenant that was never valid keeps the addresses of its former claims, which only a complete assignment finds.
+        let is_unknown = |id: &&TenantId| {
+            let was_unknown = self.assigned_to.get(*id).is_some_and(Option::is_none);
+            was_unknown || (tenants.contains_key(*id) && site_of(id).is_none())
+        };
+        if changed.iter().any(is_unknown) {
+            return None;
+        }
+        let root = self.assignment.root.as_ref().and_then(site_of);
+        let has_refused = self.waiting.iter().any(|id| !changed.contains(id));
+        let changed = changed.into_iter().map(|id| (id, site_of(id))).collect();
+        let rules = self.rules(origin);
+        address::assign_changed(rules, &self.assignment, &changed, root, has_refused)
+    }
+
+    fn rules<'a>(&'a self, origin: &'a Origin) -> AddressRules<'a> {
+        AddressRules {
             origin,
             deployment: self.deployment.as_ref(),
             before: &self.assignment.owners,
-        };
-        let sites = tenants.iter();
-        let sites = sites.map(|(id, tenant)| (id, tenant.content.site.as_deref()));
-        let mut assignment = address::assign(rules, sites);
-        for (id, tenant) in tenants.iter_mut() {
-            tenant.reports.conflicts = assignment.conflicts.remove(id).unwrap_or_default();
         }
-        let sites = tenants.iter();
-        self.assigned_to = sites
-            .map(|(id, tenant)| (id.clone(), tenant.content.site.clone()))
-            .collect();
-        self.is_new = false;
-        self.assignment = Arc::new(assignment);
-        Arc::clone(&self.assignment)
     }
 
-    /// Returns whether another assignment would change nothing: the tenants and their claims are the same.
-    ///
-    /// Returns `false` if a tenant with new content is the root tenant or has conflicts, since its diagnostics may change.
-    fn is_same(
-        &self,
+    /// Records an assignment with the content and the conflicts of these tenants.
+    fn apply(
+        &mut self,
+        mut assignment: Assignment,
+        concerned: &BTreeSet<TenantId>,
+        tenants: &mut BTreeMap<TenantId, Box<TenantData>>,
+    ) {
+        for id in concerned {
+            let conflicts = assignment.conflicts.remove(id).unwrap_or_default();
+            let mut is_waiting = false;
+            if let Some(tenant) = tenants.get_mut(id) {
+                is_waiting = !conflicts.is_empty() || tenant.content.site.is_none();
+                tenant.reports.conflicts = conflicts;
+            }
+            match is_waiting {
+                true => drop(self.waiting.insert(id.clone())),
+                false => drop(self.waiting.remove(id)),
+            }
+        }
+        self.note_contents(concerned, tenants);
+        self.assignment = Arc::new(assignment);
+    }
+
+    /// Records the content of these tenants, to which addresses are assigned.
+    fn note_contents(
+        &mut self,
+        concerned: &BTreeSet<TenantId>,
         tenants: &BTreeMap<TenantId, Box<TenantData>>,
-        only: Option<&BTreeSet<TenantId>>,
-    ) -> bool {
-        let root = self.assignment.root.as_ref();
-        let is_same = |id: &TenantId| {
-            let Some((before, tenant)) = self.assigned_to.get(id).zip(tenants.get(id)) else {
-                return false;
-            };
-            match (before, &tenant.content.site) {
-                (None, None) => true,
-                (Some(before), Some(now)) => {
-                    Arc::ptr_eq(before, now)
-                        || (Some(id) != root
-                            && tenant.reports.conflicts.is_empty()
-                            && has_same_claims(before, now))
+    ) {
+        for id in concerned {
+            match tenants.get(id) {
+                Some(tenant) => {
+                    let content = tenant.content.site.clone();
+                    self.assigned_to.insert(id.clone(), content);
                 }
-                _ => false,
+                None => drop(self.assigned_to.remove(id)),
             }
-        };
-        !self.is_new
-            && self.assigned_to.len() == tenants.len()
-            && match only {
-                Some(only) => only.iter().all(is_same),
-                None => tenants.keys().all(is_same),
+        }
+    }
+
+    /// Returns whether another assignment would not change the addresses and conflicts of a tenant, and of other tenants because of this tenant.
+    fn is_same(&self, id: &TenantId, tenants: &BTreeMap<TenantId, Box<TenantData>>) -> bool {
+        let is_root = self.assignment.root.as_ref() == Some(id);
+        let before = self.assigned_to.get(id);
+        let now = tenants.get(id).map(|tenant| &tenant.content.site);
+        match (before, now) {
+            (None, None) | (Some(None), Some(None)) => true,
+            (Some(Some(before)), Some(Some(now))) => {
+                // The diagnostics of refused claims have positions in the manifest, or in pages of the root tenant.
+                let is_unaffected = match is_root {
+                    true => self.waiting.is_empty() && address::has_same_paths(before, now),
+                    false => !self.waiting.contains(id),
+                };
+                Arc::ptr_eq(before, now) || (is_unaffected && has_same_claims(before, now))
             }
+            _ => false,
+        }
     }
 
     /// Returns the diagnostics of the file. `known`: the ids of all tenants, since the file may list other ids.

@@ -336,9 +336,7 @@ pub(crate) struct BuildInputs {
 /// Returns addresses as text: host and prefix.
 pub(crate) fn hosts_of(addresses: &[Address]) -> Arc<[String]> {
     let addresses = addresses.iter();
-    addresses
-        .map(|address| format!("{}{}", address.host, address.prefix))
-        .collect()
+    addresses.map(Address::key).collect()
 }
 
 /// Renders all pages of a tenant at all its addresses. `lease` holds the threads of a large tenant during the build.
