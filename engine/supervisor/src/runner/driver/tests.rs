@@ -1,0 +1,141 @@
+//! Tests of the cost of a change among many tenants.
+
+use std::fs;
+use std::ops::Range;
+use std::path::Path;
+
+use tempfile::TempDir;
+
+use render::CachePolicy;
+use render::Islands;
+use rowhouse_ui::Bundle;
+
+use super::*;
+use crate::deployment_config::DeploymentConfig;
+use crate::runner::reload_loop::report;
+
+fn write_page(tenants: &Path, tenant: usize, text: &str) {
+    let pages = tenants.join(format!("t{tenant}/pages"));
+    fs::create_dir_all(&pages).unwrap();
+    let page = format!("---\ntitle: Page\ndescription: A page.\n---\n\n{text}\n");
+    fs::write(pages.join("index.md"), page).unwrap();
+}
+
+fn write_tenants(tenants: &Path, numbers: Range<usize>) {
+    for tenant in numbers {
+        write_page(tenants, tenant, "The text.");
+        let manifest = format!("name: Tenant {tenant}\ndescription: A tenant.\n");
+        fs::write(tenants.join(format!("t{tenant}/tenant.yaml")), manifest).unwrap();
+    }
+}
+
+/// A change of one tenant.
+#[derive(Clone, Copy)]
+enum Change {
+    SavedPage,
+    AddedFolder,
+    RemovedFolder,
+}
+
+/// Counts the allocations on the loop's thread from a change until its snapshot is reported, among `count` tenants. The list of folders is not counted.
+fn allocations_of(change: Change, count: usize) -> u64 {
+    let folder = TempDir::new().unwrap();
+    let tenants = folder.path().join("tenants");
+    write_tenants(&tenants, 0..count);
+    let config = DeploymentConfig {
+        tenants: tenants.clone(),
+        themes: None,
+        deployment: None,
+        origin: "https://studio.example".parse().unwrap(),
+        hsts: None,
+        caching: CachePolicy::default(),
+    };
+    let islands = Islands::new(Bundle::embedded().unwrap(), true);
+    let registry = Registry::new(config, Arc::new(islands));
+    let mut registry = registry.serving().without_compression();
+    let (board, now) = (StatusBoard::default(), Timestamp::now());
+    registry.reload(now).unwrap();
+    registry.finish(&board, now).unwrap();
+    memory::measure(&mut registry, now);
+
+    let mut allocations = 0;
+    let mut run = |work: &mut dyn FnMut()| {
+        allocations += allocation_counter::measure(work).count_total;
+    };
+    let (id, is_survey) = match change {
+        Change::SavedPage => ("t0".to_owned(), false),
+        Change::AddedFolder => (format!("t{count}"), true),
+        Change::RemovedFolder => ("t1".to_owned(), true),
+    };
+    let compiled = |registry: &Registry| {
+        let tenant = registry.catalog.tenants.get(id.as_str());
+        tenant.and_then(|tenant| tenant.compiled().cloned())
+    };
+    let before = compiled(&registry);
+    match change {
+        Change::SavedPage => write_page(&tenants, 0, "Another text."),
+        Change::AddedFolder => write_tenants(&tenants, count..count + 1),
+        Change::RemovedFolder => fs::remove_dir_all(tenants.join(&id)).unwrap(),
+    }
+    let event = match is_survey {
+        true => {
+            let survey = registry.survey_request(false).run();
+            let outcome = registry.apply_survey(survey, Some(BTreeSet::new()), now);
+            Event::Surveyed(outcome.unwrap())
+        }
+        false => Event::Requested(ReloadScope::Tenant(id.clone())),
+    };
+    run(&mut || registry.handle(event.clone(), now));
+    let until = Instant::now() + Duration::from_secs(60);
+    loop {
+        let mut snapshot = None;
+        run(&mut || snapshot = registry.advance(&mut NoEnvironment, now));
+        let Some(snapshot) = snapshot else {
+            assert!(Instant::now() < until, "no snapshot of the change");
+            thread::sleep(Duration::from_millis(1));
+            continue;
+        };
+        run(&mut || {
+            report(&registry, &board, &registry.publisher.changes);
+            registry.report_published(Duration::ZERO, now);
+            write::persist_shared(&mut registry);
+            memory::measure(&mut registry, now);
+            drop(order::order(&mut registry));
+        });
+        let known = registry.catalog.tenants.len();
+        assert_eq!(board.current().tenants.len(), known);
+        assert_eq!(snapshot.traffic.len(), known);
+        let after = compiled(&registry);
+        let is_same = match (&before, &after) {
+            (Some(before), Some(after)) => Arc::ptr_eq(before, after),
+            (None, None) => true,
+            _ => false,
+        };
+        if !is_same {
+            return allocations;
+        }
+    }
+}
+
+fn check_cost(change: Change) {
+    let (few, many) = (allocations_of(change, 4), allocations_of(change, 100));
+    assert!(
+        many < few * 3 / 2 + 100,
+        "{few} allocations among 4 tenants, {many} among 100"
+    );
+}
+
+#[test]
+fn saved_page_costs_the_same_among_few_tenants_and_among_many() {
+    check_cost(Change::SavedPage);
+}
+
+#[test]
+fn added_folder_costs_the_same_among_few_tenants_and_among_many() {
+    check_cost(Change::AddedFolder);
+}
+
+#[test]
+fn removed_folder_costs_the_same_among_few_tenants_and_among_many() {
+    check_cost(Change::RemovedFolder);
+}
