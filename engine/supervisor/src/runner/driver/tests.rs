@@ -55,7 +55,13 @@ fn allocations_of(change: Change, count: usize) -> u64 {
     let mut registry = registry.serving().without_compression();
     let (board, now) = (StatusBoard::default(), Timestamp::now());
     registry.reload(now).unwrap();
-    registry.finish(&board, now).unwrap();
+    // A busy machine may exceed the time limit of a job, which is retried later.
+    let is_missing = |tenant: &Box<TenantData>| tenant.compiled().is_none();
+    while registry.finish(&board, now).is_none()
+        || registry.catalog.tenants.values().any(is_missing)
+    {
+        thread::sleep(POLL_INTERVAL);
+    }
     memory::measure(&mut registry, now);
 
     let mut allocations = 0;
