@@ -2,5 +2,5 @@
 
 mod guides;
 mod manual_site;
-mod reference;
+pub(crate) mod reference;
 mod tutorials;

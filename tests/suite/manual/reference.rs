@@ -282,7 +282,9 @@ fn manual_has_exactly_the_errors_and_warnings_of_program() {
 fn manual_has_every_metric_of_running_server() {
     let state = TempDir::new().expect("a folder");
     let state = state.path().display().to_string();
-    let server = TestServer::start(&fixture("sites"), &["--state", &state]);
+    let alerts = "http://127.0.0.1:1/";
+    let flags = ["--state", &state, "--alert-webhook", alerts];
+    let server = TestServer::start(&fixture("sites"), &flags);
     assert_eq!(server.get(&server.domain(), "/").status, 200);
     let exposed = server.get_admin("/metrics").text();
     let kinds: BTreeMap<&str, &str> = exposed

@@ -5,7 +5,7 @@ mod not_found_paths;
 mod persisted_data;
 mod removed_tenants;
 mod replaced_files;
-mod rollback;
+pub(crate) mod rollback;
 pub(crate) mod stateful_deployment;
 mod unchanged_tenants;
 mod unwritable_state;

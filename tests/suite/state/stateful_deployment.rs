@@ -51,7 +51,7 @@ impl StatefulDeployment {
     }
 
     /// Waits until a table exists and contains some words.
-    pub(super) fn wait_for_table(&self, table: &str, words: &str) {
+    pub(crate) fn wait_for_table(&self, table: &str, words: &str) {
         let begin = Instant::now();
         while !state::has_words(&self.path("state"), table, words) {
             assert!(begin.elapsed() < TIMEOUT, "timeout: {table} with `{words}`");

@@ -2,6 +2,7 @@
 //!
 //! | module | contents |
 //! |---|---|
+//! | [`alerts`] | alerts |
 //! | [`flags`] | limits and caching |
 //! | [`https`] | HTTPS, `certificates` and `probe` |
 //! | [`running`] | the address and the token of a running server |
@@ -12,6 +13,7 @@
 //!
 //! **Invariant:** decides nothing; it only turns text into values.
 
+pub mod alerts;
 pub(crate) mod exit_codes;
 pub mod flags;
 pub mod https;
@@ -36,6 +38,7 @@ use content::tenant::manifest::Hsts;
 use server::admin::host_name;
 use server::settings::network;
 
+use alerts::AlertFlags;
 use flags::{CachingFlags, LimitFlags};
 use https::HttpsFlags;
 pub use https::{CertificatesArguments, CertificatesCommand, ProbeArguments, RenewArguments};
@@ -339,6 +342,9 @@ pub struct ServeArguments {
     /// HTTPS and certificates.
     #[command(flatten)]
     pub https: HttpsFlags,
+    /// Alerts to a webhook.
+    #[command(flatten)]
+    pub alerts: AlertFlags,
     /// Caching of pages.
     #[command(flatten)]
     pub caching: CachingFlags,

@@ -3,13 +3,16 @@
 //! **Invariant:** the cost depends on the contents of the page, apart from one pass over the states of all tenants.
 
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use content::report::Severity;
 use serde::Serialize;
+use server::admin::conditions::{
+    MAX_HEARTBEAT_INTERVAL, certificate_conditions, limited, server_conditions,
+};
 use server::admin::status::{Availability, DeploymentStatus, TenantStatus};
 use server::metrics::process_memory::MemoryUse;
-use server::tls::overview::{CertificateState, overview};
+use server::tls::overview::overview;
 
 use super::charts::{Chart, charts, points};
 use super::list::{SiteList, address, chosen, is_broken, row};
@@ -25,10 +28,6 @@ const MAX_BROKEN_SITES: usize = 5;
 const MAX_ERRORS_PER_SITE: usize = 2;
 /// The number of sites in the list of missing paths.
 const MAX_SITES_WITH_MISSING_PATHS: usize = 10;
-/// The remaining lifetime below which a certificate raises an alarm. Renewal is due a month before the end.
-const MIN_CERTIFICATE_LIFETIME: Duration = Duration::from_secs(14 * 24 * 60 * 60);
-/// The longest time between two signs of life of the reload loop, which runs every second.
-const MAX_HEARTBEAT_INTERVAL: Duration = Duration::from_secs(30);
 
 /// The values of the first page.
 #[derive(Debug, Serialize)]
@@ -39,6 +38,8 @@ pub(super) struct HomePage {
     facts: Vec<LabelledValue>,
     /// The parts that use memory, in a sentence; `None` where the system does not say how much the process uses.
     memory: Option<String>,
+    /// The receiver of alerts, in a sentence; `None` without `--alert-webhook`.
+    alerts: Option<String>,
     broken: Vec<BrokenSite>,
     more_broken: usize,
     removed: Vec<RemovedSite>,
@@ -133,10 +134,11 @@ pub(super) fn view(parts: &ConsoleParts, fields: &QueryFields) -> HomePage {
     let elsewhere = elsewhere().filter(|one| one.severity != Severity::Note);
     HomePage {
         summary: summary(parts, &status, broken.len(), has_errors_elsewhere),
-        alarms: alarms(parts, &status, now),
+        alarms: alarms(parts, now),
         charts: charts(&points(&parts.snapshots.history.samples())),
         facts: facts(parts, &status, now),
         memory: parts.memory.read().map(|used| memory_sentence(parts, used)),
+        alerts: alerts_sentence(parts),
         broken: cards.collect(),
         more_broken: of_first.len().saturating_sub(MAX_BROKEN_SITES),
         removed: status
@@ -243,32 +245,16 @@ fn summary(
     HealthSummary { mood, text, detail }
 }
 
-/// Returns the alarms: states that need an operator.
-fn alarms(parts: &ConsoleParts, status: &DeploymentStatus, now: SystemTime) -> Vec<String> {
+/// Returns the alarms: the conditions that need an operator, apart from broken and removed sites, which have lists of their own.
+fn alarms(parts: &ConsoleParts, now: SystemTime) -> Vec<String> {
     let board = &parts.operator.board;
-    let mut alarms: Vec<String> = status.alarm.iter().cloned().collect();
-    let pins = status.tenants().filter_map(TenantStatus::pin_alarm);
-    alarms.extend(pins.take(MAX_BROKEN_SITES));
-    let store = board.store();
-    alarms.extend(store.state_alarm());
-    if store.is_failing {
-        alarms.push(
-            "part of the state is not written or not read; see the log for the cause".to_owned(),
-        );
+    let mut conditions = server_conditions(board, parts.memory.read());
+    if let Some(tls) = &parts.tls {
+        let lines = overview(&parts.snapshots, tls);
+        conditions.extend(certificate_conditions(&lines, now));
     }
-    if let Some(used) = parts.memory.read().filter(MemoryUse::is_near_limit) {
-        alarms.push(format!(
-            "the process uses {} % of its memory limit; the system ends it at the limit",
-            used.percent().unwrap_or_default()
-        ));
-    }
-    let silence = board.silence();
-    if silence > MAX_HEARTBEAT_INTERVAL {
-        alarms.push(format!(
-            "the reload loop has not responded for {}",
-            span(silence)
-        ));
-    }
+    let conditions = limited(conditions, MAX_BROKEN_SITES).into_iter();
+    let mut alarms: Vec<String> = conditions.map(|condition| condition.message).collect();
     if board.restarts() > 0 {
         let times = count(
             usize::try_from(board.restarts()).unwrap_or(usize::MAX),
@@ -277,38 +263,6 @@ fn alarms(parts: &ConsoleParts, status: &DeploymentStatus, now: SystemTime) -> V
         alarms.push(format!(
             "the reload loop failed and was restarted {times} since startup"
         ));
-    }
-    if status.polling {
-        alarms.push(
-            "changes are found by polling once a second, because the system sends no notifications"
-                .to_owned(),
-        );
-    }
-    for certificate in parts
-        .tls
-        .iter()
-        .flat_map(|tls| overview(&parts.snapshots, tls))
-    {
-        let end = certificate
-            .not_after
-            .map(|end| SystemTime::UNIX_EPOCH + Duration::from_secs(end));
-        let is_ending = end.is_some_and(|end| end < now + MIN_CERTIFICATE_LIFETIME);
-        let message = match certificate.state {
-            CertificateState::Missing => "has no certificate".to_owned(),
-            CertificateState::Expired => "has an expired certificate".to_owned(),
-            CertificateState::Valid if is_ending => {
-                let end = end.map(|end| MomentView::new(end, now).relative);
-                format!("has a certificate that expires {}", end.unwrap_or_default())
-            }
-            CertificateState::Valid => continue,
-        };
-        let reason = certificate.problem(now);
-        let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
-        alarms.push(format!("{} {message}{reason}", certificate.host));
-        if alarms.len() > MAX_BROKEN_SITES {
-            alarms.push("and more: `rowhouse certificates` lists all".to_owned());
-            break;
-        }
     }
     alarms
 }
@@ -455,6 +409,20 @@ fn memory_sentence(parts: &ConsoleParts, used: MemoryUse) -> String {
         sentence.push_str(&format!(" The largest site is {tenant} with {number}."));
     }
     sentence
+}
+
+/// Returns the receiver of alerts, and how many it got.
+fn alerts_sentence(parts: &ConsoleParts) -> Option<String> {
+    let alerts = parts.operator.board.alerts();
+    let alerts = Option::as_ref(&alerts)?;
+    let waiting = match alerts.unsent {
+        0 => String::new(),
+        unsent => format!(", {} wait for the receiver", grouped(unsent)),
+    };
+    let (receiver, sent) = (&alerts.receiver, grouped(alerts.sent));
+    Some(format!(
+        "Alerts go to {receiver}: {sent} sent since startup{waiting}."
+    ))
 }
 
 /// Returns a site with its first errors, at most `most`.

@@ -1,4 +1,4 @@
-//! The HTTPS client for the CA, with limits on the duration and the size of every response.
+//! The HTTPS client for the CA, with limits on the duration and the size of every response. The receiver of alerts has the same client.
 //!
 //! **Invariant:** knows no ACME; sends requests only to the caller's URLs.
 
@@ -11,6 +11,7 @@ use bytes::Bytes;
 use http::header::RETRY_AFTER;
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::Body;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -40,6 +41,46 @@ pub(super) struct AuthorityBusy {
     pub(super) retry_after: Option<Duration>,
 }
 
+/// The schemes of the URLs that a client requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Schemes {
+    /// HTTPS only.
+    Https,
+    /// HTTP and HTTPS.
+    All,
+}
+
+/// Creates a client that trusts the roots in a PEM, or Mozilla's roots.
+///
+/// # Errors
+/// When the PEM has no root that can be used.
+pub(crate) fn https_client<B>(
+    roots: Option<&[u8]>,
+    schemes: Schemes,
+) -> Result<Client<HttpsConnector<HttpConnector>, B>, rustls::Error>
+where
+    B: Body<Data: Send> + Send,
+{
+    let config = ClientConfig::builder_with_provider(provider())
+        .with_safe_default_protocol_versions()?
+        .with_root_certificates(root_store(roots)?)
+        .with_no_client_auth();
+    let mut connector = HttpConnector::new();
+    connector.enforce_http(false);
+    connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
+    let builder = HttpsConnectorBuilder::new().with_tls_config(config);
+    let builder = match schemes {
+        Schemes::Https => builder.https_only(),
+        Schemes::All => builder.https_or_http(),
+    };
+    let connector = builder.enable_http1().wrap_connector(connector);
+    let client = Client::builder(TokioExecutor::new())
+        .pool_timer(TokioTimer::new())
+        .pool_idle_timeout(RESPONSE_TIMEOUT)
+        .build(connector);
+    Ok(client)
+}
+
 /// A client for one CA.
 #[derive(Debug, Clone)]
 pub(super) struct AuthorityClient {
@@ -52,22 +93,7 @@ impl AuthorityClient {
     /// # Errors
     /// When the PEM has no root that can be used.
     pub(super) fn new(roots: Option<&[u8]>) -> Result<Self, rustls::Error> {
-        let config = ClientConfig::builder_with_provider(provider())
-            .with_safe_default_protocol_versions()?
-            .with_root_certificates(root_store(roots)?)
-            .with_no_client_auth();
-        let mut connector = HttpConnector::new();
-        connector.enforce_http(false);
-        connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
-        let connector = HttpsConnectorBuilder::new()
-            .with_tls_config(config)
-            .https_only()
-            .enable_http1()
-            .wrap_connector(connector);
-        let http = Client::builder(TokioExecutor::new())
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(RESPONSE_TIMEOUT)
-            .build(connector);
+        let http = https_client(roots, Schemes::Https)?;
         Ok(Self { http })
     }
 }
@@ -114,7 +140,7 @@ fn busy(answer: &Response<Bytes>, now: SystemTime) -> AuthorityBusy {
 }
 
 /// Parses `Retry-After`: seconds, or a date (RFC 9110, section 10.2.3).
-fn retry_after(text: &str, now: SystemTime) -> Option<Duration> {
+pub(crate) fn retry_after(text: &str, now: SystemTime) -> Option<Duration> {
     if let Ok(seconds) = text.parse() {
         return Some(Duration::from_secs(seconds));
     }

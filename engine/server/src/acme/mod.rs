@@ -22,7 +22,7 @@
 
 mod account;
 mod certificate_folder;
-mod client;
+pub(crate) mod client;
 mod manager;
 mod order;
 mod plan;

@@ -24,9 +24,13 @@
 //!
 //! A degraded tenant does not make the process unready. Its visitors get the last valid release, and an unready process would take the other tenants offline.
 //!
+//! [`conditions`] lists what needs an operator. [`alerts`] sends these conditions to a webhook.
+//!
 //! **Invariant:** changes nothing itself; shows the snapshot store and the status board, and passes commands to the [`Control`].
 
+pub mod alerts;
 mod certificates;
+pub mod conditions;
 pub mod console;
 pub mod control;
 mod guard;
@@ -72,15 +76,13 @@ use super::tls::Tls;
 use super::tls::overview::{CertificateLine, CertificateState, line, overview};
 use crate::access_log::AccessLog;
 use crate::acme::RenewalRequests;
+use crate::admin::conditions::{ConditionKind, server_conditions};
 use crate::admin::console::Console;
 use crate::admin::control::Control;
 use crate::admin::status::{Availability, StatusBoard, TenantStatus};
 use crate::listen::error::ServeError;
 use crate::metrics::history::SAMPLE_INTERVAL;
-use crate::metrics::process_memory::{MemoryUse, ProcessMemory};
-
-/// Time without a heartbeat of the reload loop after which `/readyz` shows an alarm.
-const MAX_HEARTBEAT_INTERVAL: Duration = Duration::from_secs(30);
+use crate::metrics::process_memory::ProcessMemory;
 
 /// The hosts without a valid certificate that `/readyz` names. Further hosts are counted.
 const MAX_CERTIFICATE_LINES: usize = 20;
@@ -252,35 +254,11 @@ async fn readyz(Shared(admin): Shared<Admin>) -> (StatusCode, String) {
         (StatusCode::SERVICE_UNAVAILABLE, "not ready\n".to_owned())
     };
     // Writing to a `String` does not fail.
-    if let Some(alarm) = &status.alarm {
-        let _ = writeln!(text, "alarm: {alarm}");
-    }
-    let store = admin.board.store();
-    if let Some(alarm) = store.state_alarm() {
-        let _ = writeln!(text, "alarm: {alarm}");
-    }
-    if store.is_failing {
-        text.push_str(
-            "alarm: part of the state is not written or not read; see the log for the cause\n",
-        );
-    }
-    for alarm in status.tenants().filter_map(TenantStatus::pin_alarm) {
-        let _ = writeln!(text, "alarm: {alarm}");
-    }
-    if let Some(used) = admin.memory.read().filter(MemoryUse::is_near_limit) {
-        let percent = used.percent().unwrap_or_default();
-        let _ = writeln!(
-            text,
-            "alarm: the process uses {percent} % of its memory limit"
-        );
-    }
-    let silence = admin.board.silence();
-    if silence > MAX_HEARTBEAT_INTERVAL {
-        let seconds = silence.as_secs();
-        let _ = writeln!(
-            text,
-            "alarm: the reload loop has not responded for {seconds} s"
-        );
+    for condition in server_conditions(&admin.board, admin.memory.read()) {
+        // Polling has a line of its own.
+        if condition.kind != ConditionKind::WatchPolling {
+            let _ = writeln!(text, "alarm: {}", condition.message);
+        }
     }
     if status.polling {
         let _ = writeln!(

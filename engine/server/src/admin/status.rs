@@ -202,6 +202,21 @@ impl StoreStatus {
     }
 }
 
+/// The delivery of alerts to the receiver of `--alert-webhook`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AlertStatus {
+    /// The scheme and the host of the receiver.
+    pub receiver: String,
+    /// The number of alerts and of their ends that the receiver got.
+    pub sent: u64,
+    /// The number of failed messages.
+    pub failures: u64,
+    /// The number of alerts that the receiver must get and does not have.
+    pub unsent: u64,
+    /// Why the last message failed.
+    pub problem: Option<String>,
+}
+
 /// The memory of the parts of the program that grow with the sites, in bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MemoryStatus {
@@ -252,6 +267,7 @@ pub struct StatusBoard {
     pub renders: RenderTimes,
     store: ArcSwap<StoreStatus>,
     memory: ArcSwap<MemoryStatus>,
+    alerts: ArcSwap<Option<AlertStatus>>,
     /// The number of reports.
     changes: watch::Sender<u64>,
     attempts: watch::Sender<u64>,
@@ -274,6 +290,7 @@ impl Default for StatusBoard {
             renders: RenderTimes::default(),
             store: ArcSwap::default(),
             memory: ArcSwap::default(),
+            alerts: ArcSwap::default(),
             changes: watch::Sender::default(),
             attempts: watch::Sender::default(),
             beat: ArcSwap::from_pointee(Instant::now()),
@@ -357,6 +374,17 @@ impl StatusBoard {
     #[must_use]
     pub fn memory(&self) -> Arc<MemoryStatus> {
         self.memory.load_full()
+    }
+
+    /// Reports the delivery of alerts.
+    pub fn set_alerts(&self, alerts: AlertStatus) {
+        self.alerts.store(Arc::new(Some(alerts)));
+    }
+
+    /// Returns the last reported delivery of alerts; `None` without `--alert-webhook`.
+    #[must_use]
+    pub fn alerts(&self) -> Arc<Option<AlertStatus>> {
+        self.alerts.load_full()
     }
 
     /// Records a heartbeat of the reload loop.

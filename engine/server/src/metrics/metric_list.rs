@@ -7,8 +7,8 @@ use std::time::{Duration, UNIX_EPOCH};
 use http::StatusCode;
 
 use crate::admin::status::{
-    Availability, DeploymentStatus, MemoryStatus, StateStatus, StatusBoard, StoreStatus,
-    TenantStatus, by_id,
+    AlertStatus, Availability, DeploymentStatus, MemoryStatus, StateStatus, StatusBoard,
+    StoreStatus, TenantStatus, by_id,
 };
 use crate::metrics::process_memory::MemoryUse;
 use crate::metrics::{Counters, render};
@@ -31,6 +31,7 @@ pub fn text() -> Result<String, Error> {
         state: Some(StateStatus::default()),
         ..StoreStatus::default()
     });
+    board.set_alerts(AlertStatus::default());
     board.set_memory(MemoryStatus {
         largest: vec![("sample".into(), 0)],
         ..MemoryStatus::default()

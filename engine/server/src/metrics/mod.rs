@@ -94,6 +94,7 @@ impl Collector for Counters {
         self.tenants(&mut encoder)?;
         self.store(&mut encoder)?;
         self.memory(&mut encoder)?;
+        self.alerts(&mut encoder)?;
         self.state(&mut encoder)
     }
 }
@@ -424,6 +425,31 @@ impl Counters {
                 .encode_gauge(&i64::try_from(*bytes).unwrap_or(i64::MAX))?;
         }
         Ok(())
+    }
+
+    /// Encodes the alerts of `--alert-webhook`; nothing without it.
+    fn alerts(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), Error> {
+        let Some(alerts) = &*self.board.alerts() else {
+            return Ok(());
+        };
+        for (name, help, value) in [
+            (
+                "alerts_sent",
+                "Alerts and resolved alerts that the receiver of `--alert-webhook` got",
+                alerts.sent,
+            ),
+            (
+                "alert_failures",
+                "Messages that the receiver of `--alert-webhook` did not get",
+                alerts.failures,
+            ),
+        ] {
+            encoder
+                .encode_descriptor(name, help, None, MetricType::Counter)?
+                .encode_counter::<NoLabelSet, _, u64>(&value, None)?;
+        }
+        let help = "Alerts that wait for the receiver of `--alert-webhook`";
+        gauge(encoder, "alerts_unsent", help, None, alerts.unsent)
     }
 
     /// Encodes the age of the snapshot and the health of the reload loop and the log.

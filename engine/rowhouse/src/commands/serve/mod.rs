@@ -5,6 +5,7 @@
 //!
 //! **Invariant:** the only module that knows every part of a running server.
 
+mod alerts;
 pub(crate) mod greeting;
 pub(crate) mod https;
 pub(crate) mod log;
@@ -79,6 +80,7 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     );
     let tls = https::tls(arguments, &visitors)?;
     let token = admin_token::token(&arguments.token)?;
+    let alert_settings = alerts::settings(arguments)?;
     let operators = https::listen(&mut received.admin, arguments.admin, "--admin")?;
     let process_memory = memory::of_process();
     let board = Arc::new(StatusBoard::default());
@@ -169,6 +171,11 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
         control_socket,
         takeover,
     };
+    alerts::start(
+        alert_settings,
+        &running.admin,
+        running.operator.store.clone(),
+    )?;
     runtime.block_on(running.serve(arguments))
 }
 

@@ -388,7 +388,7 @@ fn memory_near_its_limit_is_an_alarm() {
         });
         let (_, text) = admin.ask("/readyz");
         assert_eq!(
-            text.contains(" % of its memory limit\n"),
+            text.contains(" % of its memory limit; "),
             is_alarm,
             "{text}"
         );
