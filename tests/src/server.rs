@@ -5,7 +5,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
@@ -299,12 +299,17 @@ impl TestServer {
         assert!(status.success());
     }
 
-    /// Waits for the end, and returns the exit code.
+    /// Waits for the end, and returns the exit code; `None` if a signal ended the process, or after a timeout.
     pub fn wait(&mut self) -> Option<i32> {
+        self.wait_for_status()?.code()
+    }
+
+    /// Waits for the end, and returns the status; `None` after a timeout.
+    pub fn wait_for_status(&mut self) -> Option<ExitStatus> {
         let begin = Instant::now();
         while begin.elapsed() < START_TIMEOUT {
             if let Some(status) = self.child.try_wait().expect("a child") {
-                return status.code();
+                return Some(status);
             }
             std::thread::sleep(Duration::from_millis(10));
         }

@@ -2,6 +2,7 @@
 
 mod commands;
 mod customer_names;
+mod exit_and_signals;
 mod export;
 mod shell_integration;
 mod startup_and_shutdown;

@@ -2,6 +2,7 @@
 
 mod broken_tenants;
 mod circular_links;
+mod confirmed_commands;
 mod content_limits;
 mod endless_pages;
 mod injected_failures;

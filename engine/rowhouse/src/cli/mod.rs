@@ -8,7 +8,7 @@
 //! | [`running`] | the address and the token of a running server |
 //! | `starter` | the arguments of `new` |
 //! | `values` | parsers of sizes, durations, addresses and the origin |
-//! | `exit_codes` | the list of exit codes |
+//! | `exit_codes`, `signals` | the lists of exit codes and signals |
 //! | `version` | the version and the commit |
 //!
 //! **Invariant:** decides nothing; it only turns text into values.
@@ -18,6 +18,7 @@ pub(crate) mod exit_codes;
 pub mod flags;
 pub mod https;
 pub mod running;
+pub(crate) mod signals;
 mod starter;
 mod values;
 mod version;

@@ -10,6 +10,7 @@ use super::markdown::{block, definition, open, prose};
 use super::page::ReferencePage;
 use crate::cli::Cli;
 use crate::cli::exit_codes::EXIT_CODES;
+use crate::cli::signals::SIGNALS;
 
 /// Returns the page.
 pub(super) fn page() -> ReferencePage {
@@ -19,6 +20,7 @@ pub(super) fn page() -> ReferencePage {
         "Data goes to stdout, messages and logs to stderr. Every flag of `serve` has an environment variable. A flag overrides its variable, and an empty variable counts as unset. `rowhouse` without a command is `rowhouse serve`.\n\n| value | examples |\n|---|---|\n| `SIZE` | `512MiB` (1,024-based), `512MB` (1,000-based), or a plain number of bytes |\n| `DURATION` | `200ms`, `10s`, `5m`, `24h`, `7d`, or a plain number of seconds |\n| `ADDRESS` | `127.0.0.1:8080`, `[::]:8080` (every address), or `8080` (this machine only) |\n\n`--https` and `--http-redirect` need an address with a port, since a port alone listens on this machine only.\n\n",
     );
     body += &exit_codes();
+    body += &signals();
     for command in program.get_subcommands() {
         if command.get_name() == "help" {
             continue;
@@ -49,6 +51,17 @@ fn exit_codes() -> String {
             false => commands.join(", "),
         };
         let _ = writeln!(text, "| {code} | {commands} | {meaning} |");
+    }
+    text.push('\n');
+    text
+}
+
+/// Returns the signals of `serve` as a table.
+fn signals() -> String {
+    let mut text = String::from("| signal to `serve` | effect | exit code |\n|---|---|---:|\n");
+    for (signal, effect, code) in SIGNALS {
+        let code = code.map_or_else(|| "keeps running".to_owned(), |code| code.to_string());
+        let _ = writeln!(text, "| {signal} | {effect} | {code} |");
     }
     text.push('\n');
     text
