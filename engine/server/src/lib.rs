@@ -23,7 +23,7 @@
 //! 2. `request_service` takes the current snapshot and passes request and snapshot through the layers.
 //! 3. [`respond`](response::respond::respond) looks the response up. The body is shared with the snapshot, not copied.
 //!
-//! The charts of the console cost a request nothing: [`history`](metrics::history) and [`tenant_history`](metrics::tenant_history) sample the traffic counters at intervals. Only requests for a missing page are recorded one by one ([`not_found`](metrics::not_found)).
+//! The charts of the console cost a request nothing: [`history`](metrics::history) and [`tenant_history`](metrics::tenant_history) sample the traffic counters at intervals. Only requests for a page or for a missing page are recorded one by one ([`visits`](metrics::visits), [`not_found`](metrics::not_found)).
 //!
 //! # Own code in place of libraries
 //! A request costs a few microseconds, so small overheads matter. `benches/against_nginx.rs` holds the budget.
@@ -44,7 +44,7 @@
 //! * the command line: [`ServeSettings`](settings::ServeSettings) are plain values;
 //! * OpenTelemetry: a caller that wants spans implements [`RequestSpans`](access_log::spans::RequestSpans).
 //!
-//! A request takes no lock, opens no file and builds no body. Text that a client invents never becomes a log field, a metric series or lasting state. The exception is a bounded number of [`not_found`](metrics::not_found) paths.
+//! A request takes no lock, opens no file and builds no body. Text that a client invents never becomes a log field, a metric series or lasting state. The exceptions are a bounded number of [`not_found`](metrics::not_found) paths, and of hosts that linked to a page ([`visits`](metrics::visits)).
 
 pub mod access_log;
 pub mod acme;

@@ -18,6 +18,7 @@ use crate::metrics::connection_counters::ConnectionCounters;
 use crate::metrics::history::{History, Sample};
 use crate::metrics::not_found::NotFoundPaths;
 use crate::metrics::tenant_history::TenantHistory;
+use crate::metrics::visits::Visits;
 use release::snapshot::traffic::Traffic;
 use release::snapshot::{Mount, Snapshot, TrafficTable};
 
@@ -63,6 +64,8 @@ pub struct SnapshotStore {
     pub tenant_history: TenantHistory,
     /// Requested paths that have no page.
     pub not_found: NotFoundPaths,
+    /// Visits by day and tenant.
+    pub visits: Visits,
 }
 
 /// Upper bounds of the wait histogram, in seconds.
@@ -91,6 +94,7 @@ impl Default for SnapshotStore {
             history: History::default(),
             tenant_history: TenantHistory::default(),
             not_found: NotFoundPaths::default(),
+            visits: Visits::default(),
         }
     }
 }
@@ -167,6 +171,11 @@ impl SnapshotStore {
         let tenants = self.tenants();
         self.tenant_history.record(&tenants, took);
         self.history.record(self.total(&tenants), took);
+    }
+
+    /// Counts the visits since the last call.
+    pub fn settle_visits(&self) {
+        self.visits.settle(&self.tenants());
     }
 
     /// Returns the traffic since startup, without tenants that were removed.

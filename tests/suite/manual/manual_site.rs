@@ -134,7 +134,7 @@ fn manual_ignores_variables_of_other_server() {
 }
 
 /// Words of tasks as an operator or an author types them, with the page that the search of the manual finds.
-const TASKS: [(&str, &str); 24] = [
+const TASKS: [(&str, &str); 25] = [
     ("alert", "/guides/at-night"),
     ("astro", "/guides/migrate"),
     ("backup", "/guides/backup"),
@@ -159,6 +159,7 @@ const TASKS: [(&str, &str); 24] = [
     ("sizing", "/reference/sizing"),
     ("translation", "/guides/language"),
     ("upgrade", "/guides/upgrade"),
+    ("visits", "/guides/visits"),
 ];
 
 #[test]

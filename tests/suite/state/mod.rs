@@ -9,3 +9,4 @@ pub(crate) mod rollback;
 pub(crate) mod stateful_deployment;
 mod unchanged_tenants;
 mod unwritable_state;
+mod visits;

@@ -28,6 +28,10 @@ pub struct Traffic {
     cells: [[TrafficCell; ContentEncoding::ALL.len()]; CLASSES.len()],
     latency: [AtomicU64; LATENCY_BOUNDS.len() + 1],
     latency_sum: AtomicU64,
+    /// Responses with status 404.
+    not_found: AtomicU64,
+    /// The bytes and the 404 responses that [`Traffic::take_increase`] has returned.
+    taken: [AtomicU64; 2],
     /// Whether [`Traffic::note`] was called since the last [`Traffic::rearm`].
     is_noted: AtomicBool,
 }
@@ -86,6 +90,21 @@ impl Traffic {
             .unwrap_or(LATENCY_BOUNDS.len());
         self.latency[bucket].fetch_add(1, Relaxed);
         self.latency_sum.fetch_add(micros, Relaxed);
+    }
+
+    /// Counts a response with status 404, besides [`Traffic::record`].
+    pub fn record_not_found(&self) {
+        self.not_found.fetch_add(1, Relaxed);
+    }
+
+    /// Returns the bytes of response bodies and the 404 responses since the last call.
+    pub fn take_increase(&self) -> [u64; 2] {
+        let bytes = self.counts().map(|count| count.bytes).sum();
+        let now = [bytes, self.not_found.load(Relaxed)];
+        // Of two calls at the same time, one may have older counts.
+        std::array::from_fn(|index| {
+            now[index].saturating_sub(self.taken[index].fetch_max(now[index], Relaxed))
+        })
     }
 
     /// Notes a request. Returns whether it is the first since the last [`Traffic::rearm`].
@@ -170,6 +189,9 @@ mod tests {
                 },
             ]
         );
+        traffic.record_not_found();
+        assert_eq!(traffic.take_increase(), [22, 1]);
+        assert_eq!(traffic.take_increase(), [0, 0]);
         let latency = traffic.latency();
         assert_eq!(
             (

@@ -23,7 +23,9 @@ pub(crate) const EXIT_CODES: [(u8, &[&str], &str); 7] = [
     ),
     (
         ERRORS,
-        &["releases", "diff", "rollback", "resume", "restore"],
+        &[
+            "releases", "diff", "rollback", "resume", "restore", "visits",
+        ],
         "the server refused",
     ),
     (

@@ -112,6 +112,8 @@ pub enum Command {
     Resume(ResumeArguments),
     /// Serve a tenant again after its folder was removed
     Restore(RestoreArguments),
+    /// Count the visits of a tenant by day, without cookies
+    Visits(VisitsArguments),
     /// List the certificates of a running server, or renew one
     Certificates(CertificatesArguments),
     /// Write all sites as files for a static host or CDN
@@ -591,6 +593,39 @@ pub struct ResumeArguments {
     /// The token of commands.
     #[command(flatten)]
     pub token: AdminTokenFlag,
+}
+
+/// The arguments of `visits`.
+#[derive(Debug, Clone, Args)]
+pub struct VisitsArguments {
+    /// Id of the tenant
+    #[arg(value_parser = TenantId::new)]
+    pub tenant: TenantId,
+    /// Number of days, today included: 1 to 400
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        default_value_t = 30,
+        value_parser = clap::value_parser!(u16).range(1..=400)
+    )]
+    pub days: u16,
+    /// Output format
+    ///
+    /// Text has a table by day, then the pages and the referring hosts of all days together. JSON also has the pages and the hosts of each day.
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub format: VisitsFormat,
+    /// The running server.
+    #[command(flatten)]
+    pub server: RunningServer,
+}
+
+/// The output format of `visits`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum VisitsFormat {
+    /// Tables
+    Text,
+    /// A JSON object
+    Json,
 }
 
 /// The arguments of `restore`.

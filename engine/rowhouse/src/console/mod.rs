@@ -6,6 +6,7 @@
 //! | [`site`] | the page of a tenant, and the comparison of two of its releases |
 //! | [`problems`] | errors and warnings as `check` prints them |
 //! | [`missing`] | requested paths without a page, with a redirect for each |
+//! | [`visits`] | the visits of a tenant by day and week |
 //! | [`charts`] | charts of the last hour |
 //! | [`value_text`] | numbers, sizes and times as text |
 //! | [`parts`] | the sources of all values, and the query of a request |
@@ -23,6 +24,7 @@ mod parts;
 mod problems;
 mod site;
 mod value_text;
+mod visits;
 
 use std::time::SystemTime;
 

@@ -20,6 +20,7 @@ use super::missing::{MissingPath, missing_since, pages_of};
 use super::parts::{ConsoleParts, QueryFields};
 use super::problems::ProblemView;
 use super::value_text::{MomentView, count, grouped, micros, percent, span};
+use super::visits::{self, VisitsView};
 
 /// The number of errors and warnings on a page; `rowhouse check` prints all.
 const MAX_PROBLEMS: usize = 30;
@@ -66,6 +67,7 @@ pub(super) struct SitePage {
     missing: Vec<MissingPath>,
     /// The time since which missing paths are counted.
     missing_since: MomentView,
+    visits: VisitsView,
     /// The result of the last command; empty if there was none.
     done: &'static str,
 }
@@ -216,6 +218,7 @@ pub(super) fn view(parts: &ConsoleParts, id: &str, fields: &QueryFields) -> Opti
             .map(|missing| MissingPath::new(missing, &pages))
             .collect(),
         missing_since: missing_since(parts, now),
+        visits: visits::view(parts, id),
         done: match fields.text("done") {
             // About the command, not the site: the page may be reloaded after the next command.
             "rollback" => "The server accepted the rollback.",

@@ -70,10 +70,7 @@ fn layered<'a>(context: &'a WorkerContext, channel: &'a Channel) -> impl LayerSe
             ids: &context.ids,
             inner,
         }))
-        .layer(layer_fn(|inner| TrafficCounters {
-            snapshots: &context.snapshots,
-            inner,
-        }))
+        .layer(layer_fn(|inner| TrafficCounters { context, inner }))
         .layer(layer_fn(|inner| UriLength {
             limit: context.settings.limits.uri_bytes,
             inner,

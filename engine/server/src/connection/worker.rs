@@ -167,20 +167,23 @@ impl Worker {
                     self.is_lingering.set(false);
                     self.wake_all();
                 }
-                _ = checks.tick(), if open > 0 || self.has_log_lines() => {
+                _ = checks.tick(), if open > 0 || self.has_buffered() => {
                     self.check(Instant::now());
                     if let Some(log) = &self.context.access_log {
                         log.borrow_mut().flush();
                     }
+                    self.context.page_requests.borrow_mut().flush();
                 }
                 () = self.ended.notified(), if deadline.is_some() => {}
             }
         }
     }
 
-    fn has_log_lines(&self) -> bool {
+    /// Returns whether log lines or requests for pages are not passed on yet.
+    fn has_buffered(&self) -> bool {
         let log = self.context.access_log.as_ref();
         log.is_some_and(|log| log.borrow().has_lines())
+            || !self.context.page_requests.borrow().is_empty()
     }
 
     fn accept(self: &Rc<Self>, new: NewConnection) {

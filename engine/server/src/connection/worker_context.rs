@@ -10,6 +10,7 @@ use http::{HeaderValue, Response};
 
 use crate::access_log::AccessLogBuffer;
 use crate::listen::admission::Admission;
+use crate::metrics::visits::page_request::PageRequestBuffer;
 use crate::request::layers::request_id::RequestIds;
 use crate::settings::ServeSettings;
 use crate::snapshot_store::SnapshotStore;
@@ -25,6 +26,8 @@ pub(crate) struct WorkerContext {
     pub(crate) access_log: Option<RefCell<AccessLogBuffer>>,
     /// Whether the worker drains, so that each response ends its connection.
     pub(crate) is_draining: Cell<bool>,
+    /// The requests for pages that are counted as visits.
+    pub(crate) page_requests: RefCell<PageRequestBuffer>,
 }
 
 impl WorkerContext {
@@ -34,12 +37,14 @@ impl WorkerContext {
         admission: Arc<Admission>,
     ) -> Self {
         let access_log = settings.access_log.clone().map(AccessLogBuffer::new);
+        let page_requests = PageRequestBuffer::new(Arc::clone(&snapshots));
         Self {
             snapshots,
             settings,
             admission,
             ids: RequestIds::default(),
             access_log: access_log.map(RefCell::new),
+            page_requests: RefCell::new(page_requests),
             is_draining: Cell::new(false),
         }
     }

@@ -11,6 +11,7 @@ pub mod metric_list;
 pub mod not_found;
 pub mod process_memory;
 pub mod tenant_history;
+pub mod visits;
 use std::fmt::Error;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -487,6 +488,12 @@ impl Counters {
         let lost = self.access_log.as_ref().map_or(0, AccessLog::lost);
         encoder
             .encode_descriptor("access_log_lost_pieces", help, None, MetricType::Counter)?
+            .encode_counter::<NoLabelSet, _, u64>(&lost, None)?;
+
+        let help = "Blocks of page views, of about 100 each, that were not counted because too many came at once";
+        let lost = self.snapshots.visits.lost();
+        encoder
+            .encode_descriptor("visits_lost_pieces", help, None, MetricType::Counter)?
             .encode_counter::<NoLabelSet, _, u64>(&lost, None)
     }
 }

@@ -40,6 +40,8 @@ use crate::source::watch::{self, NoticeSender, Watch};
 use crate::state::not_found::NotFoundTable;
 use crate::state::release_record::CurrentRelease;
 use crate::state::releases::place;
+use crate::state::tables::PersistedState;
+use crate::state::visits::VisitTables;
 use crate::state::write::persist_shared;
 
 /// The limit on the wait for events. A clock that is set, a machine that was suspended and a mounted folder cause no notification.
@@ -81,6 +83,7 @@ struct LoopState {
     /// When the memory of the parts was last reported.
     memory_reported: Option<Instant>,
     not_found: NotFoundTable,
+    visits: VisitTables,
 }
 
 impl Environment for LoopState {
@@ -118,6 +121,7 @@ impl ReloadLoop {
             last_clock_reading: Timestamp::now(),
             memory_reported: None,
             not_found: NotFoundTable::restore(&self.snapshots, self.registry.store()),
+            visits: VisitTables::restore(&self.snapshots, self.registry.store()),
         };
         if !self.registry.world.is_started() {
             let request = Event::Requested(ReloadScope::Everything);
@@ -191,8 +195,14 @@ impl ReloadLoop {
         self.report_reloads(state);
         inject("loop", "persist");
         let is_last = self.registry.commands.has_pending_flush();
+        let persisted = self.registry.persisted.as_mut();
+        let forgotten = persisted.map(PersistedState::take_forgotten);
         let store = self.registry.store();
         state.not_found.persist(&self.snapshots, store, is_last);
+        let forgotten = forgotten.unwrap_or_default();
+        state
+            .visits
+            .persist(&self.snapshots, store, forgotten, is_last);
         if self.registry.commands.has_pending_flush() && !self.registry.world.has_persistable() {
             persist_shared(&mut self.registry);
             self.registry.commands.report_flushed();

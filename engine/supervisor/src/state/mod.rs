@@ -1,4 +1,4 @@
-//! The data that survives a restart: valid folders, caches, addresses, releases, pins, and requested paths without a page.
+//! The data that survives a restart: valid folders, caches, addresses, releases, pins, requested paths without a page, and visits.
 
 pub(crate) mod deployment;
 pub(crate) mod not_found;
@@ -6,4 +6,5 @@ pub(crate) mod release_key;
 pub(crate) mod release_record;
 pub(crate) mod releases;
 pub(crate) mod tables;
+pub(crate) mod visits;
 pub(crate) mod write;

@@ -13,6 +13,7 @@
 //! | `old.tenant.<id>` | a tenant's files that were replaced within a day, for older pages that still name them |
 //! | `old.shared` | shared files that were replaced within a day, and the current shared files |
 //! | `not-found` | the requested paths without a page of the last day, with their counts |
+//! | `visits.<day>` | the visits of all tenants on a day |
 //! | `removed` | the tenants whose folders were removed, with the time, and whether an operator has restored them |
 //!
 //! A valid copy is used only while the folder itself is unusable. A tenant whose folder was removed is not served, unless an operator restores the tenant, or the folder of tenants itself is missing.
@@ -23,6 +24,7 @@ use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::Bytes;
+use jiff::civil::Date;
 use sha2::{Digest, Sha256};
 use tracing::warn;
 
@@ -54,6 +56,7 @@ const REPLACED_TENANT: &str = "old.tenant.";
 const REPLACED_SHARED: &str = "old.shared";
 const REMOVED: &str = "removed";
 const NOT_FOUND: &str = "not-found";
+const VISITS: &str = "visits.";
 /// The key of the only row of a table that has a single row.
 const ONLY_KEY: &str = "";
 
@@ -63,6 +66,8 @@ pub struct PersistedState {
     store: Arc<Store>,
     /// The tenants with a persisted valid folder, including removed tenants.
     tenants: BTreeSet<TenantId>,
+    /// The tenants whose data was removed, and whose visits are still persisted.
+    forgotten: Vec<TenantId>,
     /// The fingerprints of the themes that this process wrote, by name.
     themes: BTreeMap<String, [u8; 32]>,
     /// The addresses and the text of `deployment.yaml` that this process wrote last.
@@ -155,6 +160,7 @@ impl PersistedState {
             tenants: (store.tables(VALID_TENANT).iter())
                 .filter_map(|name| TenantId::new(name).ok())
                 .collect(),
+            forgotten: Vec::new(),
             themes: BTreeMap::new(),
             addresses: None,
             store: Arc::new(store),
@@ -252,9 +258,15 @@ impl PersistedState {
             self.store.remove_table(format!("{table}{id}"));
         }
         self.tenants.remove(id);
+        self.forgotten.push(id.clone());
         if !self.store.forget(id.as_str()) {
             warn!(tenant = %id, "too much is queued for the disk; releases of the removed tenant stay until the state needs their space");
         }
+    }
+
+    /// Returns the tenants whose data was removed since the last call.
+    pub(crate) fn take_forgotten(&mut self) -> Vec<TenantId> {
+        std::mem::take(&mut self.forgotten)
     }
 
     /// Returns the persisted owner of each address.
@@ -431,6 +443,40 @@ pub(crate) fn write_not_found(store: &Store, save: impl FnOnce() -> Vec<u8> + Se
 pub(crate) fn load_not_found(store: &Store) -> Option<Bytes> {
     let (_, saved) = in_memory(store, NOT_FOUND)?.into_iter().next()?;
     Some(saved)
+}
+
+/// Writes the visits of a day. `save` is called on the writer thread.
+pub(crate) fn write_visits(
+    store: &Store,
+    date: Date,
+    save: impl FnOnce() -> Option<Vec<u8>> + Send + 'static,
+) {
+    let rows = move || {
+        let saved = save().into_iter();
+        saved
+            .map(|saved| (ONLY_KEY.into(), Bytes::from(saved).into()))
+            .collect()
+    };
+    store.write_table(format!("{VISITS}{date}"), None, rows);
+}
+
+/// Removes the visits of a day.
+pub(crate) fn remove_visits(store: &Store, date: Date) {
+    store.remove_table(format!("{VISITS}{date}"));
+}
+
+/// Returns the persisted visits, oldest day first. A damaged day has no bytes.
+pub(crate) fn load_visits(store: &Store) -> Vec<(Date, Vec<u8>)> {
+    let days = store.tables(VISITS).into_iter();
+    let days = days.filter_map(|day| {
+        let rows = in_memory(store, &format!("{VISITS}{day}"));
+        let saved = rows.and_then(|rows| rows.into_iter().next());
+        let saved = saved.map(|(_, saved)| saved.to_vec());
+        Some((day.parse().ok()?, saved.unwrap_or_default()))
+    });
+    let mut days: Vec<(Date, Vec<u8>)> = days.collect();
+    days.sort();
+    days
 }
 
 /// Returns the last valid folder of a tenant, if it was persisted.

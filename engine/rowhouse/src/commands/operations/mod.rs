@@ -8,3 +8,4 @@ pub(crate) mod certificates;
 pub(crate) mod probe;
 pub(crate) mod releases;
 pub(crate) mod restore;
+pub(crate) mod visits;

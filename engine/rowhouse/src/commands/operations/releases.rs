@@ -156,7 +156,7 @@ pub(super) fn command<T: DeserializeOwned>(
 ///
 /// # Errors
 /// Fails if no server responds, or the response is not from this version of rowhouse.
-fn request<T: DeserializeOwned>(
+pub(super) fn request<T: DeserializeOwned>(
     server: RunningServer,
     method: &str,
     target: &str,
@@ -287,7 +287,7 @@ fn push_diff(text: &mut String, diff: &str) {
 }
 
 /// Replaces control characters, which a terminal would interpret.
-fn without_controls(text: &str) -> String {
+pub(super) fn without_controls(text: &str) -> String {
     text.replace(char::is_control, "\u{fffd}")
 }
 
