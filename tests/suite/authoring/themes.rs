@@ -373,5 +373,7 @@ fn page_has_only_used_styles() {
     assert!(home.contains(".toast-close{") && home.contains(".field-error{"));
     assert!(!projects.contains(".contact-form{"));
     assert!(home.contains(".tenant-bluedoor{--tenant:tenant-bluedoor;--spot:light-dark("));
-    assert!(app.starts_with("@layer reset,tokens,roles,base,layout,components,islands,print;"));
+    assert!(app.starts_with(
+        "@layer reset,tokens,roles,base,layout,components,compositions,islands,print;"
+    ));
 }

@@ -18,7 +18,7 @@ use content::tenant::{Page, Site};
 pub(super) const MEDIA_TYPE: &str = "application/json";
 
 /// Limit on an index, in bytes, because a visitor waits for it.
-const MAX_INDEX_BYTES: usize = 50_000;
+const MAX_INDEX_BYTES: usize = 64_000;
 
 /// Numbers of words per part, tried in turn until the index is small enough.
 const WORD_COUNTS: [usize; 13] = [200, 100, 60, 40, 25, 15, 10, 8, 6, 4, 2, 1, 0];
@@ -97,34 +97,48 @@ impl SearchIndex {
             .iter()
             .map(|(path, title)| json!([resolver.href(path), title]))
             .collect();
+        let all: Vec<usize> = (0..self.parts.len()).collect();
         for most in WORD_COUNTS {
-            let text = self.with(&pages, self.parts.len(), most);
+            let text = self.with(&pages, &all, most);
             if text.len() <= MAX_INDEX_BYTES {
                 return text;
             }
         }
-        // If headings alone are too large, their number is halved until they fit.
-        let mut parts = self.parts.len();
+        // If headings alone are too large, as many parts are included as fit: the first parts of all pages, then other parts.
+        let ranked = self.ranked_parts();
+        let mut parts = ranked.len();
         while parts > 0 {
-            parts /= 2;
-            let text = self.with(&pages, parts, 0);
+            let text = self.with(&pages, &ranked[..parts], 0);
             if text.len() <= MAX_INDEX_BYTES {
                 return text;
             }
+            parts = parts * MAX_INDEX_BYTES / text.len();
         }
         let mut pages = pages;
         while !pages.is_empty() {
             pages.truncate(pages.len() / 2);
-            let text = self.with(&pages, 0, 0);
+            let text = self.with(&pages, &[], 0);
             if text.len() <= MAX_INDEX_BYTES {
                 return text;
             }
         }
-        self.with(&[], 0, 0)
+        self.with(&[], &[], 0)
     }
 
-    fn with(&self, pages: &[Json], parts: usize, words: usize) -> String {
-        let parts = self.parts[..parts].iter().map(|part| {
+    /// Returns the positions of the parts: the first part of each page, then all other parts.
+    fn ranked_parts(&self) -> Vec<usize> {
+        let is_first = |part: &usize| match part.checked_sub(1) {
+            Some(before) => self.parts[before].page != self.parts[*part].page,
+            None => true,
+        };
+        let (mut first, other): (Vec<usize>, Vec<usize>) =
+            (0..self.parts.len()).partition(is_first);
+        first.extend(other);
+        first
+    }
+
+    fn with(&self, pages: &[Json], parts: &[usize], words: usize) -> String {
+        let parts = parts.iter().map(|part| &self.parts[*part]).map(|part| {
             let words = part.words.iter().take(words);
             let words: Vec<&str> = (part.description.iter().chain(words))
                 .map(String::as_str)
@@ -229,7 +243,7 @@ mod tests {
             pages: Vec::new(),
             parts: vec![entry(0, &part, "Make a backup, then restore it.")],
         };
-        let text = index.with(&[], 1, 0);
+        let text = index.with(&[], &[0], 0);
         assert!(text.contains("backup it make restore then"), "{text}");
         assert!(!text.contains("sentence"), "{text}");
     }

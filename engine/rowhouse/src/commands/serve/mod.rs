@@ -98,16 +98,7 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     // The watch starts before the first read, so that no change is missed.
     let watch = Watch::new(watch_method(arguments.watch), registry.config().roots());
     let is_terminal = std::io::stderr().is_terminal();
-    // The greeting lists the errors of the rendered tenants. The first requests after a takeover wait for no rendering.
-    let render_timeout = match (&takeover, is_terminal) {
-        (Some(_), _) => Some(WARM_UP_TIMEOUT),
-        (None, true) => Some(GREETING_TIMEOUT),
-        (None, false) => None,
-    };
-    let snapshot = first_snapshot(&mut registry, render_timeout)?;
-    if takeover.is_some() {
-        Takeover::check_ready(&registry)?;
-    }
+    let snapshot = served_snapshot(&mut registry, takeover.as_ref(), is_terminal)?;
     let snapshots = Arc::new(SnapshotStore::new(snapshot));
     registry.set_served();
     let renewals = Arc::<RenewalRequests>::default();
@@ -177,6 +168,28 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
         running.operator.store.clone(),
     )?;
     runtime.block_on(running.serve(arguments))
+}
+
+/// Returns the first snapshot to serve.
+///
+/// # Errors
+/// Returns an error if the registry is not ready for a takeover.
+fn served_snapshot(
+    registry: &mut Registry,
+    takeover: Option<&Takeover>,
+    is_terminal: bool,
+) -> anyhow::Result<Snapshot> {
+    // The greeting lists the errors of the rendered tenants. The first requests after a takeover wait for no rendering.
+    let render_timeout = match (takeover, is_terminal) {
+        (Some(_), _) => Some(WARM_UP_TIMEOUT),
+        (None, true) => Some(GREETING_TIMEOUT),
+        (None, false) => None,
+    };
+    let snapshot = first_snapshot(registry, render_timeout)?;
+    if takeover.is_some() {
+        Takeover::check_ready(registry)?;
+    }
+    Ok(snapshot)
 }
 
 /// Returns the registry that the flags describe, in the mode of a server. It has not read a folder yet.

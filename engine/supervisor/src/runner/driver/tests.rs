@@ -56,10 +56,11 @@ fn allocations_of(change: Change, count: usize) -> u64 {
     let (board, now) = (StatusBoard::default(), Timestamp::now());
     registry.reload(now).unwrap();
     // A busy machine may exceed the time limit of a job, which is retried later.
-    let is_missing = |tenant: &Box<TenantData>| tenant.compiled().is_none();
-    while registry.finish(&board, now).is_none()
-        || registry.catalog.tenants.values().any(is_missing)
-    {
+    let is_complete = |registry: &Registry| {
+        let mut tenants = registry.catalog.tenants.values();
+        tenants.all(|tenant| tenant.compiled().is_some())
+    };
+    while registry.finish(&board, now).is_none() || !is_complete(&registry) {
         thread::sleep(POLL_INTERVAL);
     }
     memory::measure(&mut registry, now);
