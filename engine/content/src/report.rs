@@ -88,6 +88,7 @@ codes! {
     HiddenLink => "hidden-link", "A link points to a page of its tenant that is not served now, because the page is a draft or scheduled for another time. Until the page is served, visitors who follow the link get the 404 page.";
     HeadingOrder => "heading-order", "A page has one heading of the first level, and skips no level below it. People who do not see the page navigate by its headings (WCAG 2.2, technique H42 and success criterion 1.3.1).";
     HtmlEntity => "html-entity", "A text of the manifest or of front matter contains an HTML character reference, such as `&amp;`. Such texts are not HTML, so visitors, search results and tabs show the reference letter by letter.";
+    IncompleteFile => "incomplete-file", "A server found a file whose upload has not ended, or was cut off: an image, video, archive or PDF file without its end, or a file that was still being written at the end of `--settle-max`. The server serves the last valid release. Upload the file again.";
     IslandFailed => "island-failed", "A component threw an error, or exceeded its limit of time or memory, while rowhouse rendered the component.";
     IslandProps => "island-props", "The properties of an island do not fit the schema that its component declares.";
     KnownMissing => "known-missing", "A link has no target, and `known_missing` in the manifest lists the link with a reason.";
@@ -128,7 +129,7 @@ codes! {
     UnknownTheme => "unknown-theme", "The theme does not exist, or its files have errors.";
     UnusedAsset => "unused-asset", "No page and no key of the tenant shows, links to or offers the file. Either nothing needs the file, or a link spells its name differently. The file is served all the same.";
     UnsafeSvg => "unsafe-svg", "An SVG of a tenant contains something that could run, load or link elsewhere, and is served without that part. Or the file is not well-formed SVG and cannot be served. No code of a tenant runs at an address that the tenant shares with others.";
-    Unreadable => "unreadable", "A file or folder cannot be read. The operating system reports an error, the entry is not a regular file, or the file's upload has not ended.";
+    Unreadable => "unreadable", "A file or folder cannot be read. The operating system reports an error, or the entry is not a regular file.";
     WrongType => "wrong-type", "A value does not have the type of its key, for example a list instead of a text.";
 }
 

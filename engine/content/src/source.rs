@@ -11,6 +11,7 @@ mod folder_root;
 mod incomplete;
 mod large;
 mod limits;
+mod recent;
 mod stamp;
 mod walk;
 
@@ -26,10 +27,11 @@ use thiserror::Error;
 
 pub use self::activity::Activity;
 use self::folder_root::FolderRoot;
-use self::incomplete::is_incomplete;
+pub use self::incomplete::{missing_end, missing_end_of_file};
 pub use self::large::{CopyLargeFile, LargeSourceFile};
 pub use self::limits::FolderLimits;
 use self::limits::is_large_type;
+pub use self::recent::RecentFile;
 pub use self::stamp::{FileStamp, FolderStamp};
 use self::walk::is_folder_of;
 pub use self::walk::{FolderIdentity, FolderSizes, FolderTree, is_folder, walk};
@@ -249,7 +251,7 @@ impl FolderTree {
                 }
                 self.activity.begin();
                 let take = copy_large.map(|take| (take, known.get(&path), now));
-                match read_file(&root, &mut self, &path, take, now, &mut left) {
+                match read_file(&root, &mut self, &path, take, &mut left) {
                     Some(FileContent::InMemory(bytes)) => drop(folder.files.insert(path, bytes)),
                     Some(FileContent::Large(file)) => drop(folder.large.insert(path, file)),
                     None => {}
@@ -292,7 +294,6 @@ fn read_file(
     tree: &mut FolderTree,
     path: &str,
     copy_large: Option<(CopyLargeFile<'_>, Option<&LargeSourceFile>, SystemTime)>,
-    now: SystemTime,
     left: &mut RemainingBytes,
 ) -> Option<FileContent> {
     let file = match root.open(Path::new(path)) {
@@ -337,16 +338,6 @@ fn read_file(
                 return None;
             }
         }
-    }
-    if let Some(FileContent::InMemory(bytes)) = &content
-        && is_incomplete(bytes, &metadata, now, limits.upload_pause)
-    {
-        let message = "the file is incomplete: its upload has not ended";
-        let diagnostic = Diagnostic::error(Code::Unreadable, tree.name_of(path), message);
-        tree.refuse(diagnostic.hint(
-            "wait for the upload to end; the file is read again until it is complete or has not changed for a few seconds",
-        ));
-        return None;
     }
     let length = content.as_ref().map_or(size, FileContent::length);
     if length > max_file {

@@ -9,7 +9,7 @@
 //!              └── jobs, snapshots, persisted data, replies ◀───────────┘
 //! ```
 //!
-//! 1. A changed folder settles, is read and checked. A folder with errors changes its report only.
+//! 1. A changed folder settles, waits for uploads in progress, is read and checked. A folder with errors changes its report only.
 //! 2. Addresses are assigned again: an owner keeps its address, and `deployment.yaml` limits the claims.
 //! 3. Tenants with a new revision of content, addresses, theme or deployment are rendered. The pages of other tenants stay.
 //! 4. The pages become a snapshot, which replaces the current one.

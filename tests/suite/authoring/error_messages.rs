@@ -8,10 +8,11 @@ use content::report::Code;
 use rowhouse_tests::{TestSite, expect_text, fixture};
 
 /// Codes that no folder in a repository can show. Each has a test below or beside its module.
-const WITHOUT_FIXTURE: [Code; 9] = [
+const WITHOUT_FIXTURE: [Code; 10] = [
     Code::Certificate,
     Code::FolderTwice,
     Code::ForeignSymlink,
+    Code::IncompleteFile,
     Code::IslandFailed,
     Code::PageWeight,
     Code::Pinned,

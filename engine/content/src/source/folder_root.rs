@@ -71,6 +71,11 @@ impl FolderRoot {
         &self.names[0]
     }
 
+    /// Returns the resolved path of the folder, and the path that the caller gave.
+    pub(super) const fn names(&self) -> &[PathBuf; 2] {
+        &self.names
+    }
+
     /// Opens a file or folder for reading. The handle may also belong to a FIFO or a device.
     pub(super) fn open(&self, path: &Path) -> Result<File, OpenError> {
         let mut rest = reversed_components(path);

@@ -1,7 +1,5 @@
 //! Limits on listing and reading a folder.
 
-use std::time::Duration;
-
 /// Limits on the content of one folder: enough for any small site, too little to affect other tenants.
 #[derive(Debug, Clone, Copy)]
 pub struct FolderLimits {
@@ -23,8 +21,6 @@ pub struct FolderLimits {
     pub depth: usize,
     /// The number of errors after which the rest of the folder is not read.
     pub errors: usize,
-    /// The time since its last change during which a truncated file counts as still uploading. With zero, no file counts as uploading.
-    pub upload_pause: Duration,
 }
 
 impl Default for FolderLimits {
@@ -39,7 +35,6 @@ impl Default for FolderLimits {
             entries: 50_000,
             depth: 16,
             errors: 100,
-            upload_pause: Duration::ZERO,
         }
     }
 }

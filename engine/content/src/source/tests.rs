@@ -550,37 +550,16 @@ fn recently_written_or_unreadable_folder_has_no_stamp() {
 }
 
 #[test]
-fn image_whose_upload_has_not_ended_is_not_read() {
-    let root = TempDir::new().expect("a folder");
-    let app = root.path().join("app");
-    fs::create_dir_all(app.join("assets")).expect("a folder");
-    let picture = app.join("assets/door.jpg");
-    fs::write(&picture, [0xFF, 0xD8, 0xFF, 0xDA, 0, 2, 1]).expect("a file");
-    let now = SystemTime::now();
-    let read = |now| {
-        let limits = FolderLimits {
-            upload_pause: Duration::from_secs(10),
-            ..FolderLimits::default()
-        };
-        let tree = walk(&app, "app", limits, &Activity::default());
-        tree.read(None, (&BTreeMap::new(), now))
-    };
-    let (folder, report) = read(now);
-    assert!(folder.files.is_empty());
-    let messages: Vec<_> = report
-        .iter()
-        .map(|diagnostic| diagnostic.message.as_str())
-        .collect();
-    assert_eq!(
-        messages,
-        ["the file is incomplete: its upload has not ended"]
-    );
-    let (folder, report) = read(now + Duration::from_secs(11));
-    assert_eq!(
-        (folder.files.len(), report.iter().len()),
-        (1, 0),
-        "it stays so"
-    );
-    fs::write(&picture, [0xFF, 0xD8, 0xFF, 0xDA, 0, 2, 1, 0xFF, 0xD9]).expect("a file");
-    assert_eq!(read(now).0.files.len(), 1);
+fn files_that_changed_within_the_window_are_recent() {
+    let (_root, app) = app();
+    let tree = walk(&app, "app", FolderLimits::default(), &Activity::default());
+    let (now, window) = (SystemTime::now(), Duration::from_secs(60));
+    let recent = tree.recent_files(now, window);
+    assert_eq!(recent.len(), tree.files.len());
+    let length = fs::metadata(app.join("assets/icon.svg"))
+        .expect("a file")
+        .len();
+    assert_eq!(recent["assets/icon.svg"].length, length);
+    assert!(tree.recent_files(now + 2 * window, window).is_empty());
+    assert_eq!(tree.last_byte("assets/missing"), None);
 }

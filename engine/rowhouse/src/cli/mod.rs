@@ -308,6 +308,17 @@ pub struct ServeArguments {
         value_parser = values::whole_seconds::<u32>
     )]
     pub keep_removed: u32,
+    /// Longest wait for files whose upload has not ended
+    ///
+    /// A file that is open in the program that writes it, that still grows, or that has no end (images, videos, archives, PDF) is not published. Until it is complete, visitors get the last valid release, and the tenant is `receiving`. After this time, the folder is published as it is, unless a file has no end.
+    #[arg(
+        long,
+        env = "ROWHOUSE_SETTLE_MAX",
+        value_name = "DURATION",
+        default_value = "60s",
+        value_parser = values::whole_seconds::<u32>
+    )]
+    pub settle_max: u32,
     /// Author mode: live reload, errors over the page, drafts
     #[arg(
         long,

@@ -94,6 +94,7 @@ mod tests {
             errors: Vec::new(),
             pinned: None,
             unreadable_pin: None,
+            receiving: Vec::new(),
         }
     }
 
@@ -104,6 +105,6 @@ mod tests {
             tenants: by_id(Availability::ALL.map(|state| tenant(state.name(), state))),
             ..DeploymentStatus::default()
         });
-        assert_eq!(rendered(&board), (4, 5));
+        assert_eq!(rendered(&board), (5, 6));
     }
 }

@@ -208,6 +208,7 @@ mod tests {
             errors: Vec::new(),
             pinned,
             unreadable_pin: None,
+            receiving: Vec::new(),
         }
     }
 

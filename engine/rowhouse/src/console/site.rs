@@ -63,6 +63,8 @@ pub(super) struct SitePage {
     no_releases: String,
     /// The alarm of a pinned release that cannot be served.
     pin_alarm: Option<String>,
+    /// The files whose upload has not ended.
+    receiving: String,
     certificates: Vec<CertificateView>,
     missing: Vec<MissingPath>,
     /// The time since which missing paths are counted.
@@ -213,6 +215,7 @@ pub(super) fn view(parts: &ConsoleParts, id: &str, fields: &QueryFields) -> Opti
         },
         releases: releases.ok().map(|releases| lines_of(&releases, now)),
         pin_alarm: tenant.pin_alarm(),
+        receiving: tenant.receiving.join(", "),
         certificates: certificates(parts, &tenant, now),
         missing: missing
             .map(|missing| MissingPath::new(missing, &pages))

@@ -290,7 +290,10 @@ pub fn tenant_conditions(status: &DeploymentStatus, now: SystemTime) -> Vec<Cond
                 ConditionKind::TenantAbsent,
                 format!("{id} has errors, and has no pages, since its folder was never valid"),
             ),
-            Availability::Live | Availability::Pending | Availability::Removed => return None,
+            Availability::Live
+            | Availability::Pending
+            | Availability::Receiving
+            | Availability::Removed => return None,
         };
         Some(Condition {
             kind,
@@ -422,6 +425,7 @@ mod tests {
             errors: vec!["pages/index.md:1: wrong".to_owned(), "more".to_owned()],
             pinned: None,
             unreadable_pin: None,
+            receiving: Vec::new(),
         }
     }
 

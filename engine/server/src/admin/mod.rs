@@ -299,7 +299,11 @@ async fn readyz(Shared(admin): Shared<Admin>) -> (StatusCode, String) {
         } else {
             ""
         };
-        let _ = writeln!(text, "{}: {}{doing}", tenant.id, tenant.state.name());
+        let files = match &tenant.receiving[..] {
+            [] => String::new(),
+            files => format!(": {}", files.join(", ")),
+        };
+        let _ = writeln!(text, "{}: {}{doing}{files}", tenant.id, tenant.state.name());
     }
     for removed in status.recently_removed(SystemTime::now()) {
         let _ = writeln!(text, "{}: {}", removed.id, Availability::Removed.name());
@@ -366,6 +370,9 @@ struct TenantLine {
     /// The number of the pinned release that cannot be served.
     #[serde(skip_serializing_if = "Option::is_none")]
     unreadable_pin: Option<u64>,
+    /// The files whose upload has not ended.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    receiving: Vec<String>,
 }
 
 async fn tenants(Shared(admin): Shared<Admin>) -> Json<Vec<TenantLine>> {
@@ -390,6 +397,7 @@ async fn tenants(Shared(admin): Shared<Admin>) -> Json<Vec<TenantLine>> {
         certificates: certificates(tenant),
         pinned: tenant.pinned,
         unreadable_pin: tenant.unreadable_pin,
+        receiving: tenant.receiving.clone(),
     });
     let removed = status.recently_removed(SystemTime::now());
     let removed = removed.map(|removed| TenantLine {
@@ -404,6 +412,7 @@ async fn tenants(Shared(admin): Shared<Admin>) -> Json<Vec<TenantLine>> {
         certificates: Vec::new(),
         pinned: None,
         unreadable_pin: None,
+        receiving: Vec::new(),
     });
     Json(lines.chain(removed).collect())
 }

@@ -97,6 +97,8 @@ pub struct TenantStatus {
     pub pinned: Option<u64>,
     /// The number of the pinned release that cannot be served; 0 if the number is not known. Visitors get 503.
     pub unreadable_pin: Option<u64>,
+    /// The files whose upload has not ended, one line each, if the tenant waits for them.
+    pub receiving: Vec<String>,
 }
 
 impl TenantStatus {
@@ -122,6 +124,8 @@ pub enum Availability {
     Live,
     /// The folder has errors; visitors get the last valid release.
     Degraded,
+    /// Files are being uploaded; visitors get the last valid release until the upload ends.
+    Receiving,
     /// The tenant is queued and not rendered yet. A request moves it to the front of the queue.
     Pending,
     /// There is no release, since the folder was never valid.
@@ -132,9 +136,10 @@ pub enum Availability {
 
 impl Availability {
     /// All states.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Live,
         Self::Degraded,
+        Self::Receiving,
         Self::Pending,
         Self::Absent,
         Self::Removed,
@@ -146,6 +151,7 @@ impl Availability {
         match self {
             Self::Live => "live",
             Self::Degraded => "degraded",
+            Self::Receiving => "receiving",
             Self::Pending => "pending",
             Self::Absent => "absent",
             Self::Removed => "removed",

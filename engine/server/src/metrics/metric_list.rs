@@ -47,6 +47,7 @@ pub fn text() -> Result<String, Error> {
         errors: Vec::new(),
         pinned: None,
         unreadable_pin: None,
+        receiving: Vec::new(),
     };
     board.replace(DeploymentStatus {
         tenants: by_id([tenant]),

@@ -1,5 +1,6 @@
 //! Work for one tenant, on a thread of the job pool: reading its folder, rendering it, restoring an earlier rendering.
 
+pub(crate) mod arrival;
 pub(crate) mod compile;
 pub(crate) mod outcome;
 pub(crate) mod packed_folder;

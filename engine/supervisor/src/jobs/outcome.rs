@@ -16,6 +16,7 @@ use release::large;
 use release::store::{Release, Store, TableMark};
 use render::{CompiledTenant, reading_key};
 
+use crate::jobs::arrival::{Arrival, ArrivalCheck};
 use crate::jobs::packed_folder::{FolderContent, to_folder};
 use crate::jobs::persisted_reading::PersistedReading;
 use crate::runner::catalog::tenant::{BuildInputs, failure};
@@ -27,8 +28,8 @@ use crate::state::tables::{PersistedCache, is_persisted, load_reading, load_repl
 /// The outcome of a job.
 #[derive(Debug)]
 pub(crate) enum JobOutcome {
-    /// The reading with this number has ended. `None` means that the folder is unchanged.
-    Read(u64, Option<Box<FolderReading>>),
+    /// The reading with this number has ended. `None` means that the folder is unchanged, or that the tenant waits for its files.
+    Read(u64, Option<Box<FolderReading>>, Box<Arrival>),
     /// The compilation of a tenant has ended, with pages or without.
     Compiled(Box<BuildAttempt>),
     /// The pages that were set aside were compressed.
@@ -113,8 +114,8 @@ pub(crate) struct ReadRequest {
     pub(crate) now: SystemTime,
     /// The calls to the file system in flight, which show whether the file system responds.
     pub(crate) activity: Activity,
-    /// See [`FolderLimits::upload_pause`].
-    pub(crate) upload_pause: Duration,
+    /// The check for files whose upload has not ended; `None` outside a server.
+    pub(crate) arrivals: Option<ArrivalCheck>,
 }
 
 /// The result of listing a folder.
@@ -123,8 +124,10 @@ enum FolderListing {
     Gone,
     /// The files are unchanged since an earlier process read them.
     Unchanged(Box<FolderReading>),
+    /// Files are still changing, so the folder is not read yet.
+    Receiving(Arrival),
     /// The folder must be read.
-    Changed(Box<FolderTree>, Option<TableMark>),
+    Changed(Box<FolderTree>, Option<TableMark>, Arrival),
 }
 
 /// Bytes in memory for each byte of a text that is parsed: its copies, and the values of its front matter.
@@ -155,21 +158,25 @@ pub(crate) fn too_heavy(file: String, verb: &str, bytes: u64, limit: u64) -> Dia
 impl ReadRequest {
     /// Lists the folder, then reads and checks it as soon as enough memory is free.
     ///
-    /// `is_secure`: whether visitors use HTTPS. `done` makes the outcome from the reading, which is `None` if the folder is unchanged.
+    /// `is_secure`: whether visitors use HTTPS. `done` makes the outcome from the reading, which is `None` if the folder is unchanged or the tenant waits for its files.
     pub(crate) fn read(
         self,
         is_secure: bool,
         number: u64,
-        done: impl Fn(Option<FolderReading>) -> JobOutcome + Clone + Send + 'static,
+        done: impl Fn(Option<FolderReading>, Arrival) -> JobOutcome + Clone + Send + 'static,
     ) -> JobStep<JobOutcome> {
         let label = self.label.clone();
         let listed = guard("read", self.id.as_str(), &label, || self.list());
         match listed {
             Ok(FolderListing::Gone) => JobStep::Done(JobOutcome::Gone(number)),
-            Ok(FolderListing::Unchanged(read)) => {
-                JobStep::Done(done(Some(self.complete(*read, is_secure))))
+            Ok(FolderListing::Unchanged(read)) => JobStep::Done(done(
+                Some(self.complete(*read, is_secure)),
+                Arrival::default(),
+            )),
+            Ok(FolderListing::Receiving(arrival)) => {
+                JobStep::Done(done(self.received(&arrival, is_secure), arrival))
             }
-            Ok(FolderListing::Changed(tree, mark)) => {
+            Ok(FolderListing::Changed(tree, mark, mut arrival)) => {
                 let bytes = weight_of(&tree);
                 let (folder, refused, refuse) = (Arc::new(self), done.clone(), label);
                 let again = Arc::clone(&folder);
@@ -177,21 +184,26 @@ impl ReadRequest {
                     bytes,
                     refuse: Box::new(move |limit| {
                         let problem = too_heavy(refuse, "read", bytes, limit);
-                        refused(Some(again.failed(problem, is_secure)))
+                        refused(Some(again.failed(problem, is_secure)), Arrival::default())
                     }),
                 };
                 let work = move |_| {
                     let read = guard("read", folder.id.as_str(), &folder.label, || {
-                        folder.read_tree(*tree, mark)
+                        folder.read_tree(*tree, mark, &mut arrival)
                     });
-                    JobStep::Done(done(match read {
+                    let read = match read {
+                        Ok(_) if arrival.is_waiting => folder.received(&arrival, is_secure),
                         Ok(read) => read.map(|read| folder.complete(read, is_secure)),
                         Err(problem) => Some(folder.failed(problem, is_secure)),
-                    }))
+                    };
+                    JobStep::Done(done(read, arrival))
                 };
                 JobStep::Weighed(weight, Box::new(work))
             }
-            Err(problem) => JobStep::Done(done(Some(self.failed(problem, is_secure)))),
+            Err(problem) => JobStep::Done(done(
+                Some(self.failed(problem, is_secure)),
+                Arrival::default(),
+            )),
         }
     }
 
@@ -207,6 +219,16 @@ impl ReadRequest {
             reading: failure(problem.clone()),
             ..self.failed(problem, is_secure)
         }
+    }
+
+    /// Returns the result of a reading that waits for files. A tenant that is new to this process serves its last valid folder meanwhile.
+    fn received(&self, arrival: &Arrival, is_secure: bool) -> Option<FolderReading> {
+        let message = format!("files are being received: {}", arrival.files.join(", "));
+        let problem = || {
+            Diagnostic::error(Code::IncompleteFile, self.label.clone(), message)
+                .hint("wait for the upload to end")
+        };
+        self.is_new.then(|| self.failed(problem(), is_secure))
     }
 
     /// Returns the result of a reading that failed with this problem.
@@ -240,10 +262,7 @@ impl ReadRequest {
 
     /// Lists the folder. Restores the reading of an earlier process if the file metadata is unchanged.
     fn list(&self) -> FolderListing {
-        let limits = FolderLimits {
-            upload_pause: self.upload_pause,
-            ..FolderLimits::default()
-        };
+        let limits = FolderLimits::default();
         let tree = self.source.tree(&self.id, limits, &self.activity);
         if tree.is_gone {
             return FolderListing::Gone;
@@ -257,7 +276,14 @@ impl ReadRequest {
         };
         match read_before() {
             Some(reading) => FolderListing::Unchanged(Box::new(self.restored(reading))),
-            None => FolderListing::Changed(Box::new(tree), mark),
+            None => {
+                let check = self.arrivals.as_ref();
+                let arrival = check.map(|check| check.look(&tree, self.now));
+                match arrival.unwrap_or_default() {
+                    arrival if arrival.is_waiting => FolderListing::Receiving(arrival),
+                    arrival => FolderListing::Changed(Box::new(tree), mark, arrival),
+                }
+            }
         }
     }
 
@@ -274,10 +300,24 @@ impl ReadRequest {
         }
     }
 
-    /// Reads and checks all files. Returns `None` if the folder is unchanged.
-    fn read_tree(&self, tree: FolderTree, mark: Option<TableMark>) -> Option<FolderReading> {
+    /// Reads and checks all files. Returns `None` if the folder is unchanged, or if a file has no end and the tenant waits for it.
+    fn read_tree(
+        &self,
+        tree: FolderTree,
+        mark: Option<TableMark>,
+        arrival: &mut Arrival,
+    ) -> Option<FolderReading> {
         let take_large = |file, size| Ok(to_folder(&large::copy_private(file, size, &self.large)?));
-        let (folder, reading) = tree.read(Some(&take_large), (&self.known_large, self.now));
+        let (folder, mut reading) = tree.read(Some(&take_large), (&self.known_large, self.now));
+        if let Some(check) = &self.arrivals {
+            let problems = check.check_ends(&folder, arrival);
+            if arrival.is_waiting {
+                return None;
+            }
+            problems
+                .into_iter()
+                .for_each(|problem| reading.push(problem));
+        }
         let files = folder.hashes();
         let fingerprint = files.fingerprint();
         let known = self.known.as_ref();

@@ -112,14 +112,16 @@ mod tests {
             is_packed: true,
             now: SystemTime::now() + Duration::from_secs(3_600),
             activity: Activity::default(),
-            upload_pause: Duration::ZERO,
+            arrivals: None,
         }
     }
 
     fn read(folder: &ReadRequest) -> Option<FolderReading> {
-        let done = |read: Option<FolderReading>| JobOutcome::Read(0, read.map(Box::new));
+        let done = |read: Option<FolderReading>, arrival| {
+            JobOutcome::Read(0, read.map(Box::new), Box::new(arrival))
+        };
         match folder.clone().read(false, 1, done).finish() {
-            JobOutcome::Read(_, read) => read.map(|read| *read),
+            JobOutcome::Read(_, read, _) => read.map(|read| *read),
             other => panic!("{other:?} is not a reading"),
         }
     }

@@ -8,6 +8,7 @@ use content::name::TenantId;
 use content::source::Activity;
 use release::store::Store;
 
+use crate::jobs::arrival::ArrivalCheck;
 use crate::jobs::outcome::{JobOutcome, ReadRequest};
 use crate::runner::catalog::tenant::TenantData;
 use crate::runner::job_pool::{Job, JobKind, JobStep};
@@ -24,6 +25,8 @@ pub(crate) struct ReadOptions<'a> {
     pub(crate) number: u64,
     /// Whether no other reading of the folder is in flight.
     pub(crate) is_only: bool,
+    /// Whether the tenant may wait for files whose upload has not ended.
+    pub(crate) waits: bool,
     /// Whether the tenant is new to this process.
     pub(crate) is_new: bool,
     /// Whether the content is compressed in memory.
@@ -37,6 +40,7 @@ pub(crate) fn read(id: TenantId, tenant: &TenantData, options: ReadOptions<'_>) 
         store,
         number,
         is_only,
+        waits,
         is_new,
         is_packed,
     } = options;
@@ -54,7 +58,12 @@ pub(crate) fn read(id: TenantId, tenant: &TenantData, options: ReadOptions<'_>) 
         is_packed,
         now: SystemTime::now(),
         activity: Activity::default(),
-        upload_pause: settings.upload_pause,
+        arrivals: settings.settle_max.map(|settle_max| ArrivalCheck {
+            settle_max,
+            waits,
+            last: Arc::clone(&tenant.reading.look),
+            open: settings.open_files.clone(),
+        }),
     };
     let is_secure = settings.is_secure();
     let watched = Arc::new(folder.clone());
@@ -70,8 +79,8 @@ pub(crate) fn read(id: TenantId, tenant: &TenantData, options: ReadOptions<'_>) 
         copy: None,
         weight: None,
         work: Box::new(move |_| {
-            folder.read(is_secure, number, move |read| {
-                JobOutcome::Read(number, read.map(Box::new))
+            folder.read(is_secure, number, move |read, arrival| {
+                JobOutcome::Read(number, read.map(Box::new), Box::new(arrival))
             })
         }),
     }
@@ -86,7 +95,11 @@ pub(crate) fn report_unresponsive(
 ) -> Job<JobOutcome> {
     let work = move |_| {
         let read = folder.unresponsive(FILE_SYSTEM_TIMEOUT, is_secure);
-        JobStep::Done(JobOutcome::Read(number, Some(Box::new(read))))
+        JobStep::Done(JobOutcome::Read(
+            number,
+            Some(Box::new(read)),
+            Box::default(),
+        ))
     };
     Job {
         id,

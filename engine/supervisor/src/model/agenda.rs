@@ -90,19 +90,27 @@ impl Agenda {
             first: now,
             last: now,
         };
-        self.changes.entry(scope).or_insert(change).last = now;
+        let pending = self.changes.entry(scope).or_insert(change);
+        // A read may be scheduled for a later time.
+        pending.first = pending.first.min(now);
+        pending.last = now;
         self.retry.attempts = 0;
         // The change may have fixed an earlier failure.
         self.retry.due = self.retry.due.map(|due| due.min(now + SETTLE_TIME));
     }
 
-    /// Schedules a read of a scope without waiting for the scope to settle.
-    pub(crate) fn request(&mut self, scope: ReloadScope, now: Instant) {
-        let settled = now.checked_sub(SETTLE_TIME).unwrap_or(now);
-        self.changes.entry(scope).or_insert(PendingChange {
+    /// Schedules a read of a scope at `due`, without waiting for the scope to settle. A change may cause an earlier read.
+    pub(crate) fn request(&mut self, scope: ReloadScope, due: Instant) {
+        let settled = due.checked_sub(SETTLE_TIME).unwrap_or(due);
+        let request = PendingChange {
             first: settled,
             last: settled,
-        });
+        };
+        let pending = self.changes.entry(scope).or_insert(request);
+        if pending.first > due {
+            // A later read was scheduled.
+            *pending = request;
+        }
     }
 
     /// Schedules a retry of scopes that could not be read. The delay doubles with each attempt until a scope changes.
@@ -263,6 +271,20 @@ mod tests {
         assert_eq!(agenda.next(last_call, known, true), None);
         assert_eq!(agenda.until_due(last_call), Some(MS));
         assert_eq!(agenda.until_due(last_call + 2 * MS), Some(Duration::ZERO));
+    }
+
+    #[test]
+    fn read_that_is_scheduled_for_later_begins_early_after_a_change_or_a_request() {
+        let mut agenda = Agenda::default();
+        let begin = Instant::now();
+        let later = begin + 100 * SETTLE_TIME;
+        agenda.request(tenant("app"), later);
+        assert_eq!(agenda.until_due(begin), Some(later - begin));
+        agenda.note(tenant("app"), begin);
+        assert_eq!(agenda.until_due(begin), Some(SETTLE_TIME));
+        agenda.request(tenant("other"), later);
+        agenda.request(tenant("other"), begin);
+        assert_eq!(agenda.until_due(begin), Some(Duration::ZERO));
     }
 
     #[test]

@@ -43,6 +43,8 @@ pub(crate) enum Event {
         tenant: TenantId,
         number: u64,
         reading: ReadingOutcome,
+        /// Whether a file is still changing.
+        is_changing: bool,
     },
     /// Addresses were assigned and the inputs of builds derived, in the time `took`.
     Planned {
@@ -137,6 +139,12 @@ pub(crate) enum ReadingOutcome {
     Changed {
         has_errors: bool,
         is_unreadable: bool,
+    },
+    /// The folder was not read, because files are still changing or have no end. `quiet_in`: the time after which all files are complete if none of them changes.
+    /// `has_content`: the tenant is new to this process, and the reading has its last valid content.
+    Receiving {
+        has_content: bool,
+        quiet_in: Option<Duration>,
     },
     /// The folder does not exist.
     Gone,
@@ -233,11 +241,12 @@ pub(crate) enum Action {
     Watch(Reload),
     /// List the tenants, read `deployment.yaml` and, if the reload includes them, the themes.
     Survey(Reload),
-    /// Read a folder. `is_only`: no other reading of it is in flight.
+    /// Read a folder. `is_only`: no other reading of it is in flight. `waits`: the result may be that the tenant waits for its files.
     Read {
         tenant: TenantId,
         number: u64,
         is_only: bool,
+        waits: bool,
     },
     /// Report that a folder does not respond, as the result of this reading.
     ReportUnresponsive { tenant: TenantId, number: u64 },

@@ -6,6 +6,7 @@
 //! source    Unread ──read──> Reading ──> Valid | Invalid | Gone        (a newer reading: Reading again)
 //! build     Idle ──start──> Running ──> Done | Failed                  (other inputs: Running again; no theme: Idle)
 //! serving   Absent ──> Pending ──> Live <──> Evicted                   (Absent | Pending ──> StandIn ──> Live)
+//! receiving None ──files arrive──> Waiting ──complete──> None                   (limit over: Overdue, until no file changes)
 //! pin       None ──roll back──> Writing ──> Pinned ──resume──> Writing ──> None
 //!           OnDisk ──> Loading ──> Pinned | Unreadable ──resume──> Replacing ──> None
 //! ```
@@ -17,6 +18,8 @@
 use std::time::{Instant, SystemTime};
 
 use server::admin::status::Availability;
+
+use crate::model::receiving::Receiving;
 
 /// The revisions of everything that the pages of a tenant are made from. Equal keys stand for equal pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -130,6 +133,8 @@ pub(crate) struct TenantState {
     source: FolderState,
     /// When the newest reading in flight began.
     reading_since: Option<Instant>,
+    /// The wait for files whose upload has not ended.
+    pub(super) receiving: Option<Receiving>,
     build: BuildState,
     serving: ServedState,
     pub(crate) pin: PinState,
@@ -145,6 +150,7 @@ impl TenantState {
         Self {
             source: FolderState::Unread,
             reading_since: None,
+            receiving: None,
             build: BuildState::Idle,
             serving: ServedState::Absent,
             pin,
@@ -336,6 +342,11 @@ impl TenantState {
         self.is_building() || self.is_reading()
     }
 
+    /// Returns whether the tenant waits for files whose upload has not ended.
+    pub(crate) const fn is_receiving(&self) -> bool {
+        matches!(self.receiving, Some(Receiving::Waiting { .. }))
+    }
+
     /// Returns whether a snapshot contains the tenant: its pinned release, else its pages, or addresses at which requests wait or fail.
     pub(crate) const fn is_published(&self) -> bool {
         self.pinned().is_some() || !matches!(self.serving, ServedState::Absent)
@@ -399,6 +410,7 @@ impl TenantState {
         let errors = self.errors;
         let has_errors = errors.are_of_content() || errors.has_conflicts;
         let state = match (self.has_served(), self.serving, has_errors) {
+            _ if self.is_receiving() => Availability::Receiving,
             (true, _, false) => Availability::Live,
             (true, _, true) => Availability::Degraded,
             (false, ServedState::Pending, _) => Availability::Pending,

@@ -24,6 +24,7 @@ use crate::model::event::{
 };
 use crate::model::pins::{Pins, load_pin};
 use crate::model::publication::{CollectedChanges, Publication};
+use crate::model::receiving::Receiving;
 use crate::model::removed_tenants::{Remembered, Removals};
 use crate::model::tenant::{
     BuildKey, FinishedStep, FolderState, PinState, ServedState, TenantState,
@@ -48,6 +49,8 @@ struct Readings {
     last: u64,
     /// The tenants that changed during a reading, and the time at which that reading began.
     held: BTreeMap<TenantId, Instant>,
+    /// The longest wait for files whose upload has not ended.
+    settle_max: Duration,
 }
 
 /// The state of all tenants.
@@ -97,6 +100,11 @@ impl World {
         self.mode = mode;
     }
 
+    /// Sets the longest wait for files whose upload has not ended. Initially, no tenant waits.
+    pub(crate) const fn set_settle_max(&mut self, settle_max: Duration) {
+        self.readings.settle_max = settle_max;
+    }
+
     /// Applies an event. Returns the actions to perform, in order.
     pub(crate) fn step(&mut self, event: Event, now: ClockTime) -> Vec<Action> {
         let subject = event.tenant().cloned();
@@ -133,7 +141,11 @@ impl World {
                 tenant,
                 number,
                 reading,
-            } => self.finish_reading(tenant, number, reading, now, &mut actions),
+                is_changing,
+            } => {
+                let result = (number, reading, is_changing);
+                self.finish_reading(tenant, result, now, &mut actions);
+            }
             Event::Planned { plans, took } => {
                 self.plan.end(now.instant, took);
                 // Findings and addresses may have changed.
@@ -305,10 +317,12 @@ impl World {
         let tenant = tenant.or_insert_with_key(|id| TenantState::new(pins.of(id)));
         let is_only = !tenant.is_reading();
         tenant.start_reading(number, now.instant);
+        let waits = Receiving::may_wait(tenant.receiving, self.readings.settle_max, now.instant);
         actions.push(Action::Read {
             tenant: id,
             number,
             is_only,
+            waits,
         });
     }
 
@@ -329,8 +343,7 @@ impl World {
     fn finish_reading(
         &mut self,
         id: TenantId,
-        number: u64,
-        reading: ReadingOutcome,
+        (number, reading, is_changing): (u64, ReadingOutcome, bool),
         now: ClockTime,
         actions: &mut Vec<Action>,
     ) {
@@ -340,7 +353,8 @@ impl World {
             }
             return;
         }
-        self.accept_reading(&id, number, reading, now, actions);
+        let result = (number, reading, is_changing);
+        self.accept_reading(&id, result, now, actions);
         if self.readings.held.contains_key(&id) {
             self.read(id, now, actions);
         }
@@ -350,8 +364,7 @@ impl World {
     fn accept_reading(
         &mut self,
         id: &TenantId,
-        number: u64,
-        reading: ReadingOutcome,
+        (number, reading, is_changing): (u64, ReadingOutcome, bool),
         now: ClockTime,
         actions: &mut Vec<Action>,
     ) {
@@ -360,6 +373,7 @@ impl World {
         };
         let has_errors = match reading {
             ReadingOutcome::Changed { has_errors, .. } => has_errors,
+            ReadingOutcome::Receiving { has_content, .. } if has_content => true,
             _ => tenant.errors.has_content_errors,
         };
         let source = match (reading, has_errors) {
@@ -371,6 +385,17 @@ impl World {
             return;
         }
         tenant.errors.has_content_errors = has_errors;
+        let was_receiving = tenant.is_receiving();
+        let (limit, result) = (self.readings.settle_max, (reading, is_changing));
+        let (receiving, look) = Receiving::after(tenant.receiving, result, limit, now.instant);
+        tenant.receiving = receiving;
+        if let Some(due) = look {
+            let scope = ReloadScope::Tenant(id.to_string());
+            self.agenda.request(scope, due);
+        }
+        if tenant.is_receiving() != was_receiving {
+            self.publication.urgent.note(id, now.instant);
+        }
         if let PinState::Unreadable(number) = tenant.pin {
             // Its disk may be readable again, or the tenant may have the addresses of the release again.
             let tenant = id.clone();
@@ -385,7 +410,10 @@ impl World {
         }
         match reading {
             ReadingOutcome::Gone => self.agenda.request(ReloadScope::List, now.instant),
-            ReadingOutcome::Changed { .. } => {
+            ReadingOutcome::Changed { .. }
+            | ReadingOutcome::Receiving {
+                has_content: true, ..
+            } => {
                 self.plan.note(id, now.instant);
                 self.publication.urgent.note(id, now.instant);
                 actions.push(Action::ReplaceContent(id.clone()));

@@ -18,6 +18,7 @@ use render::Cache;
 use render::CompiledTenant;
 use server::admin::status::{StatusBoard, StoreStatus};
 
+use crate::jobs::arrival::Arrival;
 use crate::jobs::compile::{CompressPages, StandInBuild, StandInInputs};
 use crate::jobs::outcome::{BuildAttempt, FolderReading, JobOutcome, ReadRequest};
 use crate::jobs::read::{self, ReadOptions};
@@ -384,25 +385,16 @@ impl Registry {
         let tenant = id.clone();
         let mut event_data = EventData::Nothing;
         let event = match done {
-            JobOutcome::Read(number, read) => {
-                let reading = match &read {
-                    None => ReadingOutcome::Unchanged,
-                    Some(read) => ReadingOutcome::Changed {
-                        has_errors: !read.report.is_servable(),
-                        is_unreadable: has_unreadable_file(&read.reading),
-                    },
-                };
+            JobOutcome::Read(number, read, arrival) => {
+                let event = self.read_event(id, number, read.as_deref(), *arrival);
                 event_data = read.map_or(EventData::Nothing, EventData::Read);
-                Event::Read {
-                    tenant,
-                    number,
-                    reading,
-                }
+                event
             }
             JobOutcome::Gone(number) => Event::Read {
                 tenant,
                 number,
                 reading: ReadingOutcome::Gone,
+                is_changing: false,
             },
             JobOutcome::Unresponsive(number, folder) => {
                 event_data = EventData::Unresponsive(folder);
@@ -410,6 +402,7 @@ impl Registry {
                     tenant,
                     number,
                     reading: ReadingOutcome::Unresponsive,
+                    is_changing: false,
                 }
             }
             JobOutcome::Compiled(attempt) => {
@@ -476,6 +469,37 @@ impl Registry {
         self.handle_with(event, &mut event_data, now);
     }
 
+    /// Describes the result of a reading for the model, and records the files whose upload has not ended.
+    fn read_event(
+        &mut self,
+        id: &TenantId,
+        number: u64,
+        read: Option<&FolderReading>,
+        arrival: Arrival,
+    ) -> Event {
+        let reading = match read {
+            _ if arrival.is_waiting => ReadingOutcome::Receiving {
+                has_content: read.is_some(),
+                quiet_in: arrival.quiet_in,
+            },
+            None => ReadingOutcome::Unchanged,
+            Some(read) => ReadingOutcome::Changed {
+                has_errors: !read.report.is_servable(),
+                is_unreadable: has_unreadable_file(&read.reading),
+            },
+        };
+        let is_changing = arrival.is_changing;
+        if let Some(tenant) = self.catalog.tenants.get_mut(id) {
+            tenant.reading.set_arrival(arrival);
+        }
+        Event::Read {
+            tenant: id.clone(),
+            number,
+            reading,
+            is_changing,
+        }
+    }
+
     /// Describes the result of a build for the model.
     fn result(
         &self,
@@ -525,7 +549,8 @@ impl Registry {
                     tenant,
                     number,
                     is_only,
-                } => jobs.push(self.read_job(tenant, number, is_only)),
+                    waits,
+                } => jobs.push(self.read_job(tenant, number, is_only, waits)),
                 Action::ReportUnresponsive { tenant, number } => {
                     if let EventData::Unresponsive(folder) = event_data {
                         let (folder, is_secure) = (Arc::clone(folder), self.settings.is_secure());
@@ -609,7 +634,13 @@ impl Registry {
     }
 
     /// Returns a job that reads the folder of a tenant. A new tenant is added to the catalog.
-    fn read_job(&mut self, id: TenantId, number: u64, is_only: bool) -> Job<JobOutcome> {
+    fn read_job(
+        &mut self,
+        id: TenantId,
+        number: u64,
+        is_only: bool,
+        waits: bool,
+    ) -> Job<JobOutcome> {
         let is_new = !self.catalog.tenants.contains_key(&id);
         let order = ReadOptions {
             settings: &self.settings,
@@ -619,6 +650,7 @@ impl Registry {
                 .map(|persisted| Arc::clone(persisted.store())),
             number,
             is_only,
+            waits,
             is_new,
             is_packed: self.catalog.is_packed,
         };

@@ -152,10 +152,11 @@ impl Registry {
         self
     }
 
-    /// Skips truncated files that were written a few seconds ago, because their upload may be in flight. Only a server reads such files again.
+    /// Sets the longest wait for files whose upload has not ended. Without this call, folders are read as they are.
     #[must_use]
-    pub const fn awaiting_uploads(mut self) -> Self {
-        self.settings.await_uploads();
+    pub const fn awaiting_uploads(mut self, settle_max: Duration) -> Self {
+        self.settings.settle_max = Some(settle_max);
+        self.world.set_settle_max(settle_max);
         self
     }
 

@@ -109,6 +109,7 @@ impl ReloadLoop {
     #[must_use]
     pub fn start(mut self, watch: Watch) -> NoticeSender {
         let sender = watch.sender();
+        self.registry.settings.open_files = watch.open_files();
         self.registry.job_pool.notify(watch.sender());
         self.snapshots.on_notice(self.registry.prioritise());
         let mut state = LoopState {
@@ -550,12 +551,18 @@ fn log_state(tenant: &TenantStatus, old: Option<&TenantStatus>) {
     if tenant.state == Availability::Pending {
         return;
     }
+    if tenant.state == Availability::Receiving {
+        debug!(tenant = %tenant.id, first = tenant.receiving.first(), "waiting for an upload to end; serving the last valid pages");
+        return;
+    }
     if tenant.is_in_flight && tenant.errors.is_empty() {
         info!(tenant = %tenant.id, state = tenant.state.name(), "rendering is still in flight");
         return;
     }
     if tenant.state == Availability::Live {
-        if old.is_none_or(|old| old.state != Availability::Live) {
+        let is_known =
+            |old: &TenantStatus| matches!(old.state, Availability::Live | Availability::Receiving);
+        if !old.is_some_and(is_known) {
             info!(tenant = %tenant.id, pages = tenant.pages, "live");
         }
         return;

@@ -15,9 +15,7 @@ use crate::model::world::Mode;
 use crate::snapshot::replaced::{self, Retention};
 use crate::source::TenantSource;
 use crate::source::folders::FolderSource;
-
-/// The time since its last change during which a truncated file counts as still uploading.
-const UPLOAD_PAUSE: Duration = Duration::from_secs(10);
+use crate::source::watch::OpenFiles;
 
 /// The settings of a supervisor.
 #[derive(Debug)]
@@ -30,8 +28,10 @@ pub(crate) struct Settings {
     pub(crate) memory: Option<usize>,
     /// The time for which replaced files are served.
     pub(crate) asset_retention: SignedDuration,
-    /// See [`content::source::FolderLimits::upload_pause`].
-    pub(crate) upload_pause: Duration,
+    /// The longest wait for files whose upload has not ended; `None` outside a server.
+    pub(crate) settle_max: Option<Duration>,
+    /// The files that programs are writing to.
+    pub(crate) open_files: OpenFiles,
     /// Whether pages are compressed.
     pub(crate) compresses: bool,
     /// Whether the examples of section types become pages.
@@ -50,16 +50,12 @@ impl Settings {
             mode: Mode::Batch,
             memory: None,
             asset_retention: replaced::RETENTION_TIME,
-            upload_pause: Duration::ZERO,
+            settle_max: None,
+            open_files: OpenFiles::default(),
             compresses: true,
             shows_section_examples: false,
             renders: RenderTimes::default(),
         }
-    }
-
-    /// Skips truncated files that were written less than [`UPLOAD_PAUSE`] ago.
-    pub(crate) const fn await_uploads(&mut self) {
-        self.upload_pause = UPLOAD_PAUSE;
     }
 
     /// Returns whether authors work on the tenants (`--dev`).

@@ -1,5 +1,7 @@
 //! Random histories. Each seed determines the steps of one history.
 
+use crate::simulation::upload::Upload;
+
 pub(super) const TENANTS: [&str; 3] = ["corner", "harbour", "mill"];
 
 /// The number of steps of one history.
@@ -10,6 +12,11 @@ const STEPS: usize = 200;
 pub(super) enum HistoryStep {
     /// An author saves a page.
     Save { tenant: usize, is_valid: bool },
+    /// A file is being uploaded, or its upload ends (`None`).
+    Upload {
+        tenant: usize,
+        upload: Option<Upload>,
+    },
     /// A folder is removed, or added again if it is missing.
     Remove(usize),
     /// A file becomes unreadable, or readable again.
@@ -59,7 +66,7 @@ impl Random {
 
     fn step(&mut self) -> HistoryStep {
         let tenant = self.below(TENANTS.len());
-        match self.below(42) {
+        match self.below(44) {
             0..=4 => HistoryStep::Save {
                 tenant,
                 is_valid: self.below(4) > 0,
@@ -85,6 +92,10 @@ impl Random {
             38 if self.below(3) == 0 => HistoryStep::Restart,
             39 => HistoryStep::Remove(tenant),
             40 => HistoryStep::Restore(tenant),
+            41..=42 => HistoryStep::Upload {
+                tenant,
+                upload: [Some(Upload::Growing), Some(Upload::Incomplete), None][self.below(3)],
+            },
             _ => HistoryStep::Finish(0),
         }
     }

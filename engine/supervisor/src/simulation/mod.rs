@@ -6,6 +6,7 @@
 mod history;
 mod server;
 mod state;
+mod upload;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -17,6 +17,7 @@ use crate::simulation::history::{HistoryStep, TENANTS};
 use crate::simulation::state::{
     ServedPage, SharedInputs, SimulatedData, SimulatedDisk, SimulatedFolder, SimulatedJob,
 };
+use crate::simulation::upload::SETTLE_MAX;
 
 /// The bytes of a tenant's pages.
 const PAGES_BYTES: usize = 100;
@@ -29,24 +30,26 @@ const REMOVED_RETENTION: Duration = Duration::from_secs(10);
 
 /// The simulated server.
 pub(super) struct SimulatedServer {
-    world: World,
-    now: ClockTime,
-    disk: SimulatedDisk,
+    pub(super) world: World,
+    pub(super) now: ClockTime,
+    pub(super) disk: SimulatedDisk,
     /// The shared inputs that the last survey read.
     surveyed: SharedInputs,
     jobs: VecDeque<SimulatedJob>,
-    data: BTreeMap<TenantId, SimulatedData>,
+    pub(super) data: BTreeMap<TenantId, SimulatedData>,
     pub(super) snapshot: BTreeMap<TenantId, ServedPage>,
     waiting: BTreeSet<TenantId>,
     /// The tenant of each command in flight, by its ticket, and whether the command restores the tenant.
     commands: BTreeMap<u64, (TenantId, bool)>,
     tickets: u64,
     limit: usize,
+    /// The tenants that wait for their files, and since when.
+    pub(super) receiving: BTreeMap<TenantId, Instant>,
     /// The first broken invariant.
     pub(super) broken: Option<String>,
 }
 
-fn id(tenant: usize) -> TenantId {
+pub(super) fn id(tenant: usize) -> TenantId {
     TenantId::new(TENANTS[tenant]).expect("a valid id")
 }
 
@@ -59,6 +62,7 @@ fn world_of(disk: &SimulatedDisk) -> World {
     };
     let mut world = World::new(Mode::Serve, remembered);
     world.set_removed_retention(REMOVED_RETENTION);
+    world.set_settle_max(SETTLE_MAX);
     world
 }
 
@@ -68,6 +72,7 @@ impl SimulatedServer {
             version: 1,
             is_valid: true,
             is_locked: false,
+            upload: None,
         };
         let disk = SimulatedDisk {
             folders: (0..TENANTS.len())
@@ -98,20 +103,21 @@ impl SimulatedServer {
             commands: BTreeMap::new(),
             tickets: 0,
             limit: usize::MAX,
+            receiving: BTreeMap::new(),
             broken: None,
         };
         server.send(Event::Requested(ReloadScope::Everything));
         server
     }
 
-    fn check(&mut self, holds: bool, invariant: impl FnOnce() -> String) {
+    pub(super) fn check(&mut self, holds: bool, invariant: impl FnOnce() -> String) {
         if !holds && self.broken.is_none() {
             self.broken = Some(invariant());
         }
     }
 
     /// Reports an event to the world, and performs its actions until there are none.
-    fn send(&mut self, event: Event) {
+    pub(super) fn send(&mut self, event: Event) {
         self.handle(event);
         for _ in 0..MAX_STEPS {
             let facts = self.facts();
@@ -181,22 +187,21 @@ impl SimulatedServer {
                 self.check(!is_there, || format!("{tenant} is removed and served"));
             }
             Action::ReportReturn(_) => {}
-            Action::Restore(tenant) => {
-                let data = SimulatedData {
-                    // The persisted folder, which is older than every other version.
-                    content: Some(0),
-                    ..SimulatedData::default()
-                };
-                let before = self.data.insert(tenant.clone(), data);
-                self.check(before.is_none(), || {
-                    format!("{tenant} is restored over its data")
-                });
-            }
+            Action::Restore(tenant) => self.restore(tenant),
             Action::ForgetHistory(tenant) => self.forget_history(&tenant),
             Action::PersistRemovals => self.disk.removed = self.world.removed().clone(),
-            Action::Read { tenant, number, .. } => {
+            Action::Read {
+                tenant,
+                number,
+                waits,
+                ..
+            } => {
                 self.data.entry(tenant.clone()).or_default();
-                self.jobs.push_back(SimulatedJob::Read { tenant, number });
+                self.jobs.push_back(SimulatedJob::Read {
+                    tenant,
+                    number,
+                    waits,
+                });
             }
             Action::ReportUnresponsive { tenant, number } => {
                 self.jobs.push_back(SimulatedJob::Report { tenant, number });
@@ -267,6 +272,18 @@ impl SimulatedServer {
                 });
             }
         }
+    }
+
+    fn restore(&mut self, tenant: TenantId) {
+        let data = SimulatedData {
+            // The persisted folder, which is older than every other version.
+            content: Some(0),
+            ..SimulatedData::default()
+        };
+        let before = self.data.insert(tenant.clone(), data);
+        self.check(before.is_none(), || {
+            format!("{tenant} is restored over its data")
+        });
     }
 
     fn forget_history(&mut self, tenant: &TenantId) {
@@ -440,27 +457,17 @@ impl SimulatedServer {
             SimulatedJob::Survey { only, removed } => {
                 self.finish_survey(only, removed, has_result);
             }
-            SimulatedJob::Read { tenant, number } => {
-                let folder = self.disk.folders.get(&tenant).copied();
-                let data = self.data.get_mut(&tenant);
-                let reading = match (folder, data) {
-                    (None, _) | (_, None) => ReadingOutcome::Gone,
-                    (Some(folder), Some(data)) if data.read == Some(folder) && has_result => {
-                        ReadingOutcome::Unchanged
-                    }
-                    (Some(mut folder), Some(data)) => {
-                        folder.is_valid &= has_result;
-                        data.arrived = Some(folder);
-                        ReadingOutcome::Changed {
-                            has_errors: !folder.is_valid || folder.is_locked,
-                            is_unreadable: folder.is_locked || !has_result,
-                        }
-                    }
-                };
+            SimulatedJob::Read {
+                tenant,
+                number,
+                waits,
+            } => {
+                let (reading, is_changing) = self.reading(&tenant, waits, has_result);
                 self.send(Event::Read {
                     tenant,
                     number,
                     reading,
+                    is_changing,
                 });
             }
             SimulatedJob::Report { tenant, number } => {
@@ -469,6 +476,7 @@ impl SimulatedServer {
                         version: 0,
                         is_valid: false,
                         is_locked: true,
+                        upload: None,
                     });
                 }
                 self.send(Event::Read {
@@ -478,6 +486,7 @@ impl SimulatedServer {
                         has_errors: true,
                         is_unreadable: true,
                     },
+                    is_changing: false,
                 });
             }
             SimulatedJob::Build { tenant, key, .. } => {
@@ -587,6 +596,7 @@ impl SimulatedServer {
         self.now.time += time;
         let facts = self.facts();
         self.send(Event::QueueDrained(facts));
+        self.check_uploads();
     }
 
     pub(super) fn perform(&mut self, step: HistoryStep) {
@@ -596,17 +606,20 @@ impl SimulatedServer {
                 let version = self.disk.version;
                 if let Some(folder) = self.disk.folders.get_mut(&id(tenant)) {
                     (folder.version, folder.is_valid) = (version, is_valid);
+                    folder.upload = None;
                     self.send(Event::Changed(ReloadScope::Tenant(
                         TENANTS[tenant].to_owned(),
                     )));
                 }
             }
+            HistoryStep::Upload { tenant, upload } => self.upload(tenant, upload),
             HistoryStep::Remove(tenant) => {
                 self.disk.version += 1;
                 let folder = SimulatedFolder {
                     version: self.disk.version,
                     is_valid: true,
                     is_locked: false,
+                    upload: None,
                 };
                 if self.disk.folders.remove(&id(tenant)).is_none() {
                     self.disk.folders.insert(id(tenant), folder);
@@ -651,10 +664,11 @@ impl SimulatedServer {
                 }
             }
             HistoryStep::Stall(number) => match self.pop_job(number) {
-                Some(SimulatedJob::Read { tenant, number }) => self.send(Event::Read {
+                Some(SimulatedJob::Read { tenant, number, .. }) => self.send(Event::Read {
                     tenant,
                     number,
                     reading: ReadingOutcome::Unresponsive,
+                    is_changing: false,
                 }),
                 Some(job) => self.jobs.push_back(job),
                 None => {}
@@ -768,6 +782,7 @@ impl SimulatedServer {
         self.snapshot.clear();
         self.waiting.clear();
         self.commands.clear();
+        self.receiving.clear();
         self.send(Event::Requested(ReloadScope::Everything));
     }
 
@@ -777,6 +792,7 @@ impl SimulatedServer {
         for folder in self.disk.folders.values_mut() {
             folder.is_locked = false;
         }
+        self.end_uploads();
         for _ in 0..60 {
             self.pass(500);
             while let Some(job) = self.jobs.pop_front() {
@@ -795,6 +811,10 @@ impl SimulatedServer {
             let states = self.world.tenant(tenant.as_str()).cloned();
             let is_reading = states.as_ref().is_none_or(States::is_in_flight);
             let shown = self.snapshot.get(&tenant).copied();
+            let is_receiving = states.as_ref().is_some_and(States::is_receiving);
+            self.check(!is_receiving, || {
+                format!("{tenant} waits for complete files")
+            });
             self.check(!is_reading, || {
                 format!("{tenant} is never read or built: {states:?}")
             });

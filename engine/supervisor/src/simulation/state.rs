@@ -6,6 +6,7 @@ use content::name::TenantId;
 
 use crate::model::removed_tenants::RemovedTenants;
 use crate::model::tenant::BuildKey;
+use crate::simulation::upload::Upload;
 
 /// A tenant's folder on the simulated disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,6 +14,8 @@ pub(super) struct SimulatedFolder {
     pub(super) version: u64,
     pub(super) is_valid: bool,
     pub(super) is_locked: bool,
+    /// The upload of a file, unless all files are complete.
+    pub(super) upload: Option<Upload>,
 }
 
 /// A job in flight.
@@ -26,6 +29,7 @@ pub(super) enum SimulatedJob {
     Read {
         tenant: TenantId,
         number: u64,
+        waits: bool,
     },
     Report {
         tenant: TenantId,

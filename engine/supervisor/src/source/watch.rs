@@ -10,6 +10,7 @@
 mod folders;
 mod mailbox;
 mod notifications;
+mod open_files;
 mod poll;
 mod probe;
 
@@ -28,6 +29,7 @@ pub(crate) use self::mailbox::Mailbox;
 use self::mailbox::PendingNotices;
 pub use self::mailbox::{Notice, NoticeSender, WatchDropped};
 use self::notifications::{is_limit, notify_of_changes};
+pub(crate) use self::open_files::OpenFiles;
 pub use self::poll::POLL_INTERVAL;
 use self::probe::PathProbe;
 use content::source::{self, FolderIdentity};
@@ -83,6 +85,7 @@ pub struct Watch {
     /// The time of the last check of the roots.
     roots_checked: Instant,
     probe: PathProbe,
+    open_files: OpenFiles,
 }
 
 impl Watch {
@@ -104,6 +107,7 @@ impl Watch {
             mailbox: Mailbox::default(),
             roots_checked: Instant::now(),
             probe: PathProbe::default(),
+            open_files: OpenFiles::default(),
         }
     }
 
@@ -175,6 +179,7 @@ impl Watch {
         }
         warn!(%reason, "no notifications from the system; polling instead; changes are noticed up to a second later");
         self.watcher = None;
+        self.open_files.clear();
         self.has_fallen_back = true;
         self.folders = WatchedFolders::default();
         self.beyond_limit.clear();
@@ -186,6 +191,11 @@ impl Watch {
     #[must_use]
     pub fn sender(&self) -> NoticeSender {
         self.mailbox.sender()
+    }
+
+    /// Returns the files that programs are writing to.
+    pub(crate) fn open_files(&self) -> OpenFiles {
+        self.open_files.clone()
     }
 
     /// Waits for changes for at most `timeout`, and returns the changes of a few milliseconds, settled or not.
@@ -241,14 +251,14 @@ impl Watch {
         self.folders = WatchedFolders::default();
         // Each folder has its own watch: a recursive watch of `notify` stops at the first folder that cannot be watched, and has no limits.
         let config = Config::default().with_follow_symlinks(false);
-        let listened = RecommendedWatcher::new(notify_of_changes(self.sender()), config).and_then(
-            |mut watcher| {
-                for root in self.roots.iter().filter(|root| root.is_dir()) {
-                    watcher.watch(root, RecursiveMode::NonRecursive)?;
-                }
-                Ok(watcher)
-            },
-        );
+        self.open_files.clear();
+        let handler = notify_of_changes(self.sender(), self.open_files.clone());
+        let listened = RecommendedWatcher::new(handler, config).and_then(|mut watcher| {
+            for root in self.roots.iter().filter(|root| root.is_dir()) {
+                watcher.watch(root, RecursiveMode::NonRecursive)?;
+            }
+            Ok(watcher)
+        });
         match listened {
             Ok(watcher) => self.watcher = Some(watcher),
             Err(error) => self.fall_back(&error),

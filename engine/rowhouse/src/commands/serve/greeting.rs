@@ -211,6 +211,7 @@ impl GreetedSite {
             (true, _) => "being rendered",
             (false, Availability::Pending) => "queued for rendering",
             (false, Availability::Live) => "",
+            (false, Availability::Receiving) => "waiting for an upload to end",
             (false, Availability::Degraded) => "serving the last valid pages",
             (false, Availability::Absent | Availability::Removed) => "not served",
         };

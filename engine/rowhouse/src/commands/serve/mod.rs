@@ -203,7 +203,7 @@ fn serving_registry(arguments: &ServeArguments, board: &StatusBoard) -> anyhow::
     )?;
     Ok(registry
         .serving()
-        .awaiting_uploads()
+        .awaiting_uploads(Duration::from_secs(arguments.settle_max.into()))
         .with_memory(memory)
         .with_work_memory(memory::for_work(memory))
         .with_asset_retention(Duration::from_secs(arguments.keep_assets.into()))

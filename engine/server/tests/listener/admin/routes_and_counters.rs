@@ -24,6 +24,7 @@ fn tenant(state: Availability) -> TenantStatus {
         is_in_flight: false,
         pinned: None,
         unreadable_pin: None,
+        receiving: Vec::new(),
         errors: vec!["tenants/bluedoor/tenant.yaml:1:1: no".to_owned()],
     }
 }

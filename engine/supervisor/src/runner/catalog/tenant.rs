@@ -17,6 +17,7 @@ use release::store::TableMark;
 use render::{AddressMount, CompileInputs, CompiledTenant};
 use server::admin::status::TenantStatus;
 
+use crate::jobs::arrival::{Arrival, LastLook};
 use crate::jobs::packed_folder::{FolderContent, PackedFolder};
 use crate::jobs::persisted_reading::PersistedReading;
 use crate::jobs::render_threads::{RENDER_THREADS, ThreadLease};
@@ -59,10 +60,22 @@ pub(crate) struct LastReading {
     pub(crate) report: Report,
     /// The hash of each file, if releases are recorded.
     pub(crate) files: Option<FileHashes>,
+    /// The files that changed a short time ago.
+    pub(crate) look: Arc<LastLook>,
+    /// The files that the tenant waits for, one line each.
+    awaited: Vec<String>,
     /// The files that are too large for memory.
     pub(crate) large: BTreeMap<String, LargeSourceFile>,
     /// The key under which the content is still to be persisted, so that an unchanged folder is not read again.
     pub(crate) mark: Option<TableMark>,
+}
+
+impl LastReading {
+    /// Records the files whose upload has not ended.
+    pub(crate) fn set_arrival(&mut self, arrival: Arrival) {
+        self.look = Arc::new(arrival.look);
+        self.awaited = arrival.files;
+    }
 }
 
 /// The last content without errors.
@@ -162,6 +175,10 @@ impl TenantData {
             errors: self.errors().map(one_line).collect(),
             pinned: self.recorded.pinned.as_ref().map(|pinned| pinned.number),
             unreadable_pin: states.unreadable_pin(),
+            receiving: match states.is_receiving() {
+                true => self.reading.awaited.clone(),
+                false => Vec::new(),
+            },
         }
     }
 
