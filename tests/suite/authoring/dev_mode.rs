@@ -185,8 +185,12 @@ fn listeners_get_errors_and_corrections_at_once() {
 
     let page = folder.path().join("tenants/home/pages/index.md");
     fs::write(&page, "---\ntitel: Home\n---\n").expect("a file");
-    let state = listener.next();
-    let errors = state["tenants"]["home"].as_array().expect("errors");
+    // A page that lost most of its text may be an upload, which listeners are told first.
+    let errors = loop {
+        if let Some(errors) = listener.next()["tenants"]["home"].as_array() {
+            break errors.clone();
+        }
+    };
     let unknown = errors.iter().find(|error| error["code"] == "unknown-key");
     let unknown = unknown.expect("the error");
     assert_eq!(

@@ -114,7 +114,9 @@ fn every_exit_code_of_the_manual_is_that_of_the_program() {
         proof.add(command, exit(&folder, &wrong), 2, NOT_RUN);
     }
     let nobody = reserved_address().to_string();
-    for command in ["releases", "diff", "rollback", "resume", "restore"] {
+    for command in [
+        "releases", "diff", "rollback", "resume", "restore", "visits",
+    ] {
         let no_server = [command, "app", "--admin", &nobody];
         proof.add(command, exit(&folder, &no_server), 2, NOT_RUN);
     }
@@ -196,6 +198,7 @@ fn prove_with_server(proof: &mut Proof) {
         &["diff", "app"],
         &["rollback", "app", "1"],
         &["resume", "app"],
+        &["visits", "app"],
     ] {
         proof.add(command[0], ran(command), 0, SUCCESS);
     }
@@ -205,6 +208,7 @@ fn prove_with_server(proof: &mut Proof) {
         &["rollback", "app", "77"],
         &["resume", "nobody"],
         &["restore", "app"],
+        &["visits", "nobody"],
     ] {
         proof.add(command[0], ran(command), 1, REFUSED);
     }

@@ -71,6 +71,7 @@ pub use self::pages::version;
 pub use self::releases::COMMAND;
 use self::releases::CommandAccess;
 pub use self::token::AdminToken;
+use self::visits::VisitSources;
 use super::listen;
 use super::metrics::{Counters, MEDIA_TYPE, render};
 use super::snapshot_store::SnapshotStore;
@@ -213,6 +214,10 @@ fn router(admin: Admin) -> Router {
         board: Arc::clone(&admin.board),
         snapshots: Arc::clone(&admin.snapshots),
     };
+    let visit_sources = VisitSources {
+        board: Arc::clone(&admin.board),
+        snapshots: Arc::clone(&admin.snapshots),
+    };
     let pages = Router::new()
         .fallback(pages::page)
         .with_state(admin.console.clone())
@@ -222,8 +227,8 @@ fn router(admin: Admin) -> Router {
         .route("/readyz", get(readyz))
         .route("/metrics", get(metrics))
         .route("/tenants", get(tenants))
-        .route("/tenants/{id}/visits", get(visits::visits))
         .merge(certificates::router(certificate_routes))
+        .merge(visits::router(visit_sources))
         .layer(within(HANDLER_TIMEOUT))
         .route("/events", get(pages::events).with_state(sources))
         .layer(RequestBodyLimitLayer::new(0))

@@ -4,14 +4,14 @@
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State as Shared};
 use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Json, Router};
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
-use crate::admin::Admin;
 use crate::admin::control::ControlError;
 use crate::admin::releases::refusal;
 use crate::admin::status::StatusBoard;
@@ -148,13 +148,27 @@ impl VisitCounts {
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct ReportRange {
+struct ReportRange {
     days: Option<usize>,
 }
 
+/// The sources of the visits.
+#[derive(Debug, Clone)]
+pub(super) struct VisitSources {
+    pub(super) board: Arc<StatusBoard>,
+    pub(super) snapshots: Arc<SnapshotStore>,
+}
+
+/// Returns the routes of the visits.
+pub(super) fn router<S: Clone + Send + Sync + 'static>(sources: VisitSources) -> Router<S> {
+    Router::new()
+        .route("/tenants/{id}/visits", get(visits))
+        .with_state(sources)
+}
+
 /// Answers `GET /tenants/{id}/visits`.
-pub(super) async fn visits(
-    Shared(admin): Shared<Admin>,
+async fn visits(
+    Shared(sources): Shared<VisitSources>,
     Path(tenant): Path<String>,
     range: Result<Query<ReportRange>, QueryRejection>,
 ) -> Response {
@@ -162,8 +176,8 @@ pub(super) async fn visits(
         Ok(Query(ReportRange { days })) => days.unwrap_or(DEFAULT_DAYS),
         Err(error) => return refusal(error.status(), error.body_text()),
     };
-    let report = VisitsReport::of(&admin.snapshots, &tenant, days.clamp(1, MAX_DAYS));
-    if report.days.is_empty() && !is_known(&admin.board, &tenant) {
+    let report = VisitsReport::of(&sources.snapshots, &tenant, days.clamp(1, MAX_DAYS));
+    if report.days.is_empty() && !is_known(&sources.board, &tenant) {
         return ControlError::UnknownTenant(tenant).into_response();
     }
     Json(report).into_response()

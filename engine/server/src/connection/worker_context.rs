@@ -37,7 +37,7 @@ impl WorkerContext {
         admission: Arc<Admission>,
     ) -> Self {
         let access_log = settings.access_log.clone().map(AccessLogBuffer::new);
-        let page_requests = PageRequestBuffer::new(Arc::clone(&snapshots));
+        let page_requests = PageRequestBuffer::new(Arc::clone(&snapshots.visits.queue));
         Self {
             snapshots,
             settings,

@@ -5,6 +5,7 @@ pub(crate) mod compile;
 pub(crate) mod outcome;
 pub(crate) mod packed_folder;
 pub(crate) mod persisted_reading;
+pub(crate) mod pin;
 pub(crate) mod read;
 pub(crate) mod render_threads;
 pub(crate) mod restored_build;

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use content::name::TenantId;
 
 use crate::model::agenda::{Reload, ReloadScope};
+use crate::model::receiving::FileActivity;
 use crate::model::tenant::BuildKey;
 
 /// The time of an event, by both clocks.
@@ -150,6 +151,17 @@ pub(crate) enum ReadingOutcome {
     Gone,
     /// A call to the file system did not return.
     Unresponsive,
+}
+
+impl ReadingOutcome {
+    /// Returns the activity of the files. `is_changing`: whether a file is still changing.
+    pub(super) const fn files(self, is_changing: bool) -> FileActivity {
+        match self {
+            Self::Receiving { quiet_in, .. } => FileActivity::Awaited { quiet_in },
+            _ if is_changing => FileActivity::Changing,
+            _ => FileActivity::Resting,
+        }
+    }
 }
 
 /// The inputs of a tenant's pages.

@@ -7,6 +7,7 @@ pub(crate) mod budget;
 pub(crate) mod event;
 pub(crate) mod pins;
 pub(crate) mod publication;
+pub(crate) mod readings;
 pub(crate) mod receiving;
 mod removal;
 pub(crate) mod removed_tenants;

@@ -11,13 +11,22 @@
 
 use std::time::{Duration, Instant};
 
-use crate::model::event::ReadingOutcome;
-
 /// The delay before the first further look at files that are open or have no end. Each further look doubles the delay.
 const MIN_LOOK_DELAY: Duration = Duration::from_millis(250);
 
 /// The longest delay before a further look, also at an overdue tenant. A change of the folder causes an earlier look.
 const MAX_LOOK_DELAY: Duration = Duration::from_secs(5);
+
+/// The files of a tenant at a reading.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FileActivity {
+    /// The reading waits for files. `quiet_in`: the time after which all files are complete if none of them changes.
+    Awaited { quiet_in: Option<Duration> },
+    /// The folder was used as it is, and a file still changes.
+    Changing,
+    /// No file changes.
+    Resting,
+}
 
 /// The wait of a tenant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,17 +50,17 @@ impl Receiving {
     /// Returns the state after a reading, and the time of the next look, if one is needed. `limit`: the longest wait.
     pub(crate) fn after(
         before: Option<Self>,
-        (reading, is_changing): (ReadingOutcome, bool),
+        files: FileActivity,
         limit: Duration,
         now: Instant,
     ) -> (Option<Self>, Option<Instant>) {
-        match reading {
-            ReadingOutcome::Receiving { quiet_in, .. } => {
+        match files {
+            FileActivity::Awaited { quiet_in } => {
                 let (wait, due) = Self::wait(before, quiet_in, limit, now);
                 (Some(wait), Some(due))
             }
-            _ if is_changing => (Some(Self::Overdue), Some(now + MAX_LOOK_DELAY)),
-            _ => (None, None),
+            FileActivity::Changing => (Some(Self::Overdue), Some(now + MAX_LOOK_DELAY)),
+            FileActivity::Resting => (None, None),
         }
     }
 

@@ -24,14 +24,12 @@ use crate::model::event::{
 };
 use crate::model::pins::{Pins, load_pin};
 use crate::model::publication::{CollectedChanges, Publication};
+use crate::model::readings::{MAX_HOLD_TIME, Readings};
 use crate::model::receiving::Receiving;
 use crate::model::removed_tenants::{Remembered, Removals};
 use crate::model::tenant::{
     BuildKey, FinishedStep, FolderState, PinState, ServedState, TenantState,
 };
-
-/// The longest time that a changed folder waits for its reading in flight. A reading that takes longer may never end.
-const MAX_HOLD_TIME: Duration = Duration::from_millis(500);
 
 /// The purpose that tenants are built for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,17 +38,6 @@ pub(crate) enum Mode {
     Serve,
     /// The caller waits for all tenants.
     Batch,
-}
-
-/// The readings of folders.
-#[derive(Debug, Default)]
-struct Readings {
-    /// The number of the last reading.
-    last: u64,
-    /// The tenants that changed during a reading, and the time at which that reading began.
-    held: BTreeMap<TenantId, Instant>,
-    /// The longest wait for files whose upload has not ended.
-    settle_max: Duration,
 }
 
 /// The state of all tenants.
@@ -386,8 +373,8 @@ impl World {
         }
         tenant.errors.has_content_errors = has_errors;
         let was_receiving = tenant.is_receiving();
-        let (limit, result) = (self.readings.settle_max, (reading, is_changing));
-        let (receiving, look) = Receiving::after(tenant.receiving, result, limit, now.instant);
+        let (limit, files) = (self.readings.settle_max, reading.files(is_changing));
+        let (receiving, look) = Receiving::after(tenant.receiving, files, limit, now.instant);
         tenant.receiving = receiving;
         if let Some(due) = look {
             let scope = ReloadScope::Tenant(id.to_string());
@@ -819,14 +806,7 @@ impl World {
     fn start_due_work(&mut self, facts: OutsideFacts, now: ClockTime, actions: &mut Vec<Action>) {
         self.store = facts.store;
         self.forget_removed(now, actions);
-        let is_over = |begun: &Instant| *begun + MAX_HOLD_TIME <= now.instant;
-        let held = self
-            .readings
-            .held
-            .iter()
-            .filter(|(_, begun)| is_over(begun));
-        let held: Vec<TenantId> = held.map(|(id, _)| id.clone()).collect();
-        for id in held {
+        for id in self.readings.overdue(now.instant) {
             self.read(id, now, actions);
         }
         self.reload(facts.can_survey, now, actions);

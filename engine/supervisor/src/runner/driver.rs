@@ -21,6 +21,7 @@ use server::admin::status::{StatusBoard, StoreStatus};
 use crate::jobs::arrival::Arrival;
 use crate::jobs::compile::{CompressPages, StandInBuild, StandInInputs};
 use crate::jobs::outcome::{BuildAttempt, FolderReading, JobOutcome, ReadRequest};
+use crate::jobs::pin;
 use crate::jobs::read::{self, ReadOptions};
 use crate::model::agenda::{Reload, ReloadScope};
 use crate::model::event::{
@@ -32,7 +33,7 @@ use crate::model::world::Mode;
 use crate::runner::background::order;
 use crate::runner::catalog::complete_tenant::{self, CompleteTenant};
 use crate::runner::catalog::tenant::{BuildInputs, ServedPages, TenantData, has_unreadable_file};
-use crate::runner::job_pool::{EXPECTED_TIME, Job, JobKind, JobStep, JobWork};
+use crate::runner::job_pool::{EXPECTED_TIME, Job};
 use crate::runner::memory;
 use crate::runner::memory::bytes_of;
 use crate::runner::registry::{Registry, ReloadError};
@@ -603,9 +604,11 @@ impl Registry {
                 Action::Park { tenant, .. } => self.park(&tenant, event_data),
                 Action::Evict { tenant, .. } => self.evict(&tenant, event_data),
                 Action::LoadPin { tenant, number } => {
-                    jobs.extend(self.load_pin_job(tenant, number))
+                    jobs.extend(self.store().map(|store| pin::load(store, tenant, number)));
                 }
-                Action::WritePin { tenant, to } => jobs.extend(self.write_pin_job(tenant, to)),
+                Action::WritePin { tenant, to } => {
+                    jobs.extend(self.store().map(|store| pin::write(store, tenant, to)));
+                }
                 Action::ServePin { tenant, is_pinned } => {
                     self.serve_pin(&tenant, is_pinned, event_data);
                 }
@@ -853,32 +856,6 @@ impl Registry {
         Some(fallback.job(id))
     }
 
-    /// Returns a job that reads the pinned release of a tenant.
-    fn load_pin_job(&self, id: TenantId, number: u64) -> Option<Job<JobOutcome>> {
-        let store = Arc::clone(self.store()?);
-        let name = id.clone();
-        let work = move |_| {
-            let release = store.load(name.as_str(), number);
-            JobStep::Done(JobOutcome::Release(release.map(Box::new)))
-        };
-        Some(store_job(id, Box::new(work)))
-    }
-
-    /// Returns a job that writes a pin to disk, or removes the pin (`None`).
-    fn write_pin_job(&self, id: TenantId, to: Option<u64>) -> Option<Job<JobOutcome>> {
-        let store = Arc::clone(self.store()?);
-        let name = id.clone();
-        let work = move |_| {
-            let result = match to {
-                Some(number) => store.pin(name.as_str(), number),
-                None => store.unpin(name.as_str()),
-            };
-            let problem = result.err().map(|error| error.to_string());
-            JobStep::Done(JobOutcome::PinWritten(problem))
-        };
-        Some(store_job(id, Box::new(work)))
-    }
-
     /// Serves persisted tenants if the folders cannot be listed at startup. Returns whether there are any.
     pub(crate) fn restore(
         &mut self,
@@ -892,19 +869,6 @@ impl Registry {
         let has_any = !ids.is_empty();
         self.handle(Event::Restored(ids), now);
         has_any
-    }
-}
-
-/// Returns a job that reads or writes the releases of a tenant.
-fn store_job(id: TenantId, work: JobWork<JobOutcome>) -> Job<JobOutcome> {
-    Job {
-        id,
-        kind: JobKind::Release,
-        is_background: false,
-        weight: None,
-        work,
-        watchdog: None,
-        copy: None,
     }
 }
 

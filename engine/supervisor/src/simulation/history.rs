@@ -1,6 +1,6 @@
 //! Random histories. Each seed determines the steps of one history.
 
-use crate::simulation::upload::Upload;
+use crate::simulation::state::Upload;
 
 pub(super) const TENANTS: [&str; 3] = ["corner", "harbour", "mill"];
 

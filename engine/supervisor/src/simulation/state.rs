@@ -1,12 +1,24 @@
 //! The state of the simulated server: its disk, the data of its tenants, and its jobs.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use content::name::TenantId;
 
 use crate::model::removed_tenants::RemovedTenants;
 use crate::model::tenant::BuildKey;
-use crate::simulation::upload::Upload;
+
+/// The longest wait for an upload.
+pub(super) const SETTLE_MAX: Duration = Duration::from_secs(5);
+
+/// The upload of a file in a folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Upload {
+    /// A text grows. Each state of it is valid.
+    Growing,
+    /// A file has no end yet.
+    Incomplete,
+}
 
 /// A tenant's folder on the simulated disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,22 +8,10 @@ use crate::model::agenda::ReloadScope;
 use crate::model::event::{Event, ReadingOutcome};
 use crate::simulation::history::TENANTS;
 use crate::simulation::server::{SimulatedServer, id};
-use crate::simulation::state::SimulatedFolder;
-
-/// The longest wait for an upload.
-pub(super) const SETTLE_MAX: Duration = Duration::from_secs(5);
+use crate::simulation::state::{SETTLE_MAX, SimulatedFolder, Upload};
 
 /// The limit on a wait beyond [`SETTLE_MAX`]: the longest step of time, and a change that settles.
 const MAX_DELAY: Duration = Duration::from_secs(6);
-
-/// The upload of a file in a folder.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Upload {
-    /// A text grows. Each state of it is valid.
-    Growing,
-    /// A file has no end yet.
-    Incomplete,
-}
 
 impl SimulatedServer {
     /// Begins or continues an upload, or ends it (`None`).

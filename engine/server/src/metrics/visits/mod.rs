@@ -12,7 +12,6 @@ pub(crate) mod page_request;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -25,7 +24,7 @@ use release::snapshot::traffic::Traffic;
 
 use self::bots::BotDetector;
 pub use self::day::{DayVisits, MAX_NAMES_PER_DAY, NameCount, NameCounts};
-use self::page_request::PageRequest;
+use self::page_request::{PageRequest, PageRequestQueue};
 
 /// Number of days that are kept, today included.
 pub const MAX_DAYS: usize = 400;
@@ -33,8 +32,6 @@ pub const MAX_DAYS: usize = 400;
 pub const MAX_NAMES: usize = 100_000;
 /// Maximum number of days of all tenants together, which take about 60 MB. Beyond it, the oldest days are dropped.
 pub const MAX_TENANT_DAYS: usize = 400_000;
-/// Maximum number of buffers that wait to be counted. Beyond it, buffers are dropped. They take at most 2 MB, and hold about 14,000 requests.
-const MAX_QUEUED_BUFFERS: usize = 128;
 
 /// A day of all tenants.
 type Day = HashMap<Arc<str>, DayVisits>;
@@ -42,9 +39,8 @@ type Day = HashMap<Arc<str>, DayVisits>;
 /// The visits of all tenants.
 #[derive(Debug, Default)]
 pub struct Visits {
-    queue: Mutex<Vec<Vec<u8>>>,
-    /// The number of buffers that were dropped.
-    lost: AtomicU64,
+    /// The requests that are not counted yet.
+    pub(crate) queue: Arc<PageRequestQueue>,
     table: Mutex<VisitTable>,
 }
 
@@ -63,26 +59,15 @@ struct VisitTable {
 }
 
 impl Visits {
-    /// Queues a buffer of requests for pages. Drops it if too many are queued.
-    fn queue(&self, buffer: Vec<u8>) {
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        if queue.len() < MAX_QUEUED_BUFFERS {
-            queue.push(buffer);
-        } else {
-            self.lost.fetch_add(1, Relaxed);
-        }
-    }
-
     /// Returns the number of buffers that were dropped, because too many were queued.
     pub(crate) fn lost(&self) -> u64 {
-        self.lost.load(Relaxed)
+        self.queue.lost()
     }
 
     /// Counts the queued requests, and the traffic of `tenants` since the last call.
     pub fn settle(&self, tenants: &TrafficTable) {
-        let queue = || self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         let mut table = self.lock();
-        let buffers = std::mem::take(&mut *queue());
+        let buffers = self.queue.drain();
         table.settle(today(), &buffers, tenants);
     }
 

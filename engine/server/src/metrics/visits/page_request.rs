@@ -4,16 +4,18 @@
 //!
 //! **Invariant:** holds a host, but no address, of a visitor's request. A request is appended without a lock and without an allocation; a full buffer takes one of each.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use http::header::{HOST, REFERER, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 
 use crate::response::routed_response::{RequestHead, ResponseOwner, RoutedResponse};
-use crate::snapshot_store::SnapshotStore;
 
 /// Buffered bytes at which a worker passes its requests on.
 const BUFFER_BYTES: usize = 16 * 1024;
+/// Maximum number of buffers that wait to be counted. Beyond it, buffers are dropped. They take at most 2 MB, and hold about 14,000 requests.
+pub(super) const MAX_QUEUED_BUFFERS: usize = 128;
 /// Maximum length of a user agent that is compared with the list of bots. Those of browsers have half of it.
 const MAX_AGENT_BYTES: usize = 512;
 /// Maximum length of a path or of a host that is counted by name.
@@ -136,17 +138,48 @@ fn without_port(authority: &[u8]) -> &[u8] {
     &authority[..end.unwrap_or(authority.len())]
 }
 
+/// Buffers of requests for pages that wait to be counted.
+#[derive(Debug, Default)]
+pub(crate) struct PageRequestQueue {
+    buffers: Mutex<Vec<Vec<u8>>>,
+    /// The number of buffers that were dropped.
+    lost: AtomicU64,
+}
+
+impl PageRequestQueue {
+    /// Adds a buffer. Drops the buffer if too many are queued.
+    pub(super) fn push(&self, buffer: Vec<u8>) {
+        let mut buffers = self.buffers.lock().unwrap_or_else(PoisonError::into_inner);
+        if buffers.len() < MAX_QUEUED_BUFFERS {
+            buffers.push(buffer);
+        } else {
+            self.lost.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// Removes and returns all buffers.
+    pub(super) fn drain(&self) -> Vec<Vec<u8>> {
+        let mut buffers = self.buffers.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *buffers)
+    }
+
+    /// Returns the number of buffers that were dropped, because too many were queued.
+    pub(super) fn lost(&self) -> u64 {
+        self.lost.load(Relaxed)
+    }
+}
+
 /// The requests for pages of a worker that are not passed on yet.
 #[derive(Debug)]
 pub(crate) struct PageRequestBuffer {
-    snapshots: Arc<SnapshotStore>,
+    queue: Arc<PageRequestQueue>,
     requests: Vec<u8>,
 }
 
 impl PageRequestBuffer {
-    pub(crate) const fn new(snapshots: Arc<SnapshotStore>) -> Self {
+    pub(crate) const fn new(queue: Arc<PageRequestQueue>) -> Self {
         Self {
-            snapshots,
+            queue,
             requests: Vec::new(),
         }
     }
@@ -172,9 +205,7 @@ impl PageRequestBuffer {
     /// Passes the requests on.
     pub(crate) fn flush(&mut self) {
         if !self.is_empty() {
-            self.snapshots
-                .visits
-                .queue(std::mem::take(&mut self.requests));
+            self.queue.push(std::mem::take(&mut self.requests));
         }
     }
 }

@@ -1,9 +1,11 @@
+//! Tests of the counts of visits.
+
 use http::StatusCode;
 use jiff::civil::date;
 use release::snapshot::ContentEncoding;
 use std::time::Duration;
 
-use super::page_request::buffer_of;
+use super::page_request::{MAX_QUEUED_BUFFERS, buffer_of};
 use super::*;
 
 const FIREFOX: &[u8] = b"Mozilla/5.0 (X11; Linux x86_64; rv:143.0) Gecko/20100101 Firefox/143.0";
@@ -169,7 +171,7 @@ fn days_are_kept_for_their_time() {
 #[test]
 fn saved_days_are_restored() {
     let visits = Visits::default();
-    visits.queue(buffer_of(
+    visits.queue.push(buffer_of(
         &[PageRequest {
             referrer: b"news.example",
             ..VIEW
@@ -188,7 +190,7 @@ fn saved_days_are_restored() {
     assert_eq!(after.of("app", 2), visits.of("app", 2));
     assert!(after.take_changed().is_empty());
     // Counting goes on.
-    after.queue(buffer_of(&[VIEW]));
+    after.queue.push(buffer_of(&[VIEW]));
     after.settle(&TrafficTable::new());
     let views: u64 = after.of("app", 2).iter().map(|(_, day)| day.views).sum();
     assert_eq!(views, 4);
@@ -230,7 +232,7 @@ fn damaged_or_hostile_days_stay_within_the_limits() {
 fn requests_beyond_the_queue_are_dropped_and_counted() {
     let visits = Visits::default();
     for _ in 0..MAX_QUEUED_BUFFERS + 5 {
-        visits.queue(buffer_of(&[VIEW]));
+        visits.queue.push(buffer_of(&[VIEW]));
     }
     visits.settle(&TrafficTable::new());
     assert_eq!(visits.lost(), 5);
