@@ -94,16 +94,17 @@ impl Instance {
         child
     }
 
-    /// Returns the files of the state.
+    /// Returns the files of the state, without sockets.
     fn entries(&self) -> Vec<PathBuf> {
         let mut folders = vec![self.folder.path().join("state")];
         let mut files = Vec::new();
         while let Some(folder) = folders.pop() {
             for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
                 let path = entry.path();
-                match path.is_dir() {
-                    true => folders.push(path),
-                    false => files.push(path),
+                if path.is_dir() {
+                    folders.push(path);
+                } else if path.is_file() {
+                    files.push(path);
                 }
             }
         }

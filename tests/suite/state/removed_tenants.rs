@@ -224,7 +224,7 @@ fn pin_of_a_removed_tenant_counts_when_it_is_restored() {
     wait("its pages", || terms(&server) == 200);
     let page = server.get(&server.domain(), "/app/terms").text();
     assert!(!page.contains("withdrawn"), "{page}");
-    assert_eq!(line(&server, "app")["pinned"], 1);
+    wait("the pin", || line(&server, "app")["pinned"] == 1);
 }
 
 #[test]
