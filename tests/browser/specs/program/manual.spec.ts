@@ -22,7 +22,7 @@ test('a search by keyboard finds a flag', async ({ page }) => {
   await page.goto(`${origin}/tutorial`);
   const field = page.getByRole('searchbox');
   await field.focus();
-  await page.keyboard.type('max-connections');
+  await page.keyboard.type('max-uri-length');
   const places = page.locator('.search-places a');
   await expect(places.first()).toBeVisible();
   await expect(page.locator('.search-status')).toContainText('Found');
