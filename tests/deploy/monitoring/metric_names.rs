@@ -78,6 +78,7 @@ fn with_https(tenants: &Path, folder: &Path) -> Rowhouse {
             .args(["serve", "--origin", "https://studio.example"])
             .args(["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"])
             .args(["--https", "127.0.0.1:0", "--access-log", "json"])
+            .args(["--alert-webhook", "http://127.0.0.1:9/"])
             .arg("--state")
             .arg(folder.join("state"))
             .arg("--tenants")
