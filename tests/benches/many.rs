@@ -11,6 +11,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use fastrand::Rng;
 use rowhouse_tests::{Answer, Process, TestServer, Times, Visitor, binary, copy, workspace};
 use tempfile::TempDir;
 
@@ -51,7 +52,7 @@ fn cold(root: &TempDir, count: usize) {
     let mut many = ManyTenants {
         visitor: Visitor::new(server.visitors),
         server,
-        numbers: Random(7),
+        numbers: Rng::with_seed(7),
         count,
     };
     let first = many.first_answers();
@@ -200,7 +201,7 @@ fn print_time(what: &str, took: Duration, budget: &str) {
 struct ManyTenants {
     server: TestServer,
     visitor: Visitor,
-    numbers: Random,
+    numbers: Rng,
     count: usize,
 }
 
@@ -209,7 +210,7 @@ impl ManyTenants {
     fn first_answers(&mut self) -> String {
         let mut times = Vec::new();
         for _ in 0..FIRST_ANSWERS {
-            let path = path(self.numbers.below(self.count), 0);
+            let path = path(self.numbers.usize(..self.count), 0);
             let begun = Instant::now();
             self.page(&path);
             times.push(begun.elapsed());
@@ -227,7 +228,7 @@ impl ManyTenants {
     fn saves(&mut self, root: &TempDir) -> Times {
         let mut times = Times::default();
         for round in 0..SAVES {
-            let tenant = self.numbers.below(self.count);
+            let tenant = self.numbers.usize(..self.count);
             let mark = format!("This is change {round} of the page.");
             let file = format!("tenants/t{tenant}/pages/page-1.md");
             // The author has looked at the page before.
@@ -268,7 +269,7 @@ impl ManyTenants {
         let mut left: Vec<usize> = (0..self.count * PAGES).collect();
         let mut pages = Vec::new();
         while !left.is_empty() {
-            let index = left.swap_remove(self.numbers.below(left.len()));
+            let index = left.swap_remove(self.numbers.usize(..left.len()));
             pages.push(path(index / PAGES, index % PAGES));
         }
         let (domain, address) = (self.server.domain(), self.server.visitors);
@@ -304,7 +305,7 @@ impl ManyTenants {
             &few.path().join("tenants/studio"),
         );
         for _ in 0..COMPARED {
-            let tenant = self.numbers.below(self.count);
+            let tenant = self.numbers.usize(..self.count);
             let folder = format!("tenants/t{tenant}");
             copy(&root.path().join(&folder), &few.path().join(&folder));
             for page in 0..PAGES {
@@ -381,28 +382,16 @@ fn page(tenant: usize, number: usize) -> String {
         "house", "corner", "light", "street", "early", "garden", "letter", "window", "paper",
         "market", "keeps", "opens", "until", "every", "small", "home",
     ];
-    let mut numbers = Random(1 + (tenant * PAGES + number) as u64);
+    let mut numbers = Rng::with_seed((tenant * PAGES + number) as u64);
     let mut text = format!(
         "---\ntitle: Page {number} of tenant {tenant}\ndescription: What page {number} of tenant {tenant} says.\n---\n"
     );
     while text.len() < 5_000 {
-        if numbers.below(8) == 0 {
-            write!(text, "\n\n## About the {}\n\n", WORDS[numbers.below(16)]).unwrap();
+        if numbers.usize(..8) == 0 {
+            write!(text, "\n\n## About the {}\n\n", WORDS[numbers.usize(..16)]).unwrap();
         }
-        let words: Vec<&str> = (0..14).map(|_| WORDS[numbers.below(16)]).collect();
+        let words: Vec<&str> = (0..14).map(|_| WORDS[numbers.usize(..16)]).collect();
         write!(text, "The {}. ", words.join(" ")).unwrap();
     }
     text + "\n"
-}
-
-/// A random number generator with the same numbers in each run (xorshift64, G. Marsaglia 2003).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 % end as u64).unwrap()
-    }
 }

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use fastrand::Rng;
 use rowhouse_tests::{Process, TestServer, copy, fixture, hostile_folders};
 use tempfile::TempDir;
 
@@ -37,20 +38,6 @@ const LINES: usize = 60;
 const REPLACED_BYTES: u64 = 96 << 20;
 /// The number of changes that fill this limit; a short run may make fewer.
 const FILL_ROUNDS: u64 = 1_000;
-
-/// A random number generator with the same numbers for the same seed (SplitMix64).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        let bits = (bits ^ (bits >> 31)) as usize;
-        bits % limit
-    }
-}
 
 fn from_environment(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
@@ -94,7 +81,7 @@ struct Soak {
     root: TempDir,
     server: TestServer,
     restless: Vec<ChangingTenant>,
-    dice: Random,
+    dice: Rng,
     version: u64,
     made: BTreeMap<&'static str, u64>,
 }
@@ -160,7 +147,7 @@ impl Soak {
         Self {
             server: TestServer::start(root.path(), &[]),
             restless: restless.collect(),
-            dice: Random(seed),
+            dice: Rng::with_seed(seed),
             version: 1,
             made: BTreeMap::new(),
             root,
@@ -171,15 +158,15 @@ impl Soak {
     fn change(&mut self, rounds: u64) {
         let mut made = 0;
         while made < rounds {
-            let at_once = 1 + self.dice.below(4);
+            let at_once = 1 + self.dice.usize(..4);
             let touched: BTreeSet<usize> = (0..at_once)
-                .map(|_| self.dice.below(CHANGING_TENANTS))
+                .map(|_| self.dice.usize(..CHANGING_TENANTS))
                 .collect();
             for index in &touched {
                 self.touch(*index);
                 made += 1;
             }
-            if self.dice.below(4) == 0 {
+            if self.dice.usize(..4) == 0 {
                 self.toggle_hostile();
             }
             for index in touched {
@@ -190,7 +177,7 @@ impl Soak {
 
     /// Adds a hostile tenant, or removes it.
     fn toggle_hostile(&mut self) {
-        let kind = &hostile_folders::ALL[self.dice.below(hostile_folders::ALL.len())];
+        let kind = &hostile_folders::ALL[self.dice.usize(..hostile_folders::ALL.len())];
         let folder = self.hostile_folder(kind);
         let action = if folder.exists() {
             fs::remove_dir_all(folder).expect("a removed folder");
@@ -274,7 +261,7 @@ impl Soak {
 
     fn touch(&mut self, index: usize) {
         self.version += 1;
-        let (version, roll) = (self.version, self.dice.below(4));
+        let (version, roll) = (self.version, self.dice.usize(..4));
         let tenant = &mut self.restless[index];
         let folder = self.root.path().join("tenants").join(&tenant.name);
         let action = match (tenant.folder, roll) {

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! 1. A changed folder settles, waits for uploads in progress, is read and checked. A folder with errors changes its report only.
-//! 2. Addresses are assigned again: an owner keeps its address, and `deployment.yaml` limits the claims.
+//! 2. Addresses of the changed tenants are assigned, or of all tenants if the change may affect them: an owner keeps its address, and `deployment.yaml` limits the claims.
 //! 3. Tenants with a new revision of content, addresses, theme or deployment are rendered. The pages of other tenants stay.
 //! 4. The pages become a snapshot, which replaces the current one.
 //!

@@ -113,22 +113,22 @@ fn every_exit_code_of_the_manual_is_that_of_the_program() {
         let wrong = [command.split(' ').collect(), vec!["--no-such-flag"]].concat();
         proof.add(command, exit(&folder, &wrong), 2, NOT_RUN);
     }
-    let nobody = reserved_address().to_string();
+    let unused_address = reserved_address().to_string();
     for command in [
         "releases", "diff", "rollback", "resume", "restore", "visits",
     ] {
-        let no_server = [command, "app", "--admin", &nobody];
+        let no_server = [command, "app", "--admin", &unused_address];
         proof.add(command, exit(&folder, &no_server), 2, NOT_RUN);
     }
     proof.add(
         "certificates",
-        exit(&folder, &["certificates", "--admin", &nobody]),
+        exit(&folder, &["certificates", "--admin", &unused_address]),
         2,
         NOT_RUN,
     );
     proof.add(
         "probe",
-        exit(&folder, &["probe", "--admin", &nobody]),
+        exit(&folder, &["probe", "--admin", &unused_address]),
         1,
         NOT_READY,
     );
@@ -203,12 +203,12 @@ fn prove_with_server(proof: &mut Proof) {
         proof.add(command[0], ran(command), 0, SUCCESS);
     }
     for command in [
-        &["releases", "nobody"][..],
+        &["releases", "missing"][..],
         &["diff", "app", "1", "77"],
         &["rollback", "app", "77"],
-        &["resume", "nobody"],
+        &["resume", "missing"],
         &["restore", "app"],
-        &["visits", "nobody"],
+        &["visits", "missing"],
     ] {
         proof.add(command[0], ran(command), 1, REFUSED);
     }

@@ -6,24 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
+use fastrand::Rng;
 use release::store::Store;
 use rowhouse_tests::{TestServer, binary, is_long, state};
 use serde_json::Value;
 
 use crate::state::rollback::{numbers, run_successfully, save_terms, wait};
 use crate::state::stateful_deployment::StatefulDeployment;
-
-/// A random number generator (xorshift), so that a seed reproduces the choices.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % limit
-    }
-}
 
 /// The facts that commands confirmed to the operator.
 struct Confirmed {
@@ -68,7 +57,7 @@ fn line(server: &TestServer) -> Value {
 
 /// Performs random operations until the process is killed.
 fn operate(
-    random: &mut Random,
+    random: &mut Rng,
     deployment: &StatefulDeployment,
     server: &TestServer,
     known: &mut Confirmed,
@@ -77,7 +66,7 @@ fn operate(
     let (here, away) = (deployment.path("tenants/app"), deployment.path("away"));
     while !is_killed.load(Relaxed) {
         if known.is_removed {
-            match random.below(3) {
+            match random.u64(..3) {
                 0 => {
                     fs::rename(&away, &here).expect("moved");
                     (known.is_removed, known.is_restored) = (false, false);
@@ -86,18 +75,17 @@ fn operate(
             }
             continue;
         }
-        match random.below(8) {
+        match random.u64(..8) {
             0 => {
                 fs::rename(&here, &away).expect("moved");
                 known.is_removed = true;
             }
             1..=3 => {
-                save_terms(deployment, &format!("version {}", random.below(1_000_000)));
-                thread::sleep(Duration::from_millis(random.below(60)));
+                save_terms(deployment, &format!("version {}", random.u64(..1_000_000)));
+                thread::sleep(Duration::from_millis(random.u64(..60)));
             }
             4..=5 => {
-                let index = usize::try_from(random.below(known.releases.len() as u64));
-                let release = known.releases[index.expect("an index")];
+                let release = known.releases[random.usize(..known.releases.len())];
                 pin(server, known, Some(release));
             }
             _ => pin(server, known, None),
@@ -169,8 +157,8 @@ fn confirmed_commands_survive_kills_at_random_moments() {
         is_restored: false,
     };
     for seed in 1..=rounds {
-        let mut random = Random(0x9E37_79B9_7F4A_7C15_u64.wrapping_mul(seed));
-        let moment = Duration::from_millis(100 + random.below(900));
+        let mut random = Rng::with_seed(seed);
+        let moment = Duration::from_millis(100 + random.u64(..900));
         eprintln!("seed {seed}, killed after {moment:?}");
         let is_killed = AtomicBool::new(false);
         thread::scope(|scope| {

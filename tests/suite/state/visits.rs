@@ -117,9 +117,9 @@ fn views_bots_referrers_missing_pages_and_bytes_survive_a_restart() {
         "{console}"
     );
     assert_eq!(visits(&server, "home", &[]).0, Some(0));
-    let (code, text) = visits(&server, "nobody", &[]);
+    let (code, text) = visits(&server, "missing", &[]);
     assert_eq!(
-        (code, text.contains("unknown tenant `nobody`")),
+        (code, text.contains("unknown tenant `missing`")),
         (Some(1), true),
         "{text}"
     );

@@ -61,7 +61,7 @@ pub fn assign<'a>(
     assigner.finish(&tenants, OrdMap::new())
 }
 
-/// Assigns the addresses of tenants that were added, changed or removed (`None`) since the assignment `before`, without a look at the other tenants.
+/// Assigns the addresses of tenants that were added, changed or removed (`None`) since the assignment `before`. The other tenants keep their addresses.
 ///
 /// `root`: the tenant at the root of the domain. `has_refused`: whether another tenant has refused claims, or has no site.
 ///

@@ -101,7 +101,7 @@ impl Traffic {
     pub fn take_increase(&self) -> [u64; 2] {
         let bytes = self.counts().map(|count| count.bytes).sum();
         let now = [bytes, self.not_found.load(Relaxed)];
-        // Of two calls at the same time, one may have older counts.
+        // A call at the same time may have read newer counts.
         std::array::from_fn(|index| {
             now[index].saturating_sub(self.taken[index].fetch_max(now[index], Relaxed))
         })

@@ -1,5 +1,7 @@
 //! Random histories. Each seed determines the steps of one history.
 
+use fastrand::Rng;
+
 use crate::simulation::state::Upload;
 
 pub(super) const TENANTS: [&str; 3] = ["corner", "harbour", "mill"];
@@ -53,15 +55,12 @@ pub(super) enum HistoryStep {
     Restart,
 }
 
-/// A small generator of random numbers (Marsaglia, "Xorshift RNGs", 2003).
-struct Random(u64);
+/// The source of the steps.
+struct StepSource(Rng);
 
-impl Random {
+impl StepSource {
     fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 >> 33).unwrap_or_default() % limit
+        self.0.usize(..limit)
     }
 
     fn step(&mut self) -> HistoryStep {
@@ -103,10 +102,6 @@ impl Random {
 
 /// Returns the history of a seed.
 pub(super) fn history(seed: u64) -> Vec<HistoryStep> {
-    // Adjacent seeds must give unrelated histories.
-    let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
-    for _ in 0..8 {
-        random.below(2);
-    }
-    (0..STEPS).map(|_| random.step()).collect()
+    let mut source = StepSource(Rng::with_seed(seed));
+    (0..STEPS).map(|_| source.step()).collect()
 }

@@ -103,7 +103,7 @@ impl Visits {
         self.lock().days.contains_key(&date)
     }
 
-    /// Restores saved days. Those that are damaged, too old or in the future are dropped.
+    /// Restores saved days, and drops days that are damaged, too old or in the future.
     pub fn restore(&self, days: impl IntoIterator<Item = (Date, Vec<u8>)>) {
         let today = today();
         let first = first_of(today, MAX_DAYS);

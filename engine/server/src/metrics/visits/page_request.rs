@@ -16,7 +16,7 @@ use crate::response::routed_response::{RequestHead, ResponseOwner, RoutedRespons
 const BUFFER_BYTES: usize = 16 * 1024;
 /// Maximum number of buffers that wait to be counted. Beyond it, buffers are dropped. They take at most 2 MB, and hold about 14,000 requests.
 pub(super) const MAX_QUEUED_BUFFERS: usize = 128;
-/// Maximum length of a user agent that is compared with the list of bots. Those of browsers have half of it.
+/// Maximum length of a user agent that is compared with the list of bots. The user agent of a browser has half of that length.
 const MAX_AGENT_BYTES: usize = 512;
 /// Maximum length of a path or of a host that is counted by name.
 pub(super) const MAX_NAME_BYTES: usize = 120;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
+use fastrand::Rng;
 
 const DELAY: Duration = Duration::from_secs(300);
 
@@ -212,22 +213,10 @@ fn receiver_that_wants_to_hear_again_hears_again() {
     assert_eq!(rig.step(200, &[]), NOTHING);
 }
 
-/// A random number generator (xorshift), so that a seed reproduces a history.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % limit
-    }
-}
-
 /// Runs a random history. The receiver's alerts are always those that an attentive reader of its messages believes in.
 fn simulate(seed: u64) {
-    let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
-    let delay = [0, 30, 300][usize::try_from(random.below(3)).unwrap()];
+    let mut random = Rng::with_seed(seed);
+    let delay = [0, 30, 300][random.usize(..3)];
     let mut rig = Rig::new(Duration::from_secs(delay), None);
     let names = ["a", "b", "c", "d"];
     let mut present: BTreeSet<&str> = BTreeSet::new();
@@ -236,10 +225,10 @@ fn simulate(seed: u64) {
     let mut believed: BTreeSet<String> = BTreeSet::new();
     let mut now = 0;
     for _ in 0..400 {
-        now += random.below(40);
-        match random.below(10) {
+        now += random.u64(..40);
+        match random.u64(..10) {
             0..=2 => {
-                let name = names[usize::try_from(random.below(4)).unwrap()];
+                let name = names[random.usize(..4)];
                 if !present.remove(name) {
                     present.insert(name);
                 }
@@ -260,9 +249,9 @@ fn simulate(seed: u64) {
         if lines.is_empty() {
             continue;
         }
-        if random.below(3) == 0 {
+        if random.u64(..3) == 0 {
             rig.plan
-                .failed(Some(Duration::from_secs(random.below(90))), moment);
+                .failed(Some(Duration::from_secs(random.u64(..90))), moment);
             continue;
         }
         rig.plan.delivered(&lines, moment);
