@@ -379,8 +379,9 @@ fn certificates_are_listed_with_expiry_and_those_due_soon_first() {
     let deployment = StatefulDeployment::new();
     let key = rcgen::KeyPair::generate().expect("a key");
     let mut parameters = rcgen::CertificateParams::new(["localhost".to_owned()]).expect("a name");
-    let in_five_days = SystemTime::now() + Duration::from_secs(5 * 24 * 60 * 60);
-    parameters.not_after = in_five_days.into();
+    // Half a day away from both neighbours, since the console rounds down to whole days.
+    let expiry = SystemTime::now() + Duration::from_secs((4 * 24 + 12) * 60 * 60);
+    parameters.not_after = expiry.into();
     let certificate = parameters.self_signed(&key).expect("a certificate");
     deployment.write("certificate.pem", &certificate.pem());
     deployment.write("key.pem", &key.serialize_pem());
