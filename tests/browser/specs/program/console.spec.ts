@@ -95,11 +95,15 @@ test('rollback and resume by keyboard change the page of visitors', async ({ pag
   await expect(page.locator('#summary')).not.toContainText('pinned', soon);
 });
 
-/** Returns the shortest of some times in milliseconds, since a busy machine may delay each of them. */
-async function quickest(tries: number, one: (number: number) => Promise<number>): Promise<number> {
-  const times: number[] = [];
-  for (let number = 1; number <= tries; number += 1) times.push(await one(number));
-  return Math.min(...times);
+const SECOND = 1_000;
+
+/** Returns the first time below a second, otherwise the shortest of ten, since a busy machine may delay each of them. */
+async function quickest(one: (number: number) => Promise<number>): Promise<number> {
+  let shortest = Number.POSITIVE_INFINITY;
+  for (let number = 1; number <= 10 && shortest >= SECOND; number += 1) {
+    shortest = Math.min(shortest, await one(number));
+  }
+  return shortest;
 }
 
 /** Returns the time from before `act` until the page or its visitors have the text. */
@@ -113,12 +117,12 @@ async function took(act: () => Promise<unknown>, arrived: () => Promise<unknown>
 test('a saved page is shown in the console within a second', async ({ page }) => {
   await open(page, '/');
   const card = page.getByRole('article', { name: 'bluedoor' });
-  const time = await quickest(4, async (number) => {
+  const time = await quickest(async (number) => {
     const save = async () => writeFileSync(terms, good.replace('title:', `title${number}:`));
     const shown = card.getByText(`unknown key \`title${number}\``);
     return took(save, () => shown.waitFor({ timeout: 20_000 }));
   });
-  expect(time).toBeLessThan(1_000);
+  expect(time).toBeLessThan(SECOND);
   writeFileSync(terms, `${good}\n\nFresh words for the test.\n`);
   await expect(card).toHaveCount(0, { timeout: 20_000 });
 });
@@ -133,14 +137,14 @@ test('a command in the console takes effect for visitors within a second', async
     return page.getByRole('button', { name, exact: true }).press('Enter');
   };
   const resume = page.getByRole('button', { name: 'Resume' });
-  const time = await quickest(3, async () => {
+  const time = await quickest(async () => {
     const back = await took(press('Roll back to 1'), until(false));
     await expect(resume).toBeEnabled();
     const forward = await took(press('Resume'), until(true));
     await expect(resume).toBeDisabled();
     return Math.max(back, forward);
   });
-  expect(time).toBeLessThan(1_000);
+  expect(time).toBeLessThan(SECOND);
 });
 
 test.describe('with a wrong token', () => {
