@@ -41,6 +41,7 @@ pub use self::deployment_config::DeploymentConfig;
 pub use self::runner::operator::{CommandHold, Inbox, Operator};
 pub use self::runner::registry::{Registry, ReloadError};
 pub use self::runner::reload_loop::{ReloadLoop, log_report};
+pub use self::runner::reload_queue::ReloadSender;
 pub use self::snapshot::compare;
 pub use self::snapshot::findings::{Findings, TenantFindings};
 pub use self::snapshot::replaced;

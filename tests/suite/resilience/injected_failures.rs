@@ -419,3 +419,43 @@ fn folder_on_hanging_mount_delays_no_other_tenant() {
         page_contains(&server, "/app/extra", "Not yet.")
     });
 }
+
+#[test]
+fn watch_that_hangs_delays_no_command() {
+    const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+    let deployment = FailingDeployment::new();
+    fs::write(deployment.path("token"), TOKEN).expect("a file");
+    // The watch hangs for a minute before its first listing.
+    deployment.fail(&["watch:begin:sleep"]);
+    let begin = Instant::now();
+    let server = deployment.serve(&["--admin-token-file", "token"]);
+    deployment.page("app", "Words that the watch does not notice.");
+    let headers = [
+        ("origin", "http://localhost"),
+        ("sec-fetch-site", "same-origin"),
+    ];
+    let token = format!("token={TOKEN}");
+    let answer = server.submit("/tenants/app/read", &token, &headers);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    wait(&server, "the new words", || {
+        page_contains(&server, "/app/extra", "does not notice")
+    });
+    let took = begin.elapsed();
+    assert!(took < Duration::from_secs(50), "only after {took:?}");
+}
+
+#[test]
+fn panic_of_watch_reloads_all_folders() {
+    let deployment = FailingDeployment::new();
+    deployment.fail(&["watch:begin"]);
+    let server = deployment.serve(&[]);
+    deployment.page("app", "Words before the watch.");
+    deployment.fail(&[]);
+    wait(&server, "the words before the watch", || {
+        page_contains(&server, "/app/extra", "before the watch")
+    });
+    deployment.page("app", "Words after the watch.");
+    wait(&server, "the words after the watch", || {
+        page_contains(&server, "/app/extra", "after the watch")
+    });
+}

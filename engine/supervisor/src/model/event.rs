@@ -249,8 +249,8 @@ pub(crate) enum StoreState {
 /// An action for the runner, which performs all actions in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// Watch the folders of this reload, which are read next.
-    Watch(Reload),
+    /// Note that this reload begins.
+    BeginReload(Reload),
     /// List the tenants, read `deployment.yaml` and, if the reload includes them, the themes.
     Survey(Reload),
     /// Read a folder. `is_only`: no other reading of it is in flight. `waits`: the result may be that the tenant waits for its files.
@@ -336,7 +336,7 @@ impl Action {
             | Self::WritePin { tenant, .. }
             | Self::ServePin { tenant, .. }
             | Self::Persist(tenant) => Some(tenant),
-            Self::Watch(_)
+            Self::BeginReload(_)
             | Self::Survey(_)
             | Self::PersistRemovals
             | Self::Plan(_)

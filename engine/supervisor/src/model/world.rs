@@ -855,7 +855,7 @@ impl World {
             let Some(reload) = self.agenda.next(now.instant, is_known, can_survey) else {
                 return;
             };
-            actions.push(Action::Watch(reload.clone()));
+            actions.push(Action::BeginReload(reload.clone()));
             if reload.is_survey {
                 self.survey = Some(reload.clone());
                 actions.push(Action::Survey(reload));

@@ -51,10 +51,10 @@ const STARTUP_TIME: Duration = Duration::from_secs(10);
 /// The interval at which the job pool is polled while the caller waits.
 const POLL_INTERVAL: Duration = Duration::from_millis(15);
 
-/// The services around a supervisor: a watch over folders, and surveys on other threads.
+/// The services around a supervisor: the reports of reloads, and surveys on other threads.
 pub(crate) trait Environment {
-    /// Updates the watches of the folders that a reload reads.
-    fn watch(&mut self, reload: &Reload);
+    /// Notes that a reload begins.
+    fn begin_reload(&mut self, reload: Reload);
 
     /// Starts a survey, whose end is reported as [`Event::Surveyed`].
     fn survey(&mut self, reload: Reload, request: SurveyRequest);
@@ -63,11 +63,11 @@ pub(crate) trait Environment {
     fn can_survey(&mut self) -> bool;
 }
 
-/// An environment without a watch and without surveys, for commands that read all folders once.
+/// An environment without surveys, for commands that read all folders once.
 struct NoEnvironment;
 
 impl Environment for NoEnvironment {
-    fn watch(&mut self, _: &Reload) {}
+    fn begin_reload(&mut self, _: Reload) {}
 
     fn survey(&mut self, _: Reload, _: SurveyRequest) {}
 
@@ -541,7 +541,7 @@ impl Registry {
         let mut snapshot = None;
         for action in actions {
             match action {
-                Action::Watch(reload) => environment.watch(&reload),
+                Action::BeginReload(reload) => environment.begin_reload(reload),
                 Action::Survey(reload) => {
                     let request = self.survey_request(reload.includes_themes);
                     environment.survey(reload, request);

@@ -28,7 +28,7 @@ use self::queue::{BACKGROUND, JobQueue, LONG_QUEUE_JOBS, Lane, REQUESTED, Runnin
 pub(crate) use self::queue::{
     EXPECTED_TIME, Job, JobCopy, JobKind, JobStep, JobWeight, JobWork, processors,
 };
-use crate::source::watch::{Notice, NoticeSender};
+use crate::runner::reload_queue::ReloadSender;
 use content::name::TenantId;
 
 /// The limit on threads beyond the number of processors, for tenants that take long at the same time.
@@ -76,10 +76,10 @@ impl<T: Send + 'static> JobPool<T> {
     }
 
     /// Notifies `owner` of every new result from now on, and once at the start for earlier results.
-    pub(crate) fn notify(&self, owner: NoticeSender) {
+    pub(crate) fn notify(&self, owner: ReloadSender) {
         let mut queue = self.shared.lock();
         // The receiver is gone during shutdown.
-        let _ = owner.send(Notice::Ready);
+        let _ = owner.wake();
         queue.owner = Some(owner);
     }
 
@@ -153,7 +153,7 @@ impl<T: Send + 'static> JobPool<T> {
                     && let Some(owner) = &queue.owner
                 {
                     // No job is left: the pages are built, and the request waits for the next snapshot.
-                    let _ = owner.send(Notice::Ready);
+                    let _ = owner.wake();
                 }
                 return;
             };
@@ -193,7 +193,7 @@ impl<T: Send + 'static> JobPool<T> {
         move || {
             if let Some(owner) = &shared.lock().owner {
                 // The receiver is gone during shutdown.
-                let _ = owner.send(Notice::Ready);
+                let _ = owner.wake();
             }
         }
     }
@@ -391,7 +391,7 @@ impl<T: Send + 'static> PoolState<T> {
             let is_awaited = lane == Lane::Front || is_wanted || is_over;
             // Read now, not when the job began: the owner registers after its first jobs are in flight.
             if let Some(owner) = queue.owner.as_ref().filter(|_| is_awaited) {
-                let _ = owner.send(Notice::Ready);
+                let _ = owner.wake();
             }
             if was_slow {
                 // A process without privileges cannot raise a priority again, so another thread takes over.

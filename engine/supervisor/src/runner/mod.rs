@@ -4,11 +4,11 @@
 //! |---|---|
 //! | [`registry`] | the supervisor with its parts and settings |
 //! | [`driver`] | passes events to the model, and executes its actions |
-//! | [`reload_loop`] | the event loop of a server |
+//! | [`reload_loop`], [`reload_queue`] | the event loop of a server, and the queue that wakes it |
 //! | [`catalog`] | the data of tenants, themes and addresses |
 //! | [`operator`] | the commands of operators |
 //! | [`removal`] | the data of tenants whose folders were removed |
-//! | [`job_pool`], [`background`], [`surveyor`] | the job pool, the thread for images and content encodings, and the threads of surveys |
+//! | [`job_pool`], [`background`], [`surveyor`], [`watcher`] | the job pool, the thread for images and content encodings, the threads of surveys, and the thread of the watch |
 //! | [`memory`] | the memory limit and the requests of visitors |
 //!
 //! **Invariant:** the decisions to read, build, serve, evict and persist are made in [`crate::model`], and executed here.
@@ -21,6 +21,8 @@ pub(crate) mod memory;
 pub(crate) mod operator;
 pub(crate) mod registry;
 pub(crate) mod reload_loop;
+pub(crate) mod reload_queue;
 pub(crate) mod removal;
 pub(crate) mod settings;
 pub(crate) mod surveyor;
+pub(crate) mod watcher;

@@ -17,9 +17,10 @@ use release::store::{Release, ReleaseInfo, Store};
 use server::admin::control::{Control, ControlError, PageChange, ReleaseLine};
 use server::admin::status::StatusBoard;
 
+use crate::model::agenda::ReloadScope;
+use crate::runner::reload_queue::ReloadSender;
 use crate::snapshot::compare::compare;
 use crate::snapshot::findings::Findings;
-use crate::source::watch::{Notice, NoticeSender};
 use crate::state::release_record::CurrentRelease;
 
 /// The time after which a command that was not started is withdrawn. The admin listener waits a little longer.
@@ -155,8 +156,8 @@ pub struct Operator {
     pub store: Option<Arc<Store>>,
     /// The queue of commands for the reload loop.
     pub inbox: Inbox,
-    /// The sender of notices that wake the reload loop.
-    pub notices: NoticeSender,
+    /// The sender of reload requests, which also wakes the reload loop.
+    pub reloads: ReloadSender,
     /// The states of the tenants.
     pub board: Arc<StatusBoard>,
     /// The folder of tenants.
@@ -251,7 +252,7 @@ impl Operator {
     fn send(&self, command: OperatorCommand) -> u64 {
         let ticket = self.inbox.push(command);
         // If the reload loop has ended, the caller's timeout ends the wait.
-        let _ = self.notices.send(Notice::Ready);
+        let _ = self.reloads.wake();
         ticket
     }
 
@@ -405,10 +406,11 @@ impl Control for Operator {
 
     fn read_again(&self, tenant: &str) -> Result<(), ControlError> {
         self.check_tenant(tenant)?;
-        let folder = Notice::Path(self.tenants.join(tenant));
         let gone =
             |_| ControlError::Failed("the reload loop has ended; restart the server".to_owned());
-        self.notices.send(folder).map_err(gone)
+        self.reloads
+            .request(ReloadScope::Tenant(tenant.to_owned()))
+            .map_err(gone)
     }
 }
 
@@ -427,7 +429,7 @@ mod tests {
         Operator {
             store: Some(Arc::new(Store::open(folder.path().to_owned(), keep))),
             inbox: Inbox::default(),
-            notices: NoticeSender::default(),
+            reloads: ReloadSender::default(),
             board: Arc::default(),
             tenants: folder.path().to_owned(),
         }

@@ -5,7 +5,6 @@
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::thread;
@@ -23,7 +22,6 @@ use server::admin::status::{Availability, DeploymentStatus, StatusBoard, TenantS
 use server::connection::events::EventChannel;
 use server::snapshot_store::SnapshotStore;
 
-use crate::deployment_config::DeploymentConfig;
 use crate::model::agenda::{MIN_RETRY_DELAY, Reload, ReloadScope};
 use crate::model::event::{ChangeSet, Event, SurveyOutcome, Ticket};
 use crate::runner::background::BackgroundWorker;
@@ -33,10 +31,12 @@ use crate::runner::memory;
 use crate::runner::operator::commands::{CommandKind, TenantCommand};
 use crate::runner::operator::{Inbox, OperatorCommand};
 use crate::runner::registry::Registry;
+use crate::runner::reload_queue::{ReloadQueue, ReloadSender};
 use crate::runner::surveyor::Surveyor;
+use crate::runner::watcher;
 use crate::snapshot::findings::findings;
 use crate::source::survey::SurveyRequest;
-use crate::source::watch::{self, NoticeSender, Watch};
+use crate::source::watch::{Watch, WatchStatus};
 use crate::state::not_found::NotFoundTable;
 use crate::state::release_record::CurrentRelease;
 use crate::state::releases::place;
@@ -49,6 +49,9 @@ const MAX_WAIT: Duration = Duration::from_secs(1);
 
 /// The limit while data waits for the queue of the store, or background jobs wait for memory.
 const MAX_STORE_WAIT: Duration = Duration::from_millis(50);
+
+/// The time without progress after which the watch counts as hung. Listing a slow folder takes up to five seconds.
+const MAX_WATCH_SILENCE: Duration = Duration::from_secs(30);
 
 /// The interval at which the memory of the parts is reported.
 const MEMORY_INTERVAL: Duration = Duration::from_secs(1);
@@ -70,13 +73,13 @@ pub struct ReloadLoop {
 
 /// The state of the loop that survives a panic.
 struct LoopState {
-    watch: Watch,
+    queue: ReloadQueue,
+    watch: WatchStatus,
     surveyor: Surveyor,
     /// The survey in flight.
     survey: Option<Reload>,
     /// The reloads that no snapshot contains yet, and when they began.
     reloads: Vec<(Reload, Instant)>,
-    config: DeploymentConfig,
     wake: Arc<dyn Fn() + Send + Sync>,
     /// The time at which the clock was last read.
     last_clock_reading: Timestamp,
@@ -87,10 +90,9 @@ struct LoopState {
 }
 
 impl Environment for LoopState {
-    fn watch(&mut self, reload: &Reload) {
+    fn begin_reload(&mut self, reload: Reload) {
         inject("loop", "reload");
-        self.watch.refresh(&changes_of(&self.config, reload));
-        self.reloads.push((reload.clone(), Instant::now()));
+        self.reloads.push((reload, Instant::now()));
     }
 
     fn survey(&mut self, reload: Reload, request: SurveyRequest) {
@@ -105,19 +107,20 @@ impl Environment for LoopState {
 }
 
 impl ReloadLoop {
-    /// Starts the loop on a new thread, and returns a sender of notices. [`Notice::Everything`](crate::source::watch::Notice::Everything) reloads all folders.
+    /// Starts the loop and its watch on new threads, and returns a sender of reload requests.
     #[must_use]
-    pub fn start(mut self, watch: Watch) -> NoticeSender {
-        let sender = watch.sender();
+    pub fn start(mut self, watch: Watch) -> ReloadSender {
+        let queue = ReloadQueue::default();
+        let sender = queue.sender();
         self.registry.settings.open_files = watch.open_files();
-        self.registry.job_pool.notify(watch.sender());
+        self.registry.job_pool.notify(sender.clone());
         self.snapshots.on_notice(self.registry.prioritise());
         let mut state = LoopState {
-            watch,
+            queue,
+            watch: watch.status(),
             surveyor: Surveyor::default(),
             survey: None,
             reloads: Vec::new(),
-            config: self.registry.config().clone(),
             wake: Arc::new(self.registry.job_pool.waker()),
             last_clock_reading: Timestamp::now(),
             memory_reported: None,
@@ -129,6 +132,7 @@ impl ReloadLoop {
             self.registry.handle(request, Timestamp::now());
             self.report_panic();
         }
+        watcher::start(watch, self.registry.config().clone(), sender.clone());
         thread::spawn(move || {
             loop {
                 let run = || self.run(&mut state);
@@ -147,10 +151,12 @@ impl ReloadLoop {
     /// Handles events until a panic.
     fn run(&mut self, state: &mut LoopState) {
         self.board.beat();
-        state.watch.begin();
         let background = BackgroundWorker::start();
         loop {
-            self.board.beat();
+            // A watch that hangs notices no changes, which is reported like a loop that hangs.
+            if state.watch.silence() < MAX_WATCH_SILENCE {
+                self.board.beat();
+            }
             self.board.set_store(self.registry.store_status());
             self.report_memory(state);
             self.start_background_jobs(&background);
@@ -172,11 +178,9 @@ impl ReloadLoop {
     fn run_once(&mut self, state: &mut LoopState) {
         inject("loop", "wait");
         let next_change = self.registry.next_change();
-        if let Some(changes) = state.watch.next(self.wait_time(next_change)) {
-            for scope in scopes(&state.config, &changes) {
-                self.registry
-                    .handle(Event::Changed(scope), Timestamp::now());
-            }
+        for scope in state.queue.receive(self.wait_time(next_change)) {
+            self.registry
+                .handle(Event::Changed(scope), Timestamp::now());
         }
         let now = Timestamp::now();
         if self.has_clock_turned(state.last_clock_reading, now, next_change) {
@@ -473,39 +477,6 @@ impl ReloadLoop {
         if let Some(events) = &self.events {
             events.publish(&self.registry.diagnostics(problem));
         }
-    }
-}
-
-/// Returns the parts of the content that `changes` affect.
-fn scopes(config: &DeploymentConfig, changes: &watch::FolderChanges) -> Vec<ReloadScope> {
-    let roots: Vec<&Path> = std::iter::once(config.tenants.as_path())
-        .chain(config.themes.as_deref())
-        .collect();
-    if changes.affects_all || changes.has_outside_paths(&roots) {
-        return vec![ReloadScope::Everything];
-    }
-    let themes = config.themes.as_deref();
-    let is_theme = |themes| changes.below(themes).is_none_or(|names| !names.is_empty());
-    let themes = themes.is_some_and(is_theme).then_some(ReloadScope::Themes);
-    let tenants = match changes.below(&config.tenants) {
-        None => vec![ReloadScope::Everything],
-        Some(names) => names.into_iter().map(ReloadScope::Tenant).collect(),
-    };
-    themes.into_iter().chain(tenants).collect()
-}
-
-/// Returns the folders that a reload reads.
-fn changes_of(config: &DeploymentConfig, reload: &Reload) -> watch::FolderChanges {
-    // The watch has absolute paths.
-    let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let folder = absolute(&config.tenants);
-    let tenants = reload.tenants.iter().flatten();
-    let tenants = tenants.map(|name| folder.join(name));
-    let themes = config.themes.as_deref().filter(|_| reload.includes_themes);
-    let themes = themes.map(absolute);
-    watch::FolderChanges {
-        paths: tenants.chain(themes).collect(),
-        affects_all: reload.tenants.is_none(),
     }
 }
 

@@ -177,7 +177,7 @@ impl SimulatedServer {
 
     fn apply_action(&mut self, action: Action) {
         match action {
-            Action::Watch(_) | Action::ReportBuild(_) => {}
+            Action::BeginReload(_) | Action::ReportBuild(_) => {}
             Action::Survey(reload) => self.jobs.push_back(SimulatedJob::Survey {
                 only: reload.tenants,
                 removed: self.world.to_restore().cloned().collect(),

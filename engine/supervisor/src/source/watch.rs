@@ -5,6 +5,8 @@
 //! Both methods visit the folders that are read, within the same limits: no hidden folder, no folder twice, and nothing outside a tenant or theme.
 //! A tenant or theme that cannot be watched is polled, and all other tenants and themes keep their notifications.
 //!
+//! A watch runs on its own thread, since it lists folders: a file system that does not respond delays only the detection of changes.
+//!
 //! **Invariant:** reads no content. A watch knows paths and times, and no tenants.
 
 mod folders;
@@ -17,6 +19,7 @@ mod probe;
 use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -24,14 +27,14 @@ use notify::{Config, ErrorKind, RecommendedWatcher, RecursiveMode, Watcher};
 use rayon::prelude::*;
 use tracing::warn;
 
-use self::folders::{WatchedFolders, WatchedPath};
-pub(crate) use self::mailbox::Mailbox;
-use self::mailbox::PendingNotices;
+use self::folders::{FolderDifference, WatchedFolders, WatchedPath};
+use self::mailbox::{Mailbox, PendingNotices};
 pub use self::mailbox::{Notice, NoticeSender, WatchDropped};
 use self::notifications::{is_limit, notify_of_changes};
 pub(crate) use self::open_files::OpenFiles;
 pub use self::poll::POLL_INTERVAL;
 use self::probe::PathProbe;
+use content::report::guard::inject;
 use content::source::{self, FolderIdentity};
 
 /// The method of noticing changes.
@@ -65,6 +68,41 @@ pub struct FolderChanges {
     pub affects_all: bool,
 }
 
+/// The status of a watch, for other threads. Clones share the status.
+#[derive(Debug, Clone)]
+pub(crate) struct WatchStatus(Arc<(AtomicBool, Mutex<Instant>)>);
+
+impl WatchStatus {
+    fn new() -> Self {
+        Self(Arc::new((
+            AtomicBool::new(false),
+            Mutex::new(Instant::now()),
+        )))
+    }
+
+    /// Returns whether the changes of all or some tenants are noticed by polling, although notifications were requested.
+    pub(crate) fn is_polling(&self) -> bool {
+        self.0.0.load(Ordering::Relaxed)
+    }
+
+    /// Returns the time since the watch last made progress. A watch without changes makes progress once a second.
+    pub(crate) fn silence(&self) -> Duration {
+        self.lock_beat().elapsed()
+    }
+
+    fn set_polling(&self, is_polling: bool) {
+        self.0.0.store(is_polling, Ordering::Relaxed);
+    }
+
+    fn beat(&self) {
+        *self.lock_beat() = Instant::now();
+    }
+
+    fn lock_beat(&self) -> std::sync::MutexGuard<'_, Instant> {
+        self.0.1.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// A watch over folders, which ends when it is dropped.
 #[derive(Debug)]
 pub struct Watch {
@@ -86,6 +124,7 @@ pub struct Watch {
     roots_checked: Instant,
     probe: PathProbe,
     open_files: OpenFiles,
+    status: WatchStatus,
 }
 
 impl Watch {
@@ -108,14 +147,16 @@ impl Watch {
             roots_checked: Instant::now(),
             probe: PathProbe::default(),
             open_files: OpenFiles::default(),
+            status: WatchStatus::new(),
         }
     }
 
-    /// Begins to watch, unless the watch has begun. With 10,000 folders the call takes a second.
+    /// Begins to watch, unless the watch has begun. The call takes a second with 10,000 folders.
     pub fn begin(&mut self) {
         let Some((method, since)) = self.since else {
             return;
         };
+        inject("watch", "begin");
         match method {
             DetectionMethod::Off => {}
             DetectionMethod::Polling => self.poll_all(),
@@ -143,12 +184,6 @@ impl Watch {
             // The mailbox exists as long as `self`.
             let _ = self.sender().send(Notice::Path(path));
         }
-    }
-
-    /// Returns whether the changes of all or some tenants are noticed by polling, although notifications were requested.
-    #[must_use]
-    pub fn is_polling(&self) -> bool {
-        self.has_fallen_back || !self.beyond_limit.is_empty()
     }
 
     /// Returns whether a root has changed: the path has another folder now (mounted, moved or linked), or a file was written.
@@ -184,6 +219,7 @@ impl Watch {
         self.folders = WatchedFolders::default();
         self.beyond_limit.clear();
         self.lock_polled().clear();
+        self.status.set_polling(true);
         self.poll_all();
     }
 
@@ -193,21 +229,24 @@ impl Watch {
         self.mailbox.sender()
     }
 
+    /// Returns the status of the watch.
+    pub(crate) fn status(&self) -> WatchStatus {
+        self.status.clone()
+    }
+
     /// Returns the files that programs are writing to.
     pub(crate) fn open_files(&self) -> OpenFiles {
         self.open_files.clone()
     }
 
     /// Waits for changes for at most `timeout`, and returns the changes of a few milliseconds, settled or not.
-    ///
-    /// Returns `None` if there are no changes, or earlier if other work is [ready](Notice::Ready).
     pub fn next(&mut self, timeout: Duration) -> Option<FolderChanges> {
-        self.mailbox.wait(timeout);
-        if self.mailbox.has_changes() {
-            // Copying a folder changes many files. Other work does not wait for that.
-            self.mailbox.wait_for_ready(COALESCE_TIME);
+        self.status.beat();
+        let has_changes = self.mailbox.wait(timeout);
+        if has_changes {
+            // Copying a folder changes many files.
+            std::thread::sleep(COALESCE_TIME);
         }
-        self.mailbox.clear_ready();
         if self.roots_checked.elapsed() >= ROOTS_INTERVAL {
             self.roots_checked = Instant::now();
             if self.update_identities() {
@@ -217,16 +256,17 @@ impl Watch {
                 return Some(FolderChanges::all());
             }
         }
-        let has_changes = self.mailbox.has_changes();
         has_changes.then(|| {
             let pending = self.mailbox.drain();
             self.changes(pending)
         })
     }
 
-    /// Updates the watches of changed folders. Must be called before the folders are read, so that later changes are noticed.
-    pub fn refresh(&mut self, changes: &FolderChanges) {
-        self.watch_changed(changes);
+    /// Updates the watches of changed folders.
+    ///
+    /// Returns the tenants and themes with new folders as changed: a file that was written before the watch of its folder was set caused no notification.
+    pub fn refresh(&mut self, changes: &FolderChanges) -> FolderChanges {
+        self.watch_changed(changes)
     }
 
     /// Returns the changes by the paths that tenants and themes have for them.
@@ -263,30 +303,43 @@ impl Watch {
             Ok(watcher) => self.watcher = Some(watcher),
             Err(error) => self.fall_back(&error),
         }
-        self.watch_changed(&FolderChanges::all());
+        let _ = self.watch_changed(&FolderChanges::all());
     }
 
-    /// Updates the watches of changed folders, and logs if the limit of watches is reached.
-    fn watch_changed(&mut self, changes: &FolderChanges) {
+    /// Updates the watches of changed folders, and logs if the limit of watches is reached. Returns the directories with new folders.
+    fn watch_changed(&mut self, changes: &FolderChanges) -> FolderChanges {
         let directories = self.directories(changes);
         let was_within_limit = self.beyond_limit.is_empty();
         for directory in &directories {
             self.beyond_limit.remove(directory);
         }
-        self.watch_directories(directories, changes.affects_all);
+        let paths = self.watch_directories(directories, changes.affects_all);
         if was_within_limit && !self.beyond_limit.is_empty() {
             warn!(
                 polled = self.beyond_limit.len(),
                 "limit of watches reached; polling some tenants, so changes are noticed up to a second later; raise `fs.inotify.max_user_watches`"
             );
         }
+        let is_polling = self.has_fallen_back || !self.beyond_limit.is_empty();
+        self.status.set_polling(is_polling);
+        FolderChanges {
+            paths,
+            affects_all: false,
+        }
     }
 
-    fn watch_directories(&mut self, mut directories: Vec<PathBuf>, affects_all: bool) {
+    /// Sets and removes the watches of directories. Returns the directories with new folders.
+    fn watch_directories(
+        &mut self,
+        mut directories: Vec<PathBuf>,
+        affects_all: bool,
+    ) -> BTreeSet<PathBuf> {
+        let mut grown = BTreeSet::new();
         for round in 0..MAX_LISTINGS {
             if self.watcher.is_none() || directories.is_empty() {
-                return;
+                break;
             }
+            self.status.beat();
             let find = |directory: &Path| folders::find(directory);
             // At startup, all folders are read at the same time.
             let limit = match affects_all {
@@ -308,7 +361,11 @@ impl Watch {
                 };
                 let mut own = BTreeSet::new();
                 let found = found.unwrap_or_default();
-                let is_changed = self.folders.replace(directory.clone(), found, &mut own);
+                let difference = self.folders.replace(directory.clone(), found, &mut own);
+                let is_changed = difference != FolderDifference::Same;
+                if difference == FolderDifference::Added {
+                    grown.insert(directory.clone());
+                }
                 if is_changed {
                     // An entry that was created between the listing and the watch caused no notification, so the folder is listed again.
                     directories.push(directory);
@@ -326,13 +383,15 @@ impl Watch {
             }
             for place in steps.wanted {
                 let Some(watcher) = &mut self.watcher else {
-                    return;
+                    break;
                 };
+                self.status.beat();
                 if let Err(error) = watcher.watch(&place.at, RecursiveMode::NonRecursive) {
                     self.poll_unwatchable(&place, &error);
                 }
             }
         }
+        grown
     }
 
     /// Returns the directories of the changed tenants and themes.

@@ -115,7 +115,8 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
         .dev
         .then(|| EventChannel::new(&registry.diagnostics(None)));
     board.reloaded(begin.elapsed(), registry.alarm().map(ToOwned::to_owned));
-    let owner = ReloadLoop {
+    let changes = watch.sender();
+    let reloads = ReloadLoop {
         registry,
         snapshots: Arc::clone(&snapshots),
         board: Arc::clone(&board),
@@ -126,7 +127,7 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     let operator = Arc::new(Operator {
         store,
         inbox,
-        notices: owner.clone(),
+        reloads,
         board: Arc::clone(&board),
         tenants: arguments.content.tenants.clone(),
     });
@@ -153,7 +154,7 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
             memory: process_memory,
             renewals,
         },
-        owner,
+        changes,
         operator,
         events,
         begin,
@@ -261,7 +262,8 @@ struct ServerProcess {
     visitors: Listeners,
     operators: TcpListener,
     admin: Admin,
-    owner: NoticeSender,
+    /// The sender of notices to the watch.
+    changes: NoticeSender,
     operator: Arc<Operator>,
     events: Option<EventChannel>,
     begin: Instant,
@@ -388,7 +390,7 @@ impl ServerProcess {
                 result.context("the admin listener ended")?;
                 Ok(ExitCode::from(FAILED))
             }
-            () = reload_on_hang_up(hang_up, self.owner, &self.admin.board) => Ok(ExitCode::from(FAILED)),
+            () = reload_on_hang_up(hang_up, self.changes, &self.admin.board) => Ok(ExitCode::from(FAILED)),
             () = async { second.wait().await; second.wait().await; } => {
                 warn!("second signal received; exiting without draining");
                 Ok(ExitCode::from(FAILED))
@@ -446,12 +448,12 @@ fn milliseconds(time: Duration) -> u64 {
 }
 
 /// Reloads all folders at every SIGHUP.
-async fn reload_on_hang_up(mut hang_up: Signal, owner: NoticeSender, board: &StatusBoard) {
+async fn reload_on_hang_up(mut hang_up: Signal, changes: NoticeSender, board: &StatusBoard) {
     let mut attempts = board.attempts();
     while hang_up.recv().await.is_some() {
         service_manager::reloading();
         attempts.mark_unchanged();
-        if owner.send(Notice::Everything).is_err() {
+        if changes.send(Notice::Everything).is_err() {
             error!("reload loop has ended; serving the current snapshot without further reloads");
             pending::<()>().await;
         }

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::runner::job_pool::priority::{Priority, ThreadId, lower_priority};
-use crate::source::watch::NoticeSender;
+use crate::runner::reload_queue::ReloadSender;
 use content::name::TenantId;
 
 /// The time within which a job is expected to end. Once visitors are served, the event loop does not wait for jobs that take longer.
@@ -122,7 +122,7 @@ pub(super) struct JobQueue<T> {
     /// The sender of results to the event loop.
     pub(super) finish: Sender<(TenantId, T)>,
     /// The receiver of a notice for each new result.
-    pub(super) owner: Option<NoticeSender>,
+    pub(super) owner: Option<ReloadSender>,
     /// Whether the pool was dropped, so that its threads end.
     pub(super) is_closed: bool,
 }

@@ -2,7 +2,7 @@
 
 use super::queue::{MAX_SLOW_PER_PROCESSOR, NORMAL_PRIORITY_TIME};
 use super::*;
-use crate::source::watch::Mailbox;
+use crate::runner::reload_queue::ReloadQueue;
 
 fn job(name: &str, work: impl FnOnce() -> usize + Send + 'static) -> Job<usize> {
     Job {
@@ -347,7 +347,7 @@ fn owner_that_registers_late_is_notified_of_jobs_that_began_before() {
         })
     }]);
     begun.recv_timeout(TEST_TIMEOUT).expect("a thread");
-    let owner = Mailbox::default();
+    let owner = ReloadQueue::default();
     job_pool.notify(owner.sender());
     assert!(owner.is_woken(TEST_TIMEOUT), "at registration");
     drop(end);
@@ -375,7 +375,7 @@ fn repeated_requests_do_not_change_the_position_at_the_front() {
 #[test]
 fn request_for_built_pages_is_reported_once() {
     let job_pool = JobPool::<usize>::new();
-    let owner = Mailbox::default();
+    let owner = ReloadQueue::default();
     job_pool.notify(owner.sender());
     assert!(owner.is_woken(TEST_TIMEOUT), "at registration");
     for id in ["built", "not-built"] {

@@ -30,6 +30,17 @@ pub(super) struct WatchedFolders {
     at: BTreeMap<PathBuf, FolderIdentity>,
 }
 
+/// The difference between the former and the new folders of a directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FolderDifference {
+    /// The folders are the same.
+    Same,
+    /// Folders were removed.
+    Removed,
+    /// Folders were added, and others may have been removed.
+    Added,
+}
+
 /// The watches to remove and to set, in that order.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct WatchSteps {
@@ -40,15 +51,22 @@ pub(super) struct WatchSteps {
 }
 
 impl WatchedFolders {
-    /// Replaces the folders of a directory, and adds the former and the new folders to `touched`. Returns whether the folders have changed.
+    /// Replaces the folders of a directory, and adds the former and the new folders to `touched`.
     pub(super) fn replace(
         &mut self,
         directory: PathBuf,
         now: Vec<(FolderIdentity, WatchedPath)>,
         touched: &mut BTreeSet<FolderIdentity>,
-    ) -> bool {
+    ) -> FolderDifference {
         let before = self.of.remove(&directory).unwrap_or_default();
-        let is_changed = before != now;
+        let known: BTreeSet<_> = before.iter().collect();
+        let difference = if now.iter().any(|folder| !known.contains(folder)) {
+            FolderDifference::Added
+        } else if now.len() < before.len() {
+            FolderDifference::Removed
+        } else {
+            FolderDifference::Same
+        };
         for (identity, place) in before {
             touched.insert(identity);
             if let Some(places) = self.places.get_mut(&identity) {
@@ -65,7 +83,7 @@ impl WatchedFolders {
         if !now.is_empty() {
             self.of.insert(directory, now);
         }
-        is_changed
+        difference
     }
 
     /// Returns the watches to remove and to set for the touched folders.

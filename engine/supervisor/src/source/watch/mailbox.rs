@@ -7,20 +7,18 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The limit on paths in a mailbox. Beyond the limit, folders replace the paths below them.
 const MAX_PATHS: usize = 4096;
 
-/// A notice to the reload loop.
+/// A notice to a watch.
 #[derive(Debug)]
 pub enum Notice {
     /// A path has changed.
     Path(PathBuf),
     /// Anything may have changed.
     Everything,
-    /// Nothing changed, but other work is ready for the reload loop.
-    Ready,
 }
 
 /// The notices since the mailbox was last emptied.
@@ -32,8 +30,6 @@ pub(super) struct PendingNotices {
     pub(super) folders: BTreeSet<PathBuf>,
     /// Whether anything may have changed.
     pub(super) affects_all: bool,
-    /// Whether other work is ready for the reload loop.
-    pub(super) is_ready: bool,
 }
 
 impl PendingNotices {
@@ -44,7 +40,6 @@ impl PendingNotices {
 
     fn add_within(&mut self, notice: Notice, max_paths: usize) {
         match notice {
-            Notice::Ready => self.is_ready = true,
             Notice::Everything => self.affects_all = true,
             Notice::Path(path) => {
                 if !is_below(&path, &self.folders) {
@@ -130,49 +125,17 @@ impl Mailbox {
         NoticeSender(Arc::downgrade(&self.0))
     }
 
-    /// Waits for a notice, for at most `timeout`.
-    pub(super) fn wait(&self, timeout: Duration) {
-        self.wait_while(timeout, |state| !state.has_changes() && !state.is_ready);
-    }
-
-    /// Waits for [`Notice::Ready`], for at most `timeout`.
-    pub(super) fn wait_for_ready(&self, timeout: Duration) {
-        self.wait_while(timeout, |state| !state.is_ready);
-    }
-
-    fn wait_while(&self, timeout: Duration, is_waiting: impl Fn(&PendingNotices) -> bool) {
-        let deadline = Instant::now() + timeout;
-        let mut state = self.0.lock();
-        while is_waiting(&state) {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                break;
-            }
-            let waited = self.0.arrived.wait_timeout(state, left);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
-    }
-
-    /// Returns whether there are changes.
-    pub(super) fn has_changes(&self) -> bool {
-        self.0.lock().has_changes()
-    }
-
-    /// Removes [`Notice::Ready`], and returns whether the notice was present. Changes stay in the mailbox.
-    pub(super) fn clear_ready(&self) -> bool {
-        std::mem::take(&mut self.0.lock().is_ready)
+    /// Waits for a notice, for at most `timeout`. Returns whether there are changes.
+    pub(super) fn wait(&self, timeout: Duration) -> bool {
+        let is_empty = |state: &mut PendingNotices| !state.has_changes();
+        let waited = (self.0.arrived).wait_timeout_while(self.0.lock(), timeout, is_empty);
+        let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        state.has_changes()
     }
 
     /// Empties the mailbox, and returns its notices.
     pub(super) fn drain(&self) -> PendingNotices {
         std::mem::take(&mut *self.0.lock())
-    }
-
-    /// Waits for [`Notice::Ready`] and removes it. Returns whether it arrived within `timeout`.
-    #[cfg(test)]
-    pub(crate) fn is_woken(&self, timeout: Duration) -> bool {
-        self.wait(timeout);
-        self.clear_ready()
     }
 }
 
@@ -189,7 +152,7 @@ impl NoticeSender {
     /// Sends a notice. Never blocks.
     ///
     /// # Errors
-    /// Returns an error if the watch was dropped.
+    /// Returns an error if the watch was dropped, because the reload loop has ended.
     pub fn send(&self, notice: Notice) -> Result<(), WatchDropped> {
         let shared = self.0.upgrade().ok_or(WatchDropped)?;
         let mut state = shared.lock();
@@ -265,15 +228,13 @@ mod tests {
     }
 
     #[test]
-    fn ready_notice_stays_after_notice_of_everything() {
+    fn notice_of_everything_replaces_paths() {
         let mut pending = PendingNotices::default();
-        pending.add(Notice::Ready);
         assert!(!pending.has_changes());
         pending.add(Notice::Path("/tenants/app".into()));
         pending.add(Notice::Everything);
         let all = PendingNotices {
             affects_all: true,
-            is_ready: true,
             ..PendingNotices::default()
         };
         assert_eq!(pending, all);
@@ -283,9 +244,9 @@ mod tests {
     fn senders_do_not_keep_mailbox_alive() {
         let mailbox = Mailbox::default();
         let sender = mailbox.sender();
-        assert_eq!(sender.send(Notice::Ready), Ok(()));
+        assert_eq!(sender.send(Notice::Everything), Ok(()));
         drop(mailbox);
         assert!(!sender.is_open());
-        assert_eq!(sender.send(Notice::Ready), Err(WatchDropped));
+        assert_eq!(sender.send(Notice::Everything), Err(WatchDropped));
     }
 }

@@ -15,7 +15,7 @@ fn wait_for_clock_tick() {
 /// Returns the next changes, and updates the watches of the changed folders.
 fn next(watch: &mut Watch, timeout: Duration) -> Option<FolderChanges> {
     let changes = watch.next(timeout)?;
-    watch.refresh(&changes);
+    let _ = watch.refresh(&changes);
     Some(changes)
 }
 
@@ -36,7 +36,7 @@ fn watch_tenants(names: &[&str], prepare: impl Fn(&Path)) -> (TempDir, PathBuf, 
     prepare(&tenants);
     wait_for_clock_tick();
     let watch = begin_watch(vec![tenants.clone()]);
-    assert!(!watch.is_polling());
+    assert!(!watch.status().is_polling());
     (root, tenants, watch)
 }
 
@@ -104,13 +104,13 @@ fn only_tenants_beyond_limit_of_watches_are_polled() {
     };
     let error = notify::Error::new(ErrorKind::MaxFilesWatch);
     watch.poll_unwatchable(&path, &error);
-    assert!(watch.is_polling() && watch.watcher.is_some());
+    assert!(watch.status().is_polling() && watch.watcher.is_some());
     write(&tenants, "within/pages/index.md", "second");
     wait_until_noticed(&mut watch, &tenants, &["within"]);
     write(&tenants, "beyond/pages/index.md", "second");
     wait_until_noticed(&mut watch, &tenants, &["beyond"]);
     // The watch is possible again, and the last update has set it.
-    assert!(!watch.is_polling());
+    assert!(!watch.status().is_polling());
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn folder_that_cannot_be_watched_affects_only_its_tenant() {
         shown: at,
     };
     watch.poll_unwatchable(&path, &notify::Error::io(error));
-    assert!(!watch.is_polling());
+    assert!(!watch.status().is_polling());
     write(&tenants, "good/pages/index.md", "second");
     wait_until_noticed(&mut watch, &tenants, &["good"]);
     write(&tenants, "bad/pages/index.md", "second");

@@ -236,7 +236,7 @@ mod tests {
     use std::net::TcpListener;
 
     use supervisor::Inbox;
-    use supervisor::source::watch::NoticeSender;
+    use supervisor::ReloadSender;
     use tempfile::TempDir;
 
     use super::*;
@@ -257,7 +257,7 @@ mod tests {
             let operator = Operator {
                 store: None,
                 inbox: Inbox::default(),
-                notices: NoticeSender::default(),
+                reloads: ReloadSender::default(),
                 board: Arc::default(),
                 tenants: folder.path().to_owned(),
             };
