@@ -432,6 +432,7 @@ impl Watch {
         let is_new = self.lock_polled().insert(directory.clone());
         if is_limit(error) {
             self.beyond_limit.insert(directory);
+            self.status.set_polling(true);
         } else if is_new {
             warn!(path = %place.at.display(), %error, "folder cannot be watched; polling its tenant or theme");
         }
