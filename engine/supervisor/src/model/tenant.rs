@@ -232,6 +232,11 @@ impl TenantState {
         self.build = BuildState::Idle;
     }
 
+    /// Returns whether the addresses and the other inputs of the tenant are known.
+    pub(crate) fn has_inputs(&self) -> bool {
+        self.build != BuildState::Idle
+    }
+
     /// Returns the inputs of the newest build.
     pub(crate) const fn built_from(&self) -> Option<BuildKey> {
         match self.build {

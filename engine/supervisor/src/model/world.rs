@@ -432,9 +432,11 @@ impl World {
             if tenant.block_build() {
                 self.publication.urgent.note(&id, now.instant);
                 if !tenant.has_served() {
-                    actions.push(Action::StandIn(id));
+                    actions.push(Action::StandIn(id.clone()));
                 }
             }
+            // A release needs no theme.
+            load_pin(&id, tenant, actions);
             return;
         };
         if !tenant.start_build(key) {
@@ -693,7 +695,7 @@ impl World {
                 PinState::Unsettled => {
                     tenant.pin = self.pins.of(&id);
                     self.publication.urgent.note(&id, now.instant);
-                    if tenant.built_from().is_some() {
+                    if tenant.has_inputs() {
                         load_pin(&id, tenant, actions);
                     }
                 }

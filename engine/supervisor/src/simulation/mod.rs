@@ -95,3 +95,19 @@ fn random_histories_preserve_the_invariants() {
     });
     assert!(broken.is_none(), "{}", broken.unwrap_or_default());
 }
+
+#[test]
+fn pinned_release_is_served_without_theme() {
+    let mut steps = vec![HistoryStep::Theme(false), HistoryStep::Wait(3_000)];
+    steps.extend([HistoryStep::Finish(0); 12]);
+    steps.push(HistoryStep::RollBack {
+        tenant: 2,
+        release: 1,
+    });
+    steps.extend([HistoryStep::Finish(0); 12]);
+    steps.push(HistoryStep::Restart);
+    let snapshot = run(&steps, Instant::now()).map_err(|(_, broken)| broken);
+    let mill = TenantId::new("mill").expect("a valid id");
+    let shown = snapshot.map(|snapshot| snapshot.get(&mill).copied());
+    assert_eq!(shown, Ok(Some(ServedPage::Release(1))));
+}

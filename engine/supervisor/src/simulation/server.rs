@@ -197,10 +197,12 @@ impl SimulatedServer {
                 ..
             } => {
                 self.data.entry(tenant.clone()).or_default();
+                let begun = self.disk.folders.get(&tenant).copied();
                 self.jobs.push_back(SimulatedJob::Read {
                     tenant,
                     number,
                     waits,
+                    begun,
                 });
             }
             Action::ReportUnresponsive { tenant, number } => {
@@ -461,8 +463,9 @@ impl SimulatedServer {
                 tenant,
                 number,
                 waits,
+                begun,
             } => {
-                let (reading, is_changing) = self.reading(&tenant, waits, has_result);
+                let (reading, is_changing) = self.reading(&tenant, begun, waits, has_result);
                 self.send(Event::Read {
                     tenant,
                     number,

@@ -42,6 +42,8 @@ pub(super) enum SimulatedJob {
         tenant: TenantId,
         number: u64,
         waits: bool,
+        /// The folder when the job began. Later changes are not in the result.
+        begun: Option<SimulatedFolder>,
     },
     Report {
         tenant: TenantId,

@@ -31,7 +31,7 @@ impl SimulatedServer {
         }
     }
 
-    /// Ends all uploads. A tenant that waits for its files notices that without a change.
+    /// Ends all uploads. A tenant that waits for its files notices that without a change, unless a reading has begun before.
     pub(super) fn end_uploads(&mut self) {
         for (tenant, name) in TENANTS.iter().enumerate() {
             let folder = self.disk.folders.get_mut(&id(tenant));
@@ -40,7 +40,7 @@ impl SimulatedServer {
             };
             folder.upload = None;
             let states = self.world.tenant(name);
-            if !states.is_some_and(|states| states.is_receiving()) {
+            if !states.is_some_and(|states| states.is_receiving() && !states.is_reading()) {
                 let scope = ReloadScope::Tenant((*name).to_owned());
                 self.send(Event::Changed(scope));
             }
@@ -51,10 +51,10 @@ impl SimulatedServer {
     pub(super) fn reading(
         &mut self,
         tenant: &TenantId,
+        folder: Option<SimulatedFolder>,
         waits: bool,
         has_result: bool,
     ) -> (ReadingOutcome, bool) {
-        let folder = self.disk.folders.get(tenant).copied();
         let Some((mut folder, data)) = folder.zip(self.data.get_mut(tenant)) else {
             return (ReadingOutcome::Gone, false);
         };
