@@ -85,6 +85,17 @@ impl Origin {
         &self.domain
     }
 
+    /// Returns whether the domain names the machine itself, so that no other machine can read requests.
+    #[must_use]
+    pub fn is_loopback(&self) -> bool {
+        let domain = self.domain.as_str();
+        let address = domain.trim_start_matches('[').trim_end_matches(']');
+        let is_loopback = |address: std::net::IpAddr| address.is_loopback();
+        domain == "localhost"
+            || domain.ends_with(".localhost")
+            || address.parse().is_ok_and(is_loopback)
+    }
+
     /// Returns whether visitors connect with TLS.
     #[must_use]
     pub fn is_secure(&self) -> bool {

@@ -82,6 +82,7 @@ codes! {
     DuplicateId => "duplicate-id", "An author wrote a fragment that the page already has: in another section, in a heading, or in the theme. Links go to the first element with that id.";
     DuplicateTitle => "duplicate-title", "Two pages have the same title, so tabs, bookmarks and search results do not tell the pages apart.";
     EmptyFile => "empty-file", "A manifest or a page is empty. Most likely the file was not copied completely.";
+    ExpiredCredential => "expired-credential", "A credential of `deployment.yaml` has expired: no visitor can open a site with it.";
     FillIn => "fill-in", "A line that `rowhouse new` wrote for the owner to replace. The line has the comment `# fill in` in YAML or `<!-- fill in -->` in Markdown, which visitors do not see. Write your own text and remove the comment.";
     FolderTwice => "folder-twice", "A symbolic link points to a folder that was read already, or that contains the link. Rowhouse reads each folder once, at its real path, so circular links cannot cause an endless loop.";
     ForeignSymlink => "foreign-symlink", "A symbolic link in a tenant's folder points out of the folder. A tenant has only the files in its own folder.";
@@ -122,6 +123,7 @@ codes! {
     UndefinedReference => "undefined-reference", "A link or a footnote in a text names a definition that does not exist, or a footnote is defined twice or never used.";
     UnlikelyDate => "unlikely-date", "A date is valid but unlikely: `expire` is not after `publish`, so the page is never served; `updated` is before `date`; or a date is decades ahead.";
     UnreadFile => "unread-file", "Rowhouse does not read a file of the tenant. The file is outside of `pages` and `assets`, a program left it as a copy, or its name is a convention of another generator. Visitors do not get the file.";
+    UnknownCredential => "unknown-credential", "A tenant of `deployment.yaml` needs a credential that `access` does not name. The file is not valid, so no tenant that it may protect is opened.";
     UnknownKey => "unknown-key", "A key is unknown, most often because of a typing error.";
     UnknownLanguage => "unknown-language", "The theme has no UI strings in the tenant's language.";
     UnknownLayout => "unknown-layout", "A page or a collection names a layout that the theme does not have.";

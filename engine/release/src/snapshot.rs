@@ -7,6 +7,7 @@
 //!
 //! **Invariant:** knows no YAML, Markdown, Tera, React or sockets. Every response is prepared in advance; a request only looks it up.
 
+pub mod access;
 mod content_encoding;
 pub mod fields;
 pub mod resources;
@@ -18,6 +19,7 @@ use http::HeaderValue;
 use imbl::shared_ptr::DefaultSharedPtr;
 use tokio::sync::Notify;
 
+use self::access::AccessTable;
 pub use self::content_encoding::{ContentEncoding, Variant, Variants};
 pub use self::resources::{Body, FILES_BELOW, LookupMap, Resource, ResourceTable, Resources};
 use self::traffic::Traffic;
@@ -35,6 +37,8 @@ pub struct Snapshot {
     pub is_partial: bool,
     /// Traffic counters of each tenant, by tenant id.
     pub traffic: TrafficTable,
+    /// The rules of access. `None` if every tenant is open, which costs a request nothing.
+    pub access: Option<Arc<AccessTable>>,
 }
 
 /// A map from text to values for tables that grow with the number of tenants.

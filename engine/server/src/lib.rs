@@ -11,6 +11,8 @@
 //!   │
 //!   ▼
 //! response     look-up in the snapshot, redirects, response body ◄── snapshot_store
+//!   │
+//!   └─► access    credentials of protected tenants
 //!
 //! admin        (axum, tower-http) status, releases, console pages ◄── metrics
 //! ```
@@ -46,6 +48,7 @@
 //!
 //! A request takes no lock, opens no file and builds no body. Text that a client invents never becomes a log field, a metric series or lasting state. The exceptions are a bounded number of [`not_found`](metrics::not_found) paths, and of hosts that linked to a page ([`visits`](metrics::visits)).
 
+pub mod access;
 pub mod access_log;
 pub mod acme;
 pub mod admin;

@@ -1,16 +1,18 @@
-//! Reads `deployment.yaml`: the tenant at the root of the domain, and the addresses that each tenant may claim beyond its own name.
+//! Reads `deployment.yaml`: the tenant at the root of the domain, the addresses that each tenant may claim beyond its own name, and the credentials that visitors of a tenant need.
 //!
 //! The operator writes the file. Tenants cannot, because it is outside their folders. If the file exists, addresses that it does not list are not assigned.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use jiff::tz::TimeZone;
+use jiff::{Span, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use crate::formats::checked_by;
-use crate::formats::values::{HostName, Prefix};
+use crate::formats::values::{Date, HostName, Prefix, Sha256Digest, UserName};
 use crate::name::{TenantId, ascii_host};
 use crate::report::{Code, Diagnostic, Report, TextPosition, hint_for};
 use crate::schema::Schema;
@@ -27,12 +29,37 @@ pub struct Claims {
     /// The tenant at the root of the domain. Without it, the root stays unassigned.
     #[serde(default)]
     pub root: Option<String>,
-    /// The addresses that tenants may claim, by tenant id. A tenant that is not listed has only its own name.
+    /// The credentials with which visitors open protected tenants, each by a name of its own. `rowhouse token NAME` prints the lines.
+    #[serde(default)]
+    pub access: BTreeMap<String, Credential>,
+    /// The addresses that tenants may claim, and the credentials that their visitors need, by tenant id. A tenant that is not listed has only its own name, and needs no credential.
     #[serde(default)]
     pub tenants: BTreeMap<String, Allowed>,
 }
 
-/// The addresses that a tenant may claim in its manifest.
+/// A credential for protected tenants.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Credential {
+    /// The user name that the browser asks for.
+    pub user: UserName,
+    /// The SHA-256 of the token, which the browser asks for as the password. The token itself is not in the file.
+    pub token_sha256: Sha256Digest,
+    /// The last day of the credential (UTC). Without it, the credential does not expire.
+    #[serde(default)]
+    pub expires: Option<Date>,
+}
+
+impl Credential {
+    /// Returns the instant from which the credential is no longer valid: the end of its last day (UTC).
+    #[must_use]
+    pub fn ends(&self) -> Option<Timestamp> {
+        let next = self.expires?.day().saturating_add(Span::new().days(1));
+        TimeZone::UTC.to_timestamp(next.at(0, 0, 0, 0)).ok()
+    }
+}
+
+/// The addresses that a tenant may claim in its manifest, and the credentials that its visitors need.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Allowed {
@@ -44,7 +71,14 @@ pub struct Allowed {
     #[serde(default)]
     #[schemars(length(max = MAX_HOSTS))]
     pub hosts: Vec<HostName>,
+    /// Names of credentials in `access`. With this key, every address of the tenant needs one of these credentials.
+    #[serde(default)]
+    #[schemars(length(min = 1, max = MAX_CREDENTIALS))]
+    pub access: Vec<String>,
 }
+
+/// The limit on the credentials of one tenant. A request is compared with each of them.
+pub const MAX_CREDENTIALS: usize = 64;
 
 /// The checked file, with its text and positions for hints about missing entries.
 #[derive(Debug, Clone)]
@@ -111,6 +145,7 @@ impl DeploymentFile {
             node,
         };
         report.extend(deployment.listed_twice());
+        report.extend(deployment.unknown_credentials());
         (report.is_servable().then_some(deployment), report)
     }
 
@@ -198,14 +233,9 @@ impl DeploymentFile {
                 return None;
             }
             let message = format!("unknown tenant `{name}`");
-            let diagnostic = Diagnostic::warning(Code::UnknownTenant, self.label.as_str(), message)
-                .hint(hint_for(name, known.clone()));
             Some(
-                position
-                    .into_iter()
-                    .fold(diagnostic, |diagnostic, position| {
-                        diagnostic.at(position, &self.text)
-                    }),
+                self.warning(Code::UnknownTenant, message, position)
+                    .hint(hint_for(name, known.clone())),
             )
         };
         let root = self.claims.root.as_deref();
@@ -216,6 +246,76 @@ impl DeploymentFile {
             .chain(tenants)
             .filter_map(|(name, position)| unknown_tenant(name, position))
             .collect()
+    }
+
+    /// Returns the tenants that need a credential, each with its credentials.
+    pub fn protected(&self) -> impl Iterator<Item = (&str, Vec<&Credential>)> {
+        let tenants = self.claims.tenants.iter();
+        let protected = tenants.filter(|(_, allowed)| !allowed.access.is_empty());
+        protected.map(|(id, allowed)| {
+            let names = allowed.access.iter();
+            let credentials = names.filter_map(|name| self.claims.access.get(name));
+            (id.as_str(), credentials.collect())
+        })
+    }
+
+    /// Returns a warning for each credential that has expired. The file stays valid: an expired credential opens nothing.
+    #[must_use]
+    pub fn expired_credentials(&self, now: Timestamp) -> Vec<Diagnostic> {
+        let expired = self.claims.access.iter().filter_map(|(name, credential)| {
+            let day = credential.expires?.day();
+            let position = self
+                .value(&["access", name, "expires"])
+                .map(|node| node.position);
+            credential.ends().filter(|end| *end <= now)?;
+            let message = format!("the credential `{name}` expired at the end of {day} (UTC)");
+            let hint = format!(
+                "create a new token with `rowhouse token {name}`, or remove the credential"
+            );
+            Some(
+                self.warning(Code::ExpiredCredential, message, position)
+                    .hint(hint),
+            )
+        });
+        expired.collect()
+    }
+
+    /// Returns an error for each credential that a tenant needs and that `access` lacks.
+    fn unknown_credentials(&self) -> Vec<Diagnostic> {
+        let Some(Value::Map(tenants)) = self.value(&["tenants"]).map(|node| &node.value) else {
+            return Vec::new();
+        };
+        let lists = tenants
+            .iter()
+            .filter_map(|(_, allowed)| find(allowed, &["access"]));
+        let names = lists.flat_map(|(_, list)| match &list.value {
+            Value::List(items) => items.as_slice(),
+            _ => &[],
+        });
+        let unknown = names.filter_map(|item| match &item.value {
+            Value::Text(name) if !self.claims.access.contains_key(name) => {
+                let message = format!("unknown credential `{name}`");
+                let hint = match self.claims.access.is_empty() {
+                    true => format!("add the lines that `rowhouse token {name}` prints"),
+                    false => hint_for(name, self.claims.access.keys().map(String::as_str)),
+                };
+                let diagnostic =
+                    Diagnostic::error(Code::UnknownCredential, self.label.as_str(), message)
+                        .at(item.position, &self.text);
+                Some(diagnostic.hint(hint))
+            }
+            _ => None,
+        });
+        unknown.collect()
+    }
+
+    fn warning(&self, code: Code, message: String, position: Option<TextPosition>) -> Diagnostic {
+        let diagnostic = Diagnostic::warning(code, self.label.as_str(), message);
+        position
+            .into_iter()
+            .fold(diagnostic, |diagnostic, position| {
+                diagnostic.at(position, &self.text)
+            })
     }
 
     /// Returns an error for each address that is listed for two tenants.
@@ -266,6 +366,15 @@ impl DeploymentFile {
     fn value(&self, path: &[&str]) -> Option<&Node> {
         find(&self.node, path).map(|(_, node)| node)
     }
+}
+
+/// Returns whether a text that is not valid may be meant to protect tenants: it has a word of a credential.
+#[must_use]
+pub fn may_protect(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    ["access", "sha256", "token"]
+        .iter()
+        .any(|word| text.contains(word))
 }
 
 /// Finds the node at a path of keys. Returns the position of the last key, and its value.

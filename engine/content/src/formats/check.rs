@@ -79,6 +79,17 @@ pub fn check_format(format: &str, text: &str) -> Result<(), (String, Option<Stri
             format!("`{text}` is not a valid e-mail address"),
             "write it as name@domain",
         ),
+        "user-name" if text.is_empty() || text.contains(':') || text.contains(char::is_control) => {
+            fail(
+                format!("`{}` is not a valid user name", text.escape_debug()),
+                "write at least one character, without `:` and line breaks",
+            )
+        }
+        "sha256" if text.len() != 64 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) => fail(
+            // A token that was written in place of its hash must not be in a log.
+            "the value is not a SHA-256".to_owned(),
+            "write 64 hexadecimal digits, as `rowhouse token` prints them; the token itself does not belong in the file",
+        ),
         "language" if !is_language(text) => fail(
             format!("`{text}` is not a valid language tag"),
             "write a tag such as `en`, `de` or `pt-BR`",

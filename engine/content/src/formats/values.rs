@@ -112,6 +112,32 @@ formatted_text!(
     /// An e-mail address.
     Email, "email", "an e-mail address"
 );
+formatted_text!(
+    /// The user name of a credential. HTTP Basic ends it at the first colon (RFC 7617, section 2).
+    UserName, "user-name", "a user name without `:`, for example `client`"
+);
+formatted_text!(
+    /// The SHA-256 of a token, in hexadecimal digits.
+    Sha256Digest, "sha256", "64 hexadecimal digits"
+);
+
+impl Sha256Digest {
+    /// Returns the bytes of the digest. A text that is not a digest has none.
+    #[must_use]
+    pub fn bytes(&self) -> Option<[u8; 32]> {
+        let text = self.0.as_bytes();
+        let (pairs, rest) = text.as_chunks::<2>();
+        let digit = |byte: u8| char::from(byte).to_digit(16);
+        let mut bytes = [0; 32];
+        if pairs.len() != bytes.len() || !rest.is_empty() {
+            return None;
+        }
+        for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
+            *byte = u8::try_from(digit(*high)? << 4 | digit(*low)?).ok()?;
+        }
+        Some(bytes)
+    }
+}
 
 /// A calendar day, written as `2025-07-21` (RFC 3339, full-date).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -114,6 +114,10 @@ pub enum Command {
     Restore(RestoreArguments),
     /// Count the visits of a tenant by day, without cookies
     Visits(VisitsArguments),
+    /// Create a token for a protected site, and the lines to add
+    ///
+    /// Prints a new random token, and the lines for `deployment.yaml` that protect a tenant with it. The file has the hash of the token only, and the token is not stored.
+    Token(TokenArguments),
     /// List the certificates of a running server, or renew one
     Certificates(CertificatesArguments),
     /// Write all sites as files for a static host or CDN
@@ -637,6 +641,23 @@ pub enum VisitsFormat {
     Text,
     /// A JSON object
     Json,
+}
+
+/// The arguments of `token`.
+#[derive(Debug, Clone, Args)]
+pub struct TokenArguments {
+    /// Name of the credential in `deployment.yaml`, for example `client`
+    #[arg(value_parser = values::credential_name)]
+    pub name: String,
+    /// User name that the browser asks for [default: the name]
+    #[arg(long, value_name = "USER", value_parser = values::user_name)]
+    pub user: Option<String>,
+    /// Id of the tenant to protect
+    #[arg(long, value_name = "ID", value_parser = TenantId::new)]
+    pub tenant: Option<TenantId>,
+    /// Last day of the credential, in UTC [default: in 90 days]
+    #[arg(long, value_name = "DATE", value_parser = values::day)]
+    pub expires: Option<jiff::civil::Date>,
 }
 
 /// The arguments of `restore`.

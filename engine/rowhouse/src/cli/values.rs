@@ -11,6 +11,7 @@ use jiff::SpanRelativeTo;
 use jiff::fmt::friendly::SpanParser;
 
 use content::address::Origin;
+use content::formats::check_format;
 
 /// The shortest and the longest timeout. Longer timeouts overflow the clocks of some systems.
 const TIMEOUTS: RangeInclusive<Duration> =
@@ -111,6 +112,31 @@ pub(super) fn origin(text: &str) -> Result<Origin, String> {
         }
     }
     text.parse::<Origin>().map_err(|error| error.to_string())
+}
+
+/// Parses the name of a credential: letters, digits, `-` and `_`.
+pub(super) fn credential_name(text: &str) -> Result<String, String> {
+    let is_sign = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    match !text.is_empty() && text.bytes().all(is_sign) {
+        true => Ok(text.to_owned()),
+        false => Err("use letters, digits, `-` and `_`, as in `client`".to_owned()),
+    }
+}
+
+/// Parses the user name of a credential.
+pub(super) fn user_name(text: &str) -> Result<String, String> {
+    formatted("user-name", text).map(|()| text.to_owned())
+}
+
+/// Parses a day.
+pub(super) fn day(text: &str) -> Result<jiff::civil::Date, String> {
+    formatted("date", text)?;
+    text.parse().map_err(|error: jiff::Error| error.to_string())
+}
+
+/// Checks a text against a format of `deployment.yaml`.
+fn formatted(format: &str, text: &str) -> Result<(), String> {
+    check_format(format, text).map_err(|(problem, hint)| hint.unwrap_or(problem))
 }
 
 #[cfg(test)]

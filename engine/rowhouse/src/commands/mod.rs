@@ -32,6 +32,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Some(Command::Resume(arguments)) => operations::releases::resume(&arguments),
         Some(Command::Restore(arguments)) => operations::restore::run(&arguments),
         Some(Command::Visits(arguments)) => operations::visits::run(&arguments),
+        Some(Command::Token(arguments)) => operations::token::run(&arguments),
         Some(Command::Certificates(arguments)) => operations::certificates::run(&arguments),
         Some(Command::New(arguments)) => authoring::new::run(&arguments),
         Some(Command::Probe(arguments)) => Ok(operations::probe::run(&arguments)),

@@ -21,7 +21,7 @@ mod nginx;
 pub mod rules;
 mod sink;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use http::header::{ACCEPT_RANGES, CONTENT_TYPE, ETAG, LOCATION, VARY};
@@ -68,6 +68,8 @@ pub struct ExportOutcome {
     pub counts: BTreeMap<String, RuleCounts>,
     /// The tenants without files at one of their addresses.
     pub left_out: Vec<SkippedTenant>,
+    /// The protected tenants, which have no files: a static host would give them to every visitor.
+    pub protected: BTreeSet<String>,
 }
 
 /// A tenant without files at one of its addresses.
@@ -130,13 +132,24 @@ pub fn export(
     options: ExportOptions,
     sink: &mut impl Sink,
 ) -> Result<ExportOutcome, ExportError> {
-    let hosts = snapshot.hosts.iter();
+    let access = snapshot.access.as_deref();
+    let is_protected = |tenant: &str| access.is_some_and(|access| access.rule(tenant).is_some());
+    let mut protected = BTreeSet::new();
+    let hosts = snapshot
+        .hosts
+        .iter()
+        .filter(|(_, entry)| has_public_tenant(entry, is_protected));
     let mut sites: BTreeMap<&str, HostFolder<'_>> = hosts
         .map(|(host, entry)| (&**host, HostFolder::new(host, entry, options)))
         .collect();
     let mut left_out = Vec::new();
     registry.for_each_complete_tenant(options.compressed, |tenant| {
         let mut refused: Vec<&AddressMount> = Vec::new();
+        let mut mounts = tenant.compiled.mounts.iter();
+        if let Some(placed) = mounts.find(|placed| is_protected(&placed.mount.tenant)) {
+            protected.insert(placed.mount.tenant.to_string());
+            return Ok(());
+        }
         for placed in &tenant.compiled.mounts {
             let Some(site) = sites.get_mut(placed.address.host.as_str()) else {
                 continue;
@@ -166,7 +179,20 @@ pub fn export(
     for (host, site) in sites {
         counts.insert(host.to_owned(), site.finish(snapshot, sink)?);
     }
-    Ok(ExportOutcome { counts, left_out })
+    Ok(ExportOutcome {
+        counts,
+        left_out,
+        protected,
+    })
+}
+
+/// Returns whether a host has files: it redirects, or serves a tenant that is not protected, or serves no tenant.
+fn has_public_tenant(entry: &HostEntry, is_protected: impl Fn(&str) -> bool) -> bool {
+    let HostEntry::Site(routes) = entry else {
+        return true;
+    };
+    let mounts = || routes.root.iter().chain(routes.prefixes.values());
+    mounts().next().is_none() || mounts().any(|mount| !is_protected(&mount.tenant))
 }
 
 /// The files and responses of a tenant at one of its addresses, before they are written.

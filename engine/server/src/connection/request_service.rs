@@ -18,10 +18,12 @@ use http_body::Body as _;
 use hyper::body::Incoming;
 use hyper::service::Service;
 use release::snapshot::Snapshot;
+use release::snapshot::access::AccessRule;
 use tokio::time::timeout;
 use tower::ServiceBuilder;
 use tower::layer::layer_fn;
 
+use crate::access::gate::Gate;
 use crate::connection::body_stream::{OpenStream, SnapshotBody};
 use crate::connection::connection_state::ConnectionState;
 use crate::connection::worker_context::WorkerContext;
@@ -33,11 +35,12 @@ use crate::request::layers::request_id::RequestId;
 use crate::request::layers::traffic::TrafficCounters;
 use crate::request::layers::uri_length::UriLength;
 use crate::response::redirect;
-use crate::response::respond::{PendingContent, finish, pending_content, respond};
+use crate::response::respond::{
+    AccessGate, PendingContent, finish, pending_content, respond_within,
+};
 use crate::response::routed_response::{RequestHead, ResponseOwner, RoutedResponse, refused};
 use crate::response::to_https::to_https;
 use crate::snapshot_store::SnapshotStore;
-use crate::tls::Tls;
 use crate::tls::handshake::SecureName;
 
 /// The service of one connection.
@@ -62,8 +65,6 @@ pub(crate) enum Channel {
 
 /// Builds the layers, outermost first. All are references, so building them for each request costs nothing.
 fn layered<'a>(context: &'a WorkerContext, channel: &'a Channel) -> impl LayerService<'a> {
-    let tls = context.settings.tls.as_deref();
-    let loopback_origin = context.settings.loopback_origin.as_ref();
     ServiceBuilder::new()
         .layer(layer_fn(|inner| AccessLogger { context, inner }))
         .layer(layer_fn(|inner| RequestId {
@@ -75,24 +76,36 @@ fn layered<'a>(context: &'a WorkerContext, channel: &'a Channel) -> impl LayerSe
             limit: context.settings.limits.uri_bytes,
             inner,
         }))
-        .service_fn(move |exchange| look_up(channel, tls, loopback_origin, exchange))
+        .service_fn(move |exchange| look_up(context, channel, exchange))
+}
+
+/// Returns the gate of protected tenants for requests of a connection.
+fn gate<'a>(context: &'a WorkerContext, channel: &Channel, peer: Peer) -> Gate<'a> {
+    Gate {
+        settings: &context.settings,
+        attempts: &context.admission.attempts,
+        peer,
+        is_encrypted: matches!(channel, Channel::Secure(_)),
+    }
 }
 
 /// Looks the response up: the innermost service.
 fn look_up<'a>(
+    context: &WorkerContext,
     channel: &Channel,
-    tls: Option<&Tls>,
-    loopback_origin: Option<&HeaderValue>,
     exchange: Exchange<'a>,
 ) -> LayerFuture<'a> {
     let (snapshot, head) = (exchange.snapshot, &exchange.head);
+    let tls = context.settings.tls.as_deref();
+    let loopback_origin = context.settings.loopback_origin.as_ref();
     ready(Ok(match (channel, tls) {
         (Channel::Secure(name), _) if !is_host_allowed(name, head) => {
             finish(refused(StatusCode::MISDIRECTED_REQUEST), head)
         }
         (Channel::Redirect, Some(tls)) => finish(to_https(snapshot, head, tls), head),
         _ => {
-            let answer = respond(snapshot, head);
+            let gate = gate(context, channel, exchange.peer);
+            let answer = respond_within(snapshot, head, &|rule| gate.pass(rule, head));
             // An empty snapshot does not have the origin either, which would redirect to itself.
             let origin = loopback_origin.filter(|_| !snapshot.hosts.is_empty());
             let moved = origin.and_then(|origin| loopback(&answer, origin, head));
@@ -135,6 +148,7 @@ const SNAPSHOT_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 async fn wait(
     snapshots: &SnapshotStore,
     head: &RequestHead<'_>,
+    gate: AccessGate<'_>,
     mut what: PendingContent,
     started: Instant,
 ) -> Guard<Arc<Snapshot>> {
@@ -143,7 +157,7 @@ async fn wait(
         // The slot may belong to a replaced snapshot and never be filled, so the wait is bounded.
         let _ = timeout(SNAPSHOT_CHECK_INTERVAL, what.wait()).await;
         let snapshot = snapshots.current();
-        match pending_content(&snapshot, head) {
+        match pending_content(&snapshot, head, gate) {
             Some(next) if started.elapsed() < RENDER_TIMEOUT => what = next,
             _ => break snapshot,
         }
@@ -188,14 +202,18 @@ impl Service<Request<Incoming>> for RequestService {
         };
         let snapshot = self.context.snapshots.current();
         let head = head_of(&request, has_content);
+        let peer = self.peer;
+        let access = gate(&self.context, &self.channel, peer);
         if !matches!(self.channel, Channel::Redirect)
-            && let Some(what) = pending_content(&snapshot, &head)
+            && let Some(what) =
+                pending_content(&snapshot, &head, &|rule| access.decide(rule, &head))
         {
             let (context, channel) = (Rc::clone(&self.context), self.channel.clone());
-            let peer = self.peer;
             return Either::Right(Box::pin(async move {
                 let (snapshots, head) = (&context.snapshots, head_of(&request, has_content));
-                let snapshot = wait(snapshots, &head, what, started).await;
+                let access = gate(&context, &channel, peer);
+                let allows = |rule: &AccessRule| access.decide(rule, &head);
+                let snapshot = wait(snapshots, &head, &allows, what, started).await;
                 let exchange = Exchange {
                     head,
                     snapshot: &snapshot,
@@ -209,7 +227,7 @@ impl Service<Request<Incoming>> for RequestService {
         let exchange = Exchange {
             head,
             snapshot: &snapshot,
-            peer: self.peer,
+            peer,
             started,
         };
         let layered = &mut layered(&self.context, &self.channel);
@@ -225,6 +243,8 @@ mod tests {
     use release::snapshot::{HostEntry, HostRoutes, Mount, Slot};
 
     use super::*;
+    use crate::access::decision::AccessDecision;
+    use crate::response::respond::respond;
     use crate::sample;
 
     const HOST: &str = "late.example";
@@ -266,8 +286,9 @@ mod tests {
             headers: &headers,
             has_content: false,
         };
-        let what = pending_content(&snapshots.current(), &head).expect("an open mount");
-        let found = wait(&snapshots, &head, what, Instant::now()).await;
+        let allow: AccessGate<'_> = &|_| AccessDecision::Allow;
+        let what = pending_content(&snapshots.current(), &head, allow).expect("an open mount");
+        let found = wait(&snapshots, &head, allow, what, Instant::now()).await;
         snapshots.replace(with(&open()));
         assert_eq!(respond(&found, &head).response.status(), StatusCode::OK);
         let now = respond(&snapshots.current(), &head).response;

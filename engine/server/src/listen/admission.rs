@@ -11,16 +11,19 @@ use std::time::Instant;
 
 use tokio::sync::OwnedSemaphorePermit;
 
+use crate::access::failed_attempts::FailedAttempts;
 use crate::listen::client_subnets::{ClientShare, ClientSubnets};
 use crate::settings::ServeSettings;
 use crate::snapshot_store::SnapshotStore;
 use crate::tls::handshake_gate::{HandshakeGate, HandshakeLimits, HandshakePass};
 
-/// Open connections and handshakes of all client subnets.
+/// Open connections, handshakes and failed attempts of all client subnets.
 #[derive(Debug)]
 pub(crate) struct Admission {
     subnets: Arc<ClientSubnets>,
     handshakes: Arc<HandshakeGate>,
+    /// Failed attempts at protected tenants.
+    pub(crate) attempts: FailedAttempts,
     snapshots: Arc<SnapshotStore>,
     settings: Arc<ServeSettings>,
 }
@@ -38,6 +41,7 @@ impl Admission {
         Self {
             subnets: Arc::default(),
             handshakes: Arc::default(),
+            attempts: FailedAttempts::default(),
             snapshots,
             settings,
         }

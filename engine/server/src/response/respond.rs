@@ -2,14 +2,15 @@
 //!
 //! 1. *Content.* No resource accepts content: GET, HEAD and OPTIONS with content get 413.
 //! 2. *Host.* A request without a clear host gets 400. A host that no tenant claims gets a neutral 421.
-//! 3. *Method.* OPTIONS gets 204 with `Allow` for every path. Methods other than GET and HEAD get 405 with `Allow` for every path, with the 405 page of the path's tenant.
-//! 4. *Moved host.* 308 to the same path on the new origin.
-//! 5. *Path.* Decoded once; an ambiguous path gets 400.
-//! 6. *Mount.* The longest prefix of complete segments, or else the root of the host. A mount that is not rendered gets 503. Callers that can wait call [`pending_content`] first.
-//! 7. *Trailing slashes.* 308 to the path without them, with the query, if that path exists. If that path is a redirect itself, 308 to its target.
-//! 8. *Look-up.* In the mount, then in the files of the host, then in the files that all hosts share. A resource with status 302 in the mount comes last, since it replaces an image that is not rendered yet.
-//! 9. *Not found.* The 404 page of the most specific area of the site, or else of the tenant.
-//! 10. *Body.* The best content encoding. For 200 only, preconditions and ranges. HEAD is GET without the body.
+//! 3. *Access.* A protected tenant is looked up (as in step 6) and refuses requests without a valid credential, for every path and method. Other responses of the tenant are marked private.
+//! 4. *Method.* OPTIONS gets 204 with `Allow` for every path. Methods other than GET and HEAD get 405 with `Allow` for every path, with the 405 page of the path's tenant.
+//! 5. *Moved host.* 308 to the same path on the new origin.
+//! 6. *Path.* Decoded once; an ambiguous path gets 400.
+//! 7. *Mount.* The longest prefix of complete segments, or else the root of the host. A mount that is not rendered gets 503. Callers that can wait call [`pending_content`] first.
+//! 8. *Trailing slashes.* 308 to the path without them, with the query, if that path exists. If that path is a redirect itself, 308 to its target.
+//! 9. *Look-up.* In the mount, then in the files of the host, then in the files that all hosts share. A resource with status 302 in the mount comes last, since it replaces an image that is not rendered yet.
+//! 10. *Not found.* The 404 page of the most specific area of the site, or else of the tenant.
+//! 11. *Body.* The best content encoding. For 200 only, preconditions and ranges. HEAD is GET without the body.
 //!
 //! A hit costs three hash look-ups and one copy of a prepared header map, with no other allocation. `benches/respond.rs` enforces that.
 //!
@@ -24,15 +25,18 @@ use http::header::{
 };
 use http::{Method, Response, StatusCode, Version};
 
+use crate::access::decision::AccessDecision;
 use crate::request::host::requested_host;
 use crate::request::negotiate::{AcceptedEncodings, choose};
 use crate::request::path::normalise_path;
 use crate::request::preconditions::{ConditionOutcome, Conditions, Validators, evaluate};
 use crate::response::redirect;
+use crate::response::refusal::{mark_private, refusal};
 use crate::response::response_body::ResponseBody;
 pub use crate::response::routed_response::{RequestHead, ResponseOwner, Route, RoutedResponse};
 use crate::response::routed_response::{plain, refused};
 use crate::snapshot_store::RequestNotice;
+use release::snapshot::access::AccessRule;
 use release::snapshot::fields::{CACHE_TAG, set};
 use release::snapshot::{
     Body, ContentEncoding, HostEntry, HostRoutes, Mount, Resource, ResourceTable, Slot, Snapshot,
@@ -40,10 +44,22 @@ use release::snapshot::{
 
 const ALLOWED_METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, OPTIONS");
 
-/// Returns the answer to `request` from `snapshot`.
+/// Decides about requests for a tenant with this rule.
+pub(crate) type AccessGate<'g> = &'g dyn Fn(&AccessRule) -> AccessDecision;
+
+/// Returns the answer to `request` from `snapshot`, without the content of protected tenants.
 #[must_use]
 pub fn respond<'s>(snapshot: &'s Snapshot, request: &RequestHead<'_>) -> RoutedResponse<'s> {
-    finish(look_up(snapshot, request), request)
+    respond_within(snapshot, request, &|_| AccessDecision::Close)
+}
+
+/// Returns the answer to `request` from `snapshot`, with the content of protected tenants for requests that `gate` allows.
+pub(crate) fn respond_within<'s>(
+    snapshot: &'s Snapshot,
+    request: &RequestHead<'_>,
+    gate: AccessGate<'_>,
+) -> RoutedResponse<'s> {
+    finish(look_up(snapshot, request, gate), request)
 }
 
 /// Completes an answer: removes the body for HEAD, and closes an HTTP/1.1 connection whose content is not read.
@@ -64,7 +80,11 @@ pub(crate) fn finish<'s>(
     answer
 }
 
-fn look_up<'s>(snapshot: &'s Snapshot, request: &RequestHead<'_>) -> RoutedResponse<'s> {
+fn look_up<'s>(
+    snapshot: &'s Snapshot,
+    request: &RequestHead<'_>,
+    gate: AccessGate<'_>,
+) -> RoutedResponse<'s> {
     let is_known = matches!(
         *request.method,
         Method::GET | Method::HEAD | Method::OPTIONS
@@ -83,34 +103,68 @@ fn look_up<'s>(snapshot: &'s Snapshot, request: &RequestHead<'_>) -> RoutedRespo
         return unknown_host(snapshot, request);
     };
 
-    // 3.
+    // 4.
     if !matches!(*request.method, Method::GET | Method::HEAD) {
-        let mut answer = other_method(entry, request);
+        let mut answer = other_method(snapshot, entry, request, gate);
         answer.response.headers_mut().insert(ALLOW, ALLOWED_METHODS);
         return answer;
     }
 
-    // 4.
+    // 5.
     let routes = match entry {
         HostEntry::Site(routes) => routes,
         HostEntry::Redirect(moved) => return redirect::host(moved, request),
     };
 
-    // 5.
+    // 6.
     let Ok(path) = normalise_path(request.uri.path()) else {
         return refused(StatusCode::BAD_REQUEST);
     };
 
-    // 6.
+    // 7.
     let Some((mount, below)) = mount(routes, &path) else {
         return outside_mounts(snapshot, routes, &path, request)
             .unwrap_or_else(|| refused(StatusCode::NOT_FOUND));
     };
+
+    // 3.
+    guarded(snapshot, mount, request, gate, || {
+        in_mount(snapshot, routes, mount, (&path, below), request)
+    })
+}
+
+/// Returns the rule of a mount's tenant, if the tenant is protected.
+fn rule<'s>(snapshot: &'s Snapshot, mount: &Mount) -> Option<&'s AccessRule> {
+    snapshot.access.as_ref()?.rule(&mount.tenant)
+}
+
+/// Returns an answer of the mount's tenant, if `gate` allows it.
+fn guarded<'s>(
+    snapshot: &'s Snapshot,
+    mount: &'s Mount,
+    request: &RequestHead<'_>,
+    gate: AccessGate<'_>,
+    answer: impl FnOnce() -> RoutedResponse<'s>,
+) -> RoutedResponse<'s> {
+    let Some(rule) = rule(snapshot, mount) else {
+        return answer();
+    };
+    refusal(gate(rule), mount, request).unwrap_or_else(|| mark_private(answer()))
+}
+
+/// Performs the steps from 8. `below` is the part of `path` below the mount.
+fn in_mount<'s>(
+    snapshot: &'s Snapshot,
+    routes: &'s HostRoutes,
+    mount: &'s Arc<Mount>,
+    (path, below): (&str, &str),
+    request: &RequestHead<'_>,
+) -> RoutedResponse<'s> {
     let Some(pages) = mount.pages.get() else {
         return not_rendered(mount);
     };
 
-    // 7.
+    // 8.
     if path.len() > 1 && path.ends_with('/') {
         let shorter = match below.trim_end_matches('/') {
             "" => "/",
@@ -130,11 +184,11 @@ fn look_up<'s>(snapshot: &'s Snapshot, request: &RequestHead<'_>) -> RoutedRespo
         }
     }
 
-    // 8.
+    // 9.
     if let Some((key, resource)) = pages.resources.get_key_value(below) {
         // A 302 to the original gives way to the image once the image is rendered.
         if is_temporary_redirect(resource)
-            && let Some(answer) = outside_mounts(snapshot, routes, &path, request)
+            && let Some(answer) = outside_mounts(snapshot, routes, path, request)
         {
             return answer;
         }
@@ -149,11 +203,11 @@ fn look_up<'s>(snapshot: &'s Snapshot, request: &RequestHead<'_>) -> RoutedRespo
             request,
         );
     }
-    if let Some(answer) = outside_mounts(snapshot, routes, &path, request) {
+    if let Some(answer) = outside_mounts(snapshot, routes, path, request) {
         return answer;
     }
 
-    // 9.
+    // 10.
     match pages.not_found.iter().find(|(area, _)| covers(area, below)) {
         Some((area, resource)) => page(
             resource,
@@ -174,8 +228,35 @@ fn is_temporary_redirect(resource: &Resource) -> bool {
     matches!(resource, Resource::Body(body) if body.status == StatusCode::FOUND)
 }
 
+/// Answers OPTIONS and methods that no resource supports, if `gate` allows the mount of the path.
+fn other_method<'s>(
+    snapshot: &'s Snapshot,
+    entry: &'s HostEntry,
+    request: &RequestHead<'_>,
+    gate: AccessGate<'_>,
+) -> RoutedResponse<'s> {
+    let path = normalise_path(request.uri.path());
+    let found = match (entry, &path) {
+        (HostEntry::Site(routes), Ok(path)) => mount(routes, path).map(|(mount, _)| mount),
+        _ => None,
+    };
+    let answer = || match path {
+        Err(_) if matches!(entry, HostEntry::Site(_)) && request.method != Method::OPTIONS => {
+            refused(StatusCode::BAD_REQUEST)
+        }
+        _ => without_content(found, request),
+    };
+    match found {
+        Some(mount) => guarded(snapshot, mount, request, gate, answer),
+        None => answer(),
+    }
+}
+
 /// Answers OPTIONS and methods that no resource supports.
-fn other_method<'s>(entry: &'s HostEntry, request: &RequestHead<'_>) -> RoutedResponse<'s> {
+fn without_content<'s>(
+    mount: Option<&'s Arc<Mount>>,
+    request: &RequestHead<'_>,
+) -> RoutedResponse<'s> {
     let plainly = |status| RoutedResponse {
         response: plain(status),
         owner: ResponseOwner::Host,
@@ -190,13 +271,7 @@ fn other_method<'s>(entry: &'s HostEntry, request: &RequestHead<'_>) -> RoutedRe
         answer.response.headers_mut().clear();
         return answer;
     }
-    let HostEntry::Site(routes) = entry else {
-        return plainly(StatusCode::METHOD_NOT_ALLOWED);
-    };
-    let Ok(path) = normalise_path(request.uri.path()) else {
-        return refused(StatusCode::BAD_REQUEST);
-    };
-    let Some((mount, _)) = mount(routes, &path) else {
+    let Some(mount) = mount else {
         return plainly(StatusCode::METHOD_NOT_ALLOWED);
     };
     let Some(pages) = mount.pages.get() else {
@@ -251,10 +326,11 @@ impl PendingContent {
     }
 }
 
-/// Returns the pages or the image that a request must wait for, if any. A request for an image with a substitute does not wait.
+/// Returns the pages or the image that a request must wait for, if any. A request for an image with a substitute does not wait, and neither does a request that `gate` refuses.
 pub(crate) fn pending_content(
     snapshot: &Snapshot,
     request: &RequestHead<'_>,
+    gate: AccessGate<'_>,
 ) -> Option<PendingContent> {
     let is_file = is_file(request.uri.path());
     if !snapshot.is_partial && !is_file {
@@ -266,6 +342,9 @@ pub(crate) fn pending_content(
     };
     let path = normalise_path(request.uri.path()).ok()?;
     let (mount, below) = mount(routes, &path)?;
+    if rule(snapshot, mount).is_some_and(|rule| gate(rule) != AccessDecision::Allow) {
+        return None;
+    }
     let Some(pages) = mount.pages.get() else {
         return mount
             .pages
@@ -377,7 +456,7 @@ pub(crate) fn unknown_host<'s>(
     }
 }
 
-/// Performs step 10. `tag` returns the cache tag of a redirect; a body has its own.
+/// Performs step 11. `tag` returns the cache tag of a redirect; a body has its own.
 fn resource_response(
     resource: &Resource,
     request: &RequestHead<'_>,
@@ -477,7 +556,7 @@ fn remove_body(response: &mut Response<ResponseBody>) {
     *response.body_mut() = Bytes::new().into();
 }
 
-/// Reads all fields that step 10 needs in one pass over the header map.
+/// Reads all fields that step 11 needs in one pass over the header map.
 fn fields(headers: &HeaderMap) -> (AcceptedEncodings, Conditions<'_>) {
     let mut accepted = AcceptedEncodings::default();
     let mut conditions = Conditions::default();

@@ -81,6 +81,8 @@ pub(crate) fn refused<'s>(status: StatusCode) -> RoutedResponse<'s> {
 pub(crate) fn plain(status: StatusCode) -> Response<ResponseBody> {
     let text = Bytes::from_static(match status {
         StatusCode::BAD_REQUEST => b"400 Bad Request\n",
+        StatusCode::UNAUTHORIZED => b"401 Unauthorized\n",
+        StatusCode::FORBIDDEN => b"403 Forbidden\n",
         StatusCode::NOT_FOUND => b"404 Not Found\n",
         StatusCode::METHOD_NOT_ALLOWED => b"405 Method Not Allowed\n",
         StatusCode::PRECONDITION_FAILED => b"412 Precondition Failed\n",
@@ -88,6 +90,7 @@ pub(crate) fn plain(status: StatusCode) -> Response<ResponseBody> {
         StatusCode::URI_TOO_LONG => b"414 URI Too Long\n",
         StatusCode::RANGE_NOT_SATISFIABLE => b"416 Range Not Satisfiable\n",
         StatusCode::MISDIRECTED_REQUEST => b"421 Misdirected Request\n",
+        StatusCode::TOO_MANY_REQUESTS => b"429 Too Many Requests\n",
         StatusCode::SERVICE_UNAVAILABLE => b"503 Service Unavailable\n",
         _ => b"",
     });

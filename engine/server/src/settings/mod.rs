@@ -35,6 +35,8 @@ pub struct ServeSettings {
     pub tls: Option<Arc<Tls>>,
     /// The origin to which requests for other names of this machine are redirected (see [`is_loopback`](crate::response::redirect::is_loopback)). Default: none. Only for servers that other machines cannot reach.
     pub loopback_origin: Option<HeaderValue>,
+    /// Whether visitors reach the origin by HTTPS. Connections without TLS then come from a proxy that ends TLS, unless this program ends TLS itself. Protected tenants need it. Default: no.
+    pub is_origin_secure: bool,
     /// The access log. Default: none, since the counters hold most figures and proxies have a log of their own.
     pub access_log: Option<AccessLog>,
     /// Events that are streamed to authors' browsers (`--dev`). Default: none; connections then cost nothing extra.
@@ -54,6 +56,7 @@ impl Default for ServeSettings {
             proxy_protocol: false,
             tls: None,
             loopback_origin: None,
+            is_origin_secure: false,
             access_log: None,
             events: None,
             spans: None,

@@ -91,6 +91,7 @@ pub fn snapshot() -> Snapshot {
         shared: Arc::new(shared),
         unknown_host: Some(error(StatusCode::MISDIRECTED_REQUEST, "nobody lives here")),
         is_partial: false,
+        access: None,
     }
 }
 

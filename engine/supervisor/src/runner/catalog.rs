@@ -2,6 +2,7 @@
 //!
 //! Each input has a revision: a number that changes whenever the input changes. A [`BuildKey`] holds the revisions of all inputs of a build.
 
+pub(crate) mod access;
 pub(crate) mod addresses;
 pub(crate) mod cards;
 pub(crate) mod complete_tenant;
@@ -327,7 +328,10 @@ impl Catalog {
             .and_then(|root| self.tenants.get(root)?.content.site.as_deref());
         let origin = &settings.config.origin;
         let company = site.and_then(|site| site.manifest.company.as_deref().cloned());
-        let company = company.unwrap_or_else(|| anonymous(origin));
+        let mut company = company.unwrap_or_else(|| anonymous(origin));
+        // The pages of other tenants do not name a protected tenant.
+        let access = self.addresses.access();
+        company.sites.retain(|site| !access.names(&site.tenant));
         let sites = company.sites.iter().map(|company_site| {
             let site = TenantId::new(&company_site.tenant)
                 .ok()

@@ -255,7 +255,7 @@ impl Registry {
         let catalog = &self.catalog;
         let mut report = catalog.folder_report.clone();
         let names = catalog.tenants.keys().map(TenantId::as_str);
-        report.extend(catalog.addresses.report(names));
+        report.extend(catalog.addresses.report(names, catalog.now));
         report.extend(catalog.themes.report().cloned());
         report.extend(self.publisher.report());
         for tenant in catalog.tenants.values() {

@@ -181,6 +181,7 @@ impl Publisher {
         settings: &Settings,
     ) -> Snapshot {
         let origin = &settings.config.origin;
+        let access = catalog.addresses.access();
         let (mut hosts, mut root) = Default::default();
         if let Some(deployment) = &catalog.deployment {
             let parts = tenants.iter().map(|id| {
@@ -191,7 +192,9 @@ impl Publisher {
             });
             let parts = parts.collect();
             let owners = &catalog.addresses.assignment().owners;
-            hosts = self.hosts.update(parts, affects_all, deployment, owners);
+            hosts = self
+                .hosts
+                .update(parts, affects_all, (deployment, &access), owners);
             let absent = dev::absent(catalog, settings);
             if !absent.is_empty() {
                 hosts = Hosts::with_absent(&hosts, &absent);
@@ -213,6 +216,7 @@ impl Publisher {
                 origin.is_secure(),
             )),
             traffic: self.hosts.traffic.clone(),
+            access: (!access.is_open()).then_some(access),
         }
     }
 

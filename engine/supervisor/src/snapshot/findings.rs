@@ -49,7 +49,7 @@ pub(crate) fn findings(registry: &Registry, ids: &[String]) -> Findings {
     }
     let mut general = catalog.folder_report.clone();
     let names = catalog.tenants.keys().map(|id| id.as_str());
-    general.extend(catalog.addresses.report(names));
+    general.extend(catalog.addresses.report(names, catalog.now));
     general.extend(catalog.themes.report().cloned());
     general.extend(registry.publisher.report());
     if has_cross_tenant_findings {

@@ -14,6 +14,7 @@ use content::address::AddressOwners;
 use content::name::TenantId;
 use content::report::Report;
 use content::report::guard::guard;
+use release::snapshot::access::AccessTable;
 use release::snapshot::{HostEntry, HostRoutes, ResourceTable, TrafficTable, VersionedTable};
 use render::ASSETS;
 use render::DeploymentFacts;
@@ -76,7 +77,7 @@ impl Hosts {
         &mut self,
         changes: BTreeMap<Arc<str>, Option<HostedTenant>>,
         affects_all: bool,
-        deployment: &Arc<DeploymentFacts>,
+        (deployment, access): (&Arc<DeploymentFacts>, &AccessTable),
         owners: &AddressOwners,
     ) -> VersionedTable<HostEntry> {
         let known = self.deployment.as_ref();
@@ -106,7 +107,7 @@ impl Hosts {
             self.add_mounts(tenant, owners, &mut listed);
         }
         for tenant in &tenants {
-            self.add_files(tenant);
+            self.add_files(tenant, access);
         }
         let touched = tenants.iter().filter_map(|tenant| self.parts.get(tenant));
         let touched: BTreeSet<String> = touched.flat_map(HostedTenant::hosts).cloned().collect();
@@ -114,7 +115,7 @@ impl Hosts {
             self.remove_empty(host, domain);
         }
         for host in listed {
-            self.refresh(&host, deployment, is_new);
+            self.refresh(&host, deployment, access, is_new);
         }
         if is_new {
             let table = &self.table;
@@ -255,14 +256,23 @@ impl Hosts {
         }
     }
 
-    /// Adds the images of a tenant and its replaced files to its hosts.
-    fn add_files(&mut self, tenant: &str) {
+    /// Adds the images of a tenant and its replaced files to its hosts. A protected tenant has files only at its own addresses, since files at an address of another tenant follow the rule of that tenant.
+    fn add_files(&mut self, tenant: &str, access: &AccessTable) {
         let Some(part) = self.parts.get(tenant).cloned() else {
             return;
         };
+        let may_have = |routes: &HostRoutes, prefix: &str| {
+            !access.names(tenant) || owner(routes, prefix).is_some_and(|owner| &**owner == tenant)
+        };
         for image in &part.compiled.images {
             let slot = self.pending.slot(image);
-            if let Some(routes) = existing_routes(&mut self.table, &image.host) {
+            let prefix = image
+                .path
+                .rsplit_once(ASSETS)
+                .map_or("", |(prefix, _)| prefix);
+            if let Some(routes) = existing_routes(&mut self.table, &image.host)
+                && may_have(routes, prefix)
+            {
                 routes.images.insert(image.path.as_str().into(), slot);
             }
         }
@@ -270,9 +280,12 @@ impl Hosts {
             return;
         }
         for AddressMount { address, .. } in &part.compiled.mounts {
-            if let Some(routes) = existing_routes(&mut self.table, &address.host) {
-                let prefix = address.prefix.as_str().into();
-                routes.replaced.insert(prefix, Arc::clone(&part.replaced));
+            let prefix = address.prefix.as_str();
+            if let Some(routes) = existing_routes(&mut self.table, &address.host)
+                && may_have(routes, prefix)
+            {
+                let replaced = Arc::clone(&part.replaced);
+                routes.replaced.insert(prefix.into(), replaced);
             }
         }
     }
@@ -291,7 +304,13 @@ impl Hosts {
     }
 
     /// Renders the files of a host again if their inputs have changed. `is_new`: the deployment has changed.
-    fn refresh(&mut self, host: &str, deployment: &Arc<DeploymentFacts>, is_new: bool) {
+    fn refresh(
+        &mut self,
+        host: &str,
+        deployment: &Arc<DeploymentFacts>,
+        access: &AccessTable,
+        is_new: bool,
+    ) {
         let Some(HostEntry::Site(routes)) = self.table.get(host) else {
             return;
         };
@@ -308,7 +327,9 @@ impl Hosts {
             facts.canonical.clone_from(&part.compiled.listing.host);
         }
         if let Some(listings) = self.listings.get(host) {
-            facts.listings = listings.values().cloned().collect();
+            // The sitemap of a host is public, so it does not list the pages of protected tenants.
+            let public = listings.iter().filter(|(tenant, _)| !access.names(tenant));
+            facts.listings = public.map(|(_, listing)| Arc::clone(listing)).collect();
         }
         let is_same = |(known, _): &(HostFacts, ResourceTable)| *known == facts;
         if is_new || !self.files.get(host).is_some_and(is_same) {
@@ -397,6 +418,15 @@ fn add_moved(hosts: &mut VersionedTable<HostEntry>, deployment: &DeploymentFacts
         let entry = hosts.entry(host.into());
         entry.or_insert_with(|| HostEntry::Redirect(home.clone()));
     }
+}
+
+/// Returns the tenant with a mount at a prefix.
+fn owner<'r>(host: &'r HostRoutes, prefix: &str) -> Option<&'r Arc<str>> {
+    let mount = match prefix {
+        "" => host.root.as_ref(),
+        prefix => host.prefixes.get(prefix),
+    };
+    Some(&mount?.tenant)
 }
 
 fn is_free(host: &HostRoutes, prefix: &str) -> bool {

@@ -9,6 +9,7 @@
 //! | `rendered.tenant.<id>` | the digests and the facts of a tenant's newest release ([`PersistedRelease`]) |
 //! | `addresses` | the owner of each address, so that addresses keep their owners over a restart |
 //! | `good.deployment` | the last version of `deployment.yaml` without errors |
+//! | `access` | the tenants that the last valid `deployment.yaml` protects, and those that were added while the file was not valid |
 //! | `made.themes` | the [`Cache`] of shared files |
 //! | `old.tenant.<id>` | a tenant's files that were replaced within a day, for older pages that still name them |
 //! | `old.shared` | shared files that were replaced within a day, and the current shared files |
@@ -32,6 +33,7 @@ use crate::deployment_config::DeploymentConfig;
 use crate::jobs::packed_folder::{FolderContent, folder_of, rows_of};
 use crate::jobs::persisted_reading::PersistedReading;
 use crate::model::removed_tenants::{RemovedTenant, RemovedTenants};
+use crate::runner::catalog::access::PersistedAccess;
 use crate::snapshot::replaced::ReplacedFiles;
 use crate::state::deployment::locate;
 use content::address::{AddressOwners, Assignment};
@@ -52,6 +54,9 @@ const RENDERED_TENANT: &str = "rendered.tenant.";
 const SHARED_CACHE: &str = "made.themes";
 const ADDRESSES: &str = "addresses";
 const VALID_DEPLOYMENT: &str = "good.deployment";
+const ACCESS: &str = "access";
+const PROTECTED: &[u8] = b"protected";
+const CLOSED: &[u8] = b"closed";
 const REPLACED_TENANT: &str = "old.tenant.";
 const REPLACED_SHARED: &str = "old.shared";
 const REMOVED: &str = "removed";
@@ -72,6 +77,8 @@ pub struct PersistedState {
     themes: BTreeMap<String, [u8; 32]>,
     /// The addresses and the text of `deployment.yaml` that this process wrote last.
     addresses: Option<(Arc<Assignment>, Option<String>)>,
+    /// The facts about access that the state has.
+    access: PersistedAccess,
 }
 
 /// The folder of a theme without errors.
@@ -163,6 +170,7 @@ impl PersistedState {
             forgotten: Vec::new(),
             themes: BTreeMap::new(),
             addresses: None,
+            access: load_access(&store),
             store: Arc::new(store),
         }
     }
@@ -288,6 +296,27 @@ impl PersistedState {
         String::from_utf8(text.to_vec()).ok()
     }
 
+    /// Returns the persisted facts about access.
+    pub(crate) fn access(&self) -> PersistedAccess {
+        self.access.clone()
+    }
+
+    /// Persists the facts about access.
+    pub(crate) fn persist_access(&mut self, access: PersistedAccess) {
+        if self.access == access {
+            return;
+        }
+        self.access = access.clone();
+        self.store.write_table(ACCESS.to_owned(), None, move || {
+            let rows = |ids: BTreeSet<Box<str>>, kind: &'static [u8]| {
+                let row = move |id: Box<str>| (String::from(id).into(), kind.into());
+                ids.into_iter().map(row)
+            };
+            let protected = rows(access.protected, PROTECTED);
+            protected.chain(rows(access.closed, CLOSED)).collect()
+        });
+    }
+
     /// Persists the owner of each address, and the text of `deployment.yaml`.
     pub(crate) fn persist_addresses(
         &mut self,
@@ -402,6 +431,19 @@ impl PersistedState {
 }
 
 /// Reads all rows of a table into memory. Returns `None` if any of them cannot be read.
+/// Reads the persisted facts about access. A tenant with an unknown value counts as protected.
+fn load_access(store: &Store) -> PersistedAccess {
+    let mut access = PersistedAccess::default();
+    for (id, kind) in in_memory(store, ACCESS).unwrap_or_default() {
+        let id = String::from_utf8_lossy(&id).into();
+        match &*kind {
+            CLOSED => access.closed.insert(id),
+            _ => access.protected.insert(id),
+        };
+    }
+    access
+}
+
 fn in_memory(store: &Store, name: &str) -> Option<Vec<(Bytes, Bytes)>> {
     rows_in_memory(store.table(name)?)
 }

@@ -62,6 +62,7 @@ pub(crate) fn persist_shared(registry: &mut Registry) {
     persisted.persist_shared(&mut shared.cache, new);
     let (assignment, deployment) = catalog.addresses.persistable();
     persisted.persist_addresses(assignment, deployment);
+    persisted.persist_access(catalog.addresses.persistable_access());
 }
 
 /// Persists the new data of a tenant. A tenant without pages in memory persists its replaced files only.

@@ -71,7 +71,11 @@ pub(crate) fn run(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
         },
     };
     let mut writer = ExportWriter::begin(&arguments.directory)?;
-    let ExportOutcome { counts, left_out } = export(&registry, &snapshot, options, &mut writer)?;
+    let ExportOutcome {
+        counts,
+        left_out,
+        protected,
+    } = export(&registry, &snapshot, options, &mut writer)?;
     for tenant in &left_out {
         print_message(&format!("error: {tenant}"));
     }
@@ -88,6 +92,11 @@ pub(crate) fn run(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
             "Cloudflare Pages would silently ignore rules: {}",
             over.join("; ")
         );
+    }
+    for tenant in &protected {
+        print_message(&format!(
+            "warning: the protected tenant `{tenant}` is not exported: a static host would show it to everyone. Serve it with `rowhouse serve`, or remove its `access` from the deployment file"
+        ));
     }
     let summary = writer.finish()?;
     for host in counts.keys() {

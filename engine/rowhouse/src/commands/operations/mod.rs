@@ -1,4 +1,4 @@
-//! Commands for operators: clients of the admin listener of a running server, and `restore --to`, which reads the state.
+//! Commands for operators: clients of the admin listener of a running server, `restore --to`, which reads the state, and `token`, which reads nothing.
 //!
 //! **Invariant:** opens no tenant's folder.
 
@@ -8,4 +8,5 @@ pub(crate) mod certificates;
 pub(crate) mod probe;
 pub(crate) mod releases;
 pub(crate) mod restore;
+pub(crate) mod token;
 pub(crate) mod visits;

@@ -310,6 +310,7 @@ impl ServerProcess {
         let settings = ServeSettings {
             workers,
             loopback_origin: https::loopback_origin(&arguments.content.origin, &listen),
+            is_origin_secure: arguments.content.origin.is_secure(),
             grace: Duration::from_secs(arguments.grace),
             trusted_proxies: arguments.trusted_proxy.clone(),
             proxy_protocol: arguments.https.proxy_protocol,

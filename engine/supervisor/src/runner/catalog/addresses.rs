@@ -1,4 +1,4 @@
-//! The owners of addresses, and the limits that `deployment.yaml` sets.
+//! The owners of addresses, and the limits that `deployment.yaml` sets. [`access`](super::access) has the rules of access.
 //!
 //! - A file that cannot be read or has errors changes nothing: the limits in force stay. With persisted data they also stay after a restart.
 //! - A file with errors closes the deployment at a startup without an earlier state: each tenant has only the host and path of its id.
@@ -10,13 +10,16 @@ use std::sync::Arc;
 use tracing::warn;
 
 use crate::deployment_config::DeploymentConfig;
+use crate::runner::catalog::access::{AccessControl, FileState, PersistedAccess};
 use crate::runner::catalog::tenant::{TenantData, one_line};
 use crate::state::tables::PersistedState;
-use content::address::deployment::DeploymentFile;
+use content::address::deployment::{DeploymentFile, may_protect};
 use content::address::{self, AddressRules, Assignment, Origin};
 use content::name::TenantId;
 use content::report::{Code, Diagnostic, Report, Severity};
 use content::tenant::Site;
+use jiff::Timestamp;
+use release::snapshot::access::AccessTable;
 
 /// The assigned addresses, and the `deployment.yaml` in force.
 #[derive(Debug, Default)]
@@ -28,6 +31,7 @@ pub(crate) struct AssignedAddresses {
     /// The tenants that may get addresses when other tenants give them up: tenants with refused claims, and tenants without content.
     waiting: BTreeSet<TenantId>,
     deployment: Option<DeploymentFile>,
+    access: AccessControl,
     /// Whether the file in force has changed since the last assignment.
     is_new: bool,
     /// The diagnostics of the file.
@@ -55,6 +59,7 @@ impl AssignedAddresses {
             ..Assignment::default()
         };
         self.assignment = Arc::new(assignment);
+        self.access.restore(persisted.access());
     }
 
     /// Applies the text of the file, or the reason that it cannot be read.
@@ -64,7 +69,17 @@ impl AssignedAddresses {
         text: Result<Option<String>, Diagnostic>,
         persisted: Option<&PersistedState>,
     ) {
-        self.alarm = self.apply_file(config, text, persisted);
+        let is_origin_confidential = config.origin.is_secure() || config.origin.is_loopback();
+        let alarm = self.apply_file(config, text, persisted);
+        self.alarm = alarm.or_else(|| {
+            let is_unreachable = self.access.has_protected() && !is_origin_confidential;
+            is_unreachable.then(|| without_https(&config.origin))
+        });
+    }
+
+    /// Returns the rules of access in force.
+    pub(crate) fn access(&self) -> Arc<AccessTable> {
+        self.access.table()
     }
 
     /// Returns the alarm for operators, if the file has errors.
@@ -74,7 +89,7 @@ impl AssignedAddresses {
 
     /// Returns whether the file in force has changed since the last assignment.
     pub(crate) const fn has_new_rules(&self) -> bool {
-        self.is_new
+        self.is_new || self.access.is_new()
     }
 
     /// Returns whether the file could not be read. A later attempt may succeed.
@@ -91,14 +106,31 @@ impl AssignedAddresses {
     ) -> Option<String> {
         let label = config.deployment_file().display().to_string();
         let is_wanted = config.deployment.is_some() || self.deployment.is_some();
+        let mut state = FileState::Missing;
         let (read, report) = match text {
-            Ok(Some(text)) => DeploymentFile::read(&label, &text),
+            Ok(Some(text)) => {
+                let (read, report) = DeploymentFile::read(&label, &text);
+                state = match read {
+                    Some(_) => FileState::Valid,
+                    None => FileState::Invalid {
+                        may_protect: may_protect(&text),
+                    },
+                };
+                (read, report)
+            }
             Ok(None) if !is_wanted => {
-                self.report = Report::default();
-                return None;
+                self.update_access(FileState::Absent);
+                self.report = match self.access.has_protected() {
+                    true => report_of_one(missing_protection(&label)),
+                    false => Report::default(),
+                };
+                return self.access_alarm();
             }
             Ok(None) => (None, report_of_one(missing_file(&label))),
-            Err(diagnostic) => (None, report_of_one(diagnostic)),
+            Err(diagnostic) => {
+                state = FileState::Invalid { may_protect: true };
+                (None, report_of_one(diagnostic))
+            }
         };
         let is_new = self.report != report;
         self.report = report;
@@ -121,6 +153,7 @@ impl AssignedAddresses {
                     .or_else(|| Some(DeploymentFile::empty(&label)));
             }
         }
+        self.update_access(state);
         let is_error = |diagnostic: &&Diagnostic| diagnostic.severity == Severity::Error;
         let first = self.report.iter().find(is_error)?;
         let meanwhile = match &self.deployment {
@@ -130,10 +163,29 @@ impl AssignedAddresses {
             }
             None => "until the file is valid, manifests may claim any free address, as before",
         };
-        let alarm = format!("{}; {meanwhile}", one_line(first));
+        let mut alarm = format!("{}; {meanwhile}", one_line(first));
+        if let Some(closed) = self.access.closed_sentence() {
+            alarm = format!("{alarm}; {closed}");
+        }
         if is_new {
             warn!(file = label, code = first.code.as_str(), "{alarm}");
         }
+        Some(alarm)
+    }
+
+    /// Applies the state of the file to the rules of access.
+    fn update_access(&mut self, state: FileState) {
+        let in_force = self.deployment.as_ref().filter(|file| file.is_valid());
+        let tenants = self.assignment.owners.values().collect();
+        self.access.update(state, in_force, &tenants);
+    }
+
+    /// Returns the alarm of an absent file that protected tenants.
+    fn access_alarm(&self) -> Option<String> {
+        let first = self.report.iter().next()?;
+        let closed = self.access.closed_sentence().unwrap_or_default();
+        let alarm = format!("{}; {closed}", one_line(first));
+        warn!(file = first.file, code = first.code.as_str(), "{alarm}");
         Some(alarm)
     }
 
@@ -144,7 +196,7 @@ impl AssignedAddresses {
         tenants: &mut BTreeMap<TenantId, Box<TenantData>>,
         only: Option<&BTreeSet<TenantId>>,
     ) -> AddressChanges {
-        let only = only.filter(|_| !self.is_new);
+        let only = only.filter(|_| !self.has_new_rules());
         let Some(only) = only else {
             return self.assign_all(origin, tenants);
         };
@@ -173,6 +225,7 @@ impl AssignedAddresses {
         all.extend(self.assigned_to.keys().cloned());
         self.apply(assignment, &all, tenants);
         self.is_new = false;
+        self.access.mark_applied();
         AddressChanges::OfAnyTenant
     }
 
@@ -266,20 +319,17 @@ impl AssignedAddresses {
         }
     }
 
-    /// Returns the diagnostics of the file. `known`: the ids of all tenants, since the file may list other ids.
+    /// Returns the diagnostics of the file at the time `now`. `known`: the ids of all tenants, since the file may list other ids.
     pub(crate) fn report<'a>(
         &'a self,
         known: impl Iterator<Item = &'a str> + Clone,
+        now: Timestamp,
     ) -> Vec<Diagnostic> {
-        let unknown_tenants = self
-            .deployment
-            .iter()
-            .map(|file| file.unknown_tenants(known.clone()));
-        self.report
-            .iter()
-            .cloned()
-            .chain(unknown_tenants.flatten())
-            .collect()
+        let warnings = self.deployment.iter().flat_map(|file| {
+            let unknown_tenants = file.unknown_tenants(known.clone()).into_iter();
+            unknown_tenants.chain(file.expired_credentials(now))
+        });
+        self.report.iter().cloned().chain(warnings).collect()
     }
 
     /// Returns the last assignment.
@@ -291,6 +341,12 @@ impl AssignedAddresses {
     pub(crate) fn persistable(&self) -> (&Arc<Assignment>, Option<&str>) {
         let in_force = self.deployment.as_ref().map(DeploymentFile::text);
         (&self.assignment, in_force)
+    }
+
+    /// Returns the facts about access to persist.
+    pub(crate) fn persistable_access(&self) -> PersistedAccess {
+        let tenants = self.assignment.owners.values();
+        self.access.persistable(tenants)
     }
 }
 
@@ -312,5 +368,18 @@ fn report_of_one(diagnostic: Diagnostic) -> Report {
 fn missing_file(label: &str) -> Diagnostic {
     Diagnostic::error(Code::Unreadable, label, "the file does not exist").hint(
         "restore the file, or restart without `--deployment`; without the file, manifests may claim any free address",
+    )
+}
+
+fn missing_protection(label: &str) -> Diagnostic {
+    let message = "the file does not exist, and it protected tenants";
+    Diagnostic::error(Code::Unreadable, label, message).hint(
+        "restore the file; to open the tenants, write the file without their `access`, for example `tenants: {}`",
+    )
+}
+
+fn without_https(origin: &Origin) -> String {
+    format!(
+        "protected tenants answer 403: visitors reach {origin} without HTTPS; serve HTTPS, and start with `--origin https://...`"
     )
 }
