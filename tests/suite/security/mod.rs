@@ -1,5 +1,6 @@
 //! Attacks by tenants and by clients.
 
+mod access;
 mod connection_floods;
 mod escaping;
 mod header_fields;

@@ -389,3 +389,85 @@ pub(super) fn find<'a>(node: &'a Node, path: &[&str]) -> Option<(TextPosition, &
         rest => find(value, rest),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HASH: &str = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b";
+
+    fn read(text: &str) -> (Option<DeploymentFile>, Vec<Diagnostic>) {
+        let (file, report) = DeploymentFile::read(FILE, &text.replace("HASH", HASH));
+        (file, report.iter().cloned().collect())
+    }
+
+    #[test]
+    fn mistake_in_access_is_an_error_at_its_place() {
+        let access = "access: {a: {user: a, token_sha256: HASH}}";
+        for (text, line, code) in [
+            ("tenants: {x: {access: [b]}}", 2, Code::UnknownCredential),
+            ("tenants: {x: {access: []}}", 2, Code::BadValue),
+            ("tenants: {x: {access: }}", 2, Code::WrongType),
+            ("tenants: {x: {access: a}}", 2, Code::WrongType),
+            ("tenants: {x: {acess: [a]}}", 2, Code::UnknownKey),
+        ] {
+            let (file, report) = read(&format!("{access}\n{text}\n"));
+            assert!(file.is_none(), "{text}");
+            let first = report.first().unwrap();
+            assert_eq!(first.code, code, "{text}: {first:?}");
+            assert_eq!(first.position.map(|position| position.line), Some(line));
+            assert!(first.hint.is_some(), "{text}");
+        }
+        for (credential, code) in [
+            ("{user: a}", Code::MissingKey),
+            ("{token_sha256: HASH}", Code::MissingKey),
+            ("{user: a, token_sha256: secret}", Code::BadValue),
+            ("{user: 'a:b', token_sha256: HASH}", Code::BadValue),
+            ("{user: '', token_sha256: HASH}", Code::BadValue),
+            (
+                "{user: a, token_sha256: HASH, expires: soon}",
+                Code::BadValue,
+            ),
+            ("{user: a, token_sha256: HASH, token: x}", Code::UnknownKey),
+        ] {
+            let (file, report) = read(&format!("access:\n  a: {credential}\n"));
+            assert!(file.is_none(), "{credential}");
+            let first = report.first().unwrap();
+            assert_eq!(first.code, code, "{credential}: {first:?}");
+            assert!(!first.message.contains("secret"), "{first:?}");
+        }
+    }
+
+    #[test]
+    fn credential_is_valid_to_the_end_of_its_last_day() {
+        let text = "access: {a: {user: a, token_sha256: HASH, expires: 2026-11-30}}\ntenants: {x: {access: [a]}, y: {}}\n";
+        let file = read(text).0.unwrap();
+        let protected: Vec<_> = file.protected().collect();
+        assert_eq!(protected.len(), 1);
+        let (tenant, credentials) = &protected[0];
+        assert_eq!((*tenant, credentials.len()), ("x", 1));
+        let ends: Timestamp = "2026-12-01T00:00:00Z".parse().unwrap();
+        assert_eq!(credentials[0].ends(), Some(ends));
+        assert!(
+            file.expired_credentials(ends - Span::new().seconds(1))
+                .is_empty()
+        );
+        let expired = file.expired_credentials(ends);
+        assert_eq!(expired.len(), 1);
+        assert!(expired[0].position.is_some(), "{expired:?}");
+        let bytes = credentials[0].token_sha256.bytes().unwrap();
+        assert_eq!((bytes[0], bytes[31]), (0x2b, 0x5b));
+    }
+
+    #[test]
+    fn text_without_words_of_credentials_protects_nothing() {
+        for (text, expected) in [
+            ("root: [", false),
+            ("tenants: {a: {aliases: [x]}}", false),
+            ("acces:\n  a: {token_sha256: 0}", true),
+            ("ACCESS: [", true),
+        ] {
+            assert_eq!(may_protect(text), expected, "{text}");
+        }
+    }
+}

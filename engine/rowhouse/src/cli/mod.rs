@@ -152,7 +152,7 @@ pub struct ContentFlags {
     pub themes: Option<PathBuf>,
     /// File that names the root tenant and the addresses of tenants
     ///
-    /// The file names the tenant at the root of the domain, and lists the hosts and paths that each tenant may claim. The default is `deployment.yaml` in the folder of tenants, if that file exists.
+    /// The file names the tenant at the root of the domain, and lists the hosts and paths that each tenant may claim, and the credentials that its visitors need. The default is `deployment.yaml` in the folder of tenants, if that file exists.
     #[arg(long, env = "ROWHOUSE_DEPLOYMENT", value_name = "FILE")]
     pub deployment: Option<PathBuf>,
     /// URL that visitors type to reach the sites: scheme, domain, optional port

@@ -57,8 +57,8 @@ fn files() -> [FileKind; 4] {
         FileKind {
             name: "deployment",
             title: "deployment.yaml",
-            description: "Every key of deployment.yaml, which names the root tenant and the addresses that tenants may claim.",
-            intro: "`deployment.yaml` is in the folder of tenants, or at the path of `--deployment`. Without this file, each manifest may claim any free address, and a tenant keeps its present addresses. [Set up domains](/guides/domains) has the steps.",
+            description: "Every key of deployment.yaml, which names the root tenant, the addresses that tenants may claim, and the tenants that need a password.",
+            intro: "`deployment.yaml` is in the folder of tenants, or at the path of `--deployment`. Without this file, each manifest may claim any free address, and a tenant keeps its present addresses. [Set up domains](/guides/domains) and [Protect a site with a password](/guides/protect) have the steps.",
             schema: schema_of::<Claims>(),
         },
         FileKind {
