@@ -191,7 +191,8 @@ impl Service<Request<Incoming>> for RequestService {
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         let started = Instant::now();
         let has_content = !request.body().is_end_stream();
-        let stream = if request.version() < Version::HTTP_2 {
+        let version = request.version();
+        let stream = if version < Version::HTTP_2 {
             self.state.begin_response();
             if has_content {
                 self.state.mark_unread();
@@ -221,7 +222,8 @@ impl Service<Request<Incoming>> for RequestService {
                     started,
                 };
                 let response = layered(&context, &channel).respond(exchange).response;
-                Ok(context.finish(response.map(|bytes| SnapshotBody::new(bytes, stream))))
+                let response = response.map(|bytes| SnapshotBody::new(bytes, stream));
+                Ok(context.finish(response, version))
             }));
         }
         let exchange = Exchange {
@@ -233,7 +235,7 @@ impl Service<Request<Incoming>> for RequestService {
         let layered = &mut layered(&self.context, &self.channel);
         let response = layered.respond(exchange).response;
         let response = response.map(|bytes| SnapshotBody::new(bytes, stream));
-        Either::Left(ready(Ok(self.context.finish(response))))
+        Either::Left(ready(Ok(self.context.finish(response, version))))
     }
 }
 

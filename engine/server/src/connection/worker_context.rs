@@ -5,13 +5,13 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use http::header::CONNECTION;
-use http::{HeaderValue, Response};
+use http::{Response, Version};
 
 use crate::access_log::AccessLogBuffer;
 use crate::listen::admission::Admission;
 use crate::metrics::visits::page_request::PageRequestBuffer;
 use crate::request::layers::request_id::RequestIds;
+use crate::response::respond::close_after;
 use crate::settings::ServeSettings;
 use crate::snapshot_store::SnapshotStore;
 
@@ -49,11 +49,10 @@ impl WorkerContext {
         }
     }
 
-    /// Tells the client that a response is the last of its connection, if the worker drains. hyper drops the field over HTTP/2.
-    pub(crate) fn finish<B>(&self, mut response: Response<B>) -> Response<B> {
+    /// Tells the client of a request of `version` that the response is the last of its connection, if the worker drains. hyper drops the field over HTTP/2.
+    pub(crate) fn finish<B>(&self, mut response: Response<B>, version: Version) -> Response<B> {
         if self.is_draining.get() {
-            let close = HeaderValue::from_static("close");
-            response.headers_mut().insert(CONNECTION, close);
+            close_after(&mut response, version);
         }
         response
     }

@@ -72,12 +72,19 @@ pub(crate) fn finish<'s>(
     }
     if request.has_content && request.version < Version::HTTP_2 {
         // Unread content makes the connection unusable for another request (RFC 9112, section 9.3).
-        answer
-            .response
-            .headers_mut()
-            .insert(CONNECTION, HeaderValue::from_static("close"));
+        close_after(&mut answer.response, request.version);
     }
     answer
+}
+
+/// Makes an HTTP/1 response the last of its connection. `version` is that of the request.
+pub(crate) fn close_after<B>(response: &mut Response<B>, version: Version) {
+    let close = HeaderValue::from_static("close");
+    response.headers_mut().insert(CONNECTION, close);
+    if version == Version::HTTP_10 {
+        // To a response of HTTP/1.1, hyper would append the `keep-alive` of a client of HTTP/1.0. Some clients then send another request.
+        *response.version_mut() = version;
+    }
 }
 
 fn look_up<'s>(

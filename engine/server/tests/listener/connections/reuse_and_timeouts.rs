@@ -140,6 +140,9 @@ fn shutdown_drains_connections() {
     let mut half = server.connect();
     half.write_all(b"GET /about HTTP/1.1\r\nhost: studio")
         .unwrap();
+    let mut old = server.connect();
+    old.write_all(b"GET /about HTTP/1.0\r\nconnection: keep-alive\r\nhost: studio")
+        .unwrap();
     std::thread::sleep(Duration::from_millis(200));
 
     server.stop();
@@ -148,12 +151,14 @@ fn shutdown_drains_connections() {
         0,
         "idle connections end at once"
     );
-    half.write_all(b".example\r\n\r\n").unwrap();
-    let reply = wire::Reply::read(&mut half);
-    assert_eq!(
-        (reply.status, reply.header("connection")),
-        (200, Some("close"))
-    );
+    for unfinished in [&mut half, &mut old] {
+        unfinished.write_all(b".example\r\n\r\n").unwrap();
+        let reply = wire::Reply::read(unfinished);
+        assert_eq!(
+            (reply.status, reply.header("connection")),
+            (200, Some("close"))
+        );
+    }
     let reply = wire::Reply::read(&mut slow);
     assert_eq!((reply.status, reply.body.len()), (200, sample::LARGE));
     assert_eq!(server.ended().cut.connections(), 0);
