@@ -337,6 +337,16 @@ impl Counters {
                 .encode_family(&[("tenant", &*tenant.id)])?
                 .encode_gauge(&tenant.compiled_in.as_secs_f64())?;
         }
+        let help = "Views of pages, as `rowhouse visits` counts them";
+        let views = self.snapshots.visits.views();
+        let mut family =
+            encoder.encode_descriptor("page_views", help, None, MetricType::Counter)?;
+        for tenant in status.tenants() {
+            let count = views.get(&tenant.id).copied().unwrap_or_default();
+            family
+                .encode_family(&[("tenant", &*tenant.id)])?
+                .encode_counter::<NoLabelSet, _, u64>(&count, None)?;
+        }
         Ok(())
     }
 

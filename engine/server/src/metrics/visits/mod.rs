@@ -55,6 +55,8 @@ struct VisitTable {
     merged_until: Option<Date>,
     /// The days that differ from their last persisted version.
     changed: BTreeSet<Date>,
+    /// The views of each tenant since startup.
+    views: HashMap<Arc<str>, u64>,
     bots: BotDetector,
 }
 
@@ -79,6 +81,11 @@ impl Visits {
         let days = table.days.range(first..);
         days.filter_map(|(date, day)| Some((*date, day.get(tenant)?.clone())))
             .collect()
+    }
+
+    /// Returns the views of each tenant since startup, for `/metrics`.
+    pub(crate) fn views(&self) -> HashMap<Arc<str>, u64> {
+        self.lock().views.clone()
     }
 
     /// Returns the days that have changed since the last call.
@@ -189,6 +196,7 @@ impl VisitTable {
             grown += usize::from(day.referrers.count(&host, has_room));
         }
         self.names += grown;
+        *self.views.entry(tenant).or_default() += 1;
     }
 
     /// Returns the counts of a tenant, which the caller changes.
@@ -255,6 +263,7 @@ impl VisitTable {
     }
 
     fn forget(&mut self, tenant: &str) {
+        self.views.remove(tenant);
         for (date, day) in &mut self.days {
             if let Some(visits) = day.remove(tenant) {
                 self.names -= visits.names();

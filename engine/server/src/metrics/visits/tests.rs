@@ -60,6 +60,7 @@ fn views_bots_and_pages_fetched_ahead_are_counted_apart() {
     settle(&mut table, today, &requests);
     let day = &table.days[&today]["app"];
     assert_eq!((day.views, day.bots, day.ahead), (7, 1, 1));
+    assert_eq!(table.views["app"], 7);
     assert_eq!(
         listed(&day.pages),
         [("/terms".to_owned(), 6), ("/".to_owned(), 1)]
