@@ -422,18 +422,24 @@ impl ReloadLoop {
         if state.reloads.is_empty() || state.survey.is_some() || self.registry.has_readings() {
             return;
         }
+        let status = self.board.current();
         for (reload, begun) in std::mem::take(&mut state.reloads) {
             let alarm = self.registry.alarm().map(ToOwned::to_owned);
             self.board.reloaded(begun.elapsed(), alarm);
-            let names = |names: &BTreeSet<String>| {
-                let names: Vec<&str> = names.iter().map(String::as_str).collect();
-                names.join(" ")
-            };
             let took_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-            let tenants = (reload.tenants.as_ref()).map_or_else(|| "all".to_owned(), names);
+            let names = (reload.tenants.as_ref()).map(|names| read_tenants(names, &status));
+            let is_unread = names.as_ref().is_some_and(Vec::is_empty)
+                && reload
+                    .tenants
+                    .as_ref()
+                    .is_some_and(|names| !names.is_empty());
+            let tenants = names.map_or_else(|| "all".to_owned(), |names| names.join(" "));
             let themes = reload.includes_themes;
-            match reload.is_retry {
-                true => debug!(took_ms, tenants, themes, "reload retried"),
+            match reload.is_retry || is_unread && !themes {
+                true => debug!(
+                    took_ms,
+                    tenants, themes, "reloaded again, or during an upload"
+                ),
                 false => info!(took_ms, tenants, themes, "reloaded"),
             }
         }
@@ -486,6 +492,20 @@ fn time_until(due: Option<Timestamp>) -> Duration {
     left.unwrap_or(MAX_WAIT).min(MAX_WAIT)
 }
 
+/// Returns the names of tenants, without names that begin with a dot, and without tenants that wait for an upload to end.
+///
+/// A growing file reloads its tenant several times a second, and would fill the log.
+fn read_tenants<'n>(names: &'n BTreeSet<String>, status: &DeploymentStatus) -> Vec<&'n str> {
+    let waits = |name: &str| {
+        let tenant = status.tenants.get(name);
+        tenant.is_some_and(|tenant| tenant.state == Availability::Receiving)
+    };
+    let names = names.iter().map(String::as_str);
+    names
+        .filter(|name| !name.starts_with('.') && !waits(name))
+        .collect()
+}
+
 /// Writes the states of all tenants to `board`, and logs the changes.
 pub fn log_report(registry: &Registry, board: &StatusBoard) {
     report(registry, board, &ChangeSet::all());
@@ -531,9 +551,7 @@ fn log_state(tenant: &TenantStatus, old: Option<&TenantStatus>) {
         return;
     }
     if tenant.state == Availability::Live {
-        let is_known =
-            |old: &TenantStatus| matches!(old.state, Availability::Live | Availability::Receiving);
-        if !old.is_some_and(is_known) {
+        if !old.is_some_and(|old| old.state == Availability::Live) {
             info!(tenant = %tenant.id, pages = tenant.pages, "live");
         }
         return;

@@ -51,7 +51,9 @@ fn start_events() -> WorkerGuard {
         true => buffer().finish(BarWriter),
         false => buffer().finish(io::stderr()),
     };
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    // notify warns of each watched folder that is gone. The reload loop finds removed folders itself.
+    let filter =
+        EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info,notify=error"));
     let events = tracing_subscriber::fmt::layer().with_writer(writer);
     let events = if io::stderr().is_terminal() {
         events.with_target(false).boxed()
