@@ -268,7 +268,14 @@ fn manual_is_exported_as_files() {
         let path = folder.path().join("out/manual.example").join(path);
         fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     };
-    assert!(file("reference/commands.html").contains("--max-connections"));
+    let commands = file("reference/commands.html");
+    assert!(commands.contains("--max-connections"));
+    // A value without a description has no brackets.
+    assert!(commands.contains("<code>fish</code>, <code>powershell</code>"));
+    let tables = ["Table", "Table 2", "Table 3"].map(|name| format!("aria-label=\"{name}\""));
+    for table in tables {
+        assert_eq!(commands.matches(&table).count(), 1, "{table}");
+    }
     let headers = file("_headers");
     for theme in ["plain", "base"] {
         let page = file(&format!("reference/sections-{theme}.html"));

@@ -183,8 +183,8 @@ pub(super) fn render(text: &str, context: &LinkContext<'_>) -> RenderedText {
     let mut parser = parsed.into_iter().map(|(event, _)| event);
     // The events around a footnote definition, which moves to the end of the text.
     let (mut around, mut notes) = (Vec::new(), Vec::new());
-    // The state of the table that is being rendered.
-    let (mut columns, mut column, mut cell) = (Vec::new(), 0, "td");
+    // The number and the state of the table that is being rendered.
+    let (mut tables, mut columns, mut column, mut cell) = (0, Vec::new(), 0, "td");
     while let Some(event) = parser.next() {
         match event {
             Event::Start(Tag::Heading { level, classes, .. }) => {
@@ -219,7 +219,8 @@ pub(super) fn render(text: &str, context: &LinkContext<'_>) -> RenderedText {
                 });
             }
             Event::Start(Tag::Table(alignments)) => {
-                events.push(Event::Html(table(context).into()));
+                tables += 1;
+                events.push(Event::Html(table(tables, context).into()));
                 // Cells are aligned by an attribute, because the page's policy allows no style attributes.
                 let plain = vec![Alignment::None; alignments.len()];
                 events.push(Event::Start(Tag::Table(plain)));
@@ -281,9 +282,13 @@ pub(super) fn render(text: &str, context: &LinkContext<'_>) -> RenderedText {
     rendered
 }
 
-/// Returns the start of the element around a table, which scrolls by keyboard.
-fn table(context: &LinkContext<'_>) -> String {
-    let label = escape(&context.language.ui_string("engine.table"));
+/// Returns the start of the element around the `number`th table, which scrolls by keyboard. Each table of a text has a name of its own.
+fn table(number: usize, context: &LinkContext<'_>) -> String {
+    let name = context.language.ui_string("engine.table");
+    let label = match number {
+        1 => escape(&name),
+        _ => format!("{} {number}", escape(&name)),
+    };
     format!("<div class=\"table\" role=\"region\" aria-label=\"{label}\" tabindex=\"0\">")
 }
 

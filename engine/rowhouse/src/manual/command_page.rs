@@ -137,7 +137,11 @@ fn meaning(argument: &Arg) -> String {
                 .get_help()
                 .map(ToString::to_string)
                 .unwrap_or_default();
-            format!("`{}` ({})", choice.get_name(), lower(&prose(&help)))
+            let name = choice.get_name();
+            match &*help {
+                "" => format!("`{name}`"),
+                help => format!("`{name}` ({})", prose(help)),
+            }
         });
         let listed: Vec<String> = listed.collect();
         let _ = write!(text, " One of {}.", listed.join(", "));
@@ -160,11 +164,4 @@ fn meaning(argument: &Arg) -> String {
         (None, true) => {}
     }
     text
-}
-
-/// Returns a text with its first letter in lower case.
-fn lower(text: &str) -> String {
-    let mut letters = text.chars();
-    let first = letters.next().map(|first| first.to_lowercase().to_string());
-    first.unwrap_or_default() + letters.as_str()
 }
