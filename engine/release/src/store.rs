@@ -75,7 +75,7 @@ pub const UNKNOWN_RELEASE: u64 = 0;
 pub enum StoreError {
     /// Another process writes to the folder, or the folder is not writable.
     #[error(
-        "the releases cannot be changed: another process writes the state, or the folder is not writable"
+        "the releases cannot be changed: another process writes the state, or the folder is not writable: after a takeover, try again in a few seconds; otherwise read the reason in `/readyz`"
     )]
     ReadOnly,
     /// There is no release with this number.

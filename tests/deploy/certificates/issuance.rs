@@ -91,6 +91,7 @@ fn check_operator_views(authority: &Authority, server: &Rowhouse) {
     // Default roots of browsers have not signed the certificate.
     let (good, said) = run(&mut ask(DOMAIN));
     assert!(!good && said.contains("UnknownIssuer"), "{said}");
+    assert!(said.contains("with `--root`"), "{said}");
     // The log has a line for each order, and a line for its result.
     let log = server.program.log();
     for expected in ["ordering a certificate", "certificate issued"] {

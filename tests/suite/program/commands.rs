@@ -75,6 +75,10 @@ fn missing_folder_is_reported_in_one_sentence() {
     assert_eq!(check.status.code(), Some(2));
     let text = stderr(&check);
     assert!(text.contains("cannot read the folder `nowhere`"), "{text}");
+    assert!(
+        text.contains("make a first site with `rowhouse new ID`"),
+        "{text}"
+    );
     assert_eq!(text.lines().count(), 1, "{text}");
 }
 

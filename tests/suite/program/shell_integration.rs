@@ -208,6 +208,11 @@ fn address_in_use_is_reported_with_its_flag() {
         let output = run(&fixture("sites"), &flags);
         assert_eq!(output.status.code(), Some(2), "{flag}");
         let wanted = format!("cannot use the address of `{flag}`: cannot listen on `{taken}`");
-        assert!(stderr(&output).contains(&wanted), "{}", stderr(&output));
+        let text = stderr(&output);
+        assert!(text.contains(&wanted), "{text}");
+        assert!(
+            text.contains("replace a running rowhouse with `--takeover`"),
+            "{text}"
+        );
     }
 }

@@ -21,7 +21,7 @@ pub(super) const USED_FILE: &str = "used";
 #[derive(Debug, Error)]
 pub enum AccessError {
     /// Another process has the lock. It may be an older process that is about to end.
-    #[error("another process writes to `{}`", .0.display())]
+    #[error("another process writes to `{}`, such as a former server that still drains", .0.display())]
     InUse(PathBuf),
     /// The path, or a part of it, is a file.
     #[error("`{}` is a file, not a folder", .0.display())]

@@ -113,6 +113,8 @@ pub enum Command {
     /// Serve a tenant again after its folder was removed
     Restore(RestoreArguments),
     /// Count the visits of a tenant by day, without cookies
+    ///
+    /// The counts come from the running server, and are stored in the folder of its `--state`.
     Visits(VisitsArguments),
     /// Create a token for a protected site, and the lines to add
     ///

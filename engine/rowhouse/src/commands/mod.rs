@@ -12,10 +12,14 @@ mod progress;
 mod serve;
 mod setup;
 
+use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use self::output::{FAILED, print_message};
 use crate::cli::{Cli, Command};
+use content::source::SourceError;
+use server::ServeError;
+use supervisor::ReloadError;
 
 /// Runs the command of `cli` and returns its exit code.
 #[must_use]
@@ -42,7 +46,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Some(Command::Manual(arguments)) => authoring::manual::run(&arguments),
     };
     result.unwrap_or_else(|error| {
-        print_message(&format!("error: {}", joined_causes(&error)));
+        print_message(&format!("error: {}{}", joined_causes(&error), hint(&error)));
         ExitCode::from(FAILED)
     })
 }
@@ -56,6 +60,21 @@ fn joined_causes(error: &anyhow::Error) -> String {
         }
     }
     sentence
+}
+
+/// Returns what to do about an error that many operators meet first; empty for other errors.
+fn hint(error: &anyhow::Error) -> &'static str {
+    if let Some(ReloadError::Source(SourceError::Unreadable { source, .. })) = error.downcast_ref()
+        && source.kind() == ErrorKind::NotFound
+    {
+        return ": name the folder with `--tenants` or `--themes`, or make a first site with `rowhouse new ID`";
+    }
+    if let Some(ServeError::Bind { source, .. }) = error.downcast_ref()
+        && source.kind() == ErrorKind::AddrInUse
+    {
+        return ": choose another port, or replace a running rowhouse with `--takeover`";
+    }
+    ""
 }
 
 #[cfg(test)]

@@ -26,7 +26,9 @@ pub(super) struct RenewalRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum RenewalRefusal {
     /// The server has no ACME client.
-    #[error("the server orders no certificates: start it with `--acme-contact`")]
+    #[error(
+        "the server orders no certificates: replace the file of `--certificate`, or start the server with `--acme-contact`"
+    )]
     NoClient,
     /// No tenant claims the host.
     #[error("no site has the host `{0}`: `rowhouse certificates` lists all hosts")]

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, ClientConnection, RootCertStore};
+use rustls::{CertificateError, ClientConfig, ClientConnection, Error as TlsError, RootCertStore};
 use thiserror::Error;
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
@@ -35,9 +35,33 @@ pub enum ProbeError {
     /// The text is not a host name.
     #[error("`{0}` is not a valid host name")]
     Host(String),
+    /// None of the roots has signed the certificate.
+    #[error(
+        "invalid peer certificate: UnknownIssuer: if you trust its authority, name the root certificate with `--root`"
+    )]
+    UnknownIssuer,
+    /// The certificate cannot be used for a server.
+    #[error("invalid peer certificate: {0}")]
+    Certificate(String),
     /// The server does not respond, or the handshake fails, for example because the certificate is not valid for the host.
     #[error("{0}")]
-    Handshake(#[from] io::Error),
+    Handshake(io::Error),
+}
+
+impl From<io::Error> for ProbeError {
+    fn from(error: io::Error) -> Self {
+        let cause = error.get_ref().and_then(|cause| cause.downcast_ref());
+        match cause {
+            Some(TlsError::InvalidCertificate(CertificateError::UnknownIssuer)) => {
+                Self::UnknownIssuer
+            }
+            // rustls formats these reasons for debugging.
+            Some(TlsError::InvalidCertificate(CertificateError::Other(reason))) => {
+                Self::Certificate(reason.to_string())
+            }
+            _ => Self::Handshake(error),
+        }
+    }
 }
 
 /// Returns the root certificates in a PEM, or Mozilla's root certificates.

@@ -186,9 +186,10 @@ pub(crate) fn locate(directory: &Path, places: &DeploymentConfig) -> StateLocati
     let name = found.map(|candidate| candidate.name.clone()).or_else(free);
     let name = name.unwrap_or_else(|| own.id(0));
     let others = candidates.iter().filter(|candidate| candidate.name != name);
-    let others = others.map(|candidate| match &*candidate.owner.origin {
-        "" => candidate.owner.tenants.clone(),
-        origin => origin.to_owned(),
+    let others = others.map(|candidate| match &candidate.owner {
+        owner if owner.origin.is_empty() => owner.tenants.clone(),
+        owner if owner.domain == own.domain => format!("{} ({})", owner.origin, owner.tenants),
+        owner => owner.origin.clone(),
     });
     StateLocation {
         label: own.label(&name),
@@ -208,6 +209,7 @@ impl StateLocation {
             None => warn!(
                 id,
                 origin = own.origin,
+                tenants = own.tenants,
                 others = self.others.join(" "),
                 "no state of this deployment; starting without releases and pins"
             ),

@@ -6,10 +6,10 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, anyhow, ensure};
 use serde::Deserialize;
 
-use crate::commands::operations::admin_client::ask;
+use crate::commands::operations::admin_client::{ask, no_server};
 use crate::commands::operations::certificates::fetch;
 use crate::commands::output::print_message;
 use content::report::{Code, Diagnostic};
@@ -36,7 +36,7 @@ pub(crate) fn diagnostics(admin: SocketAddr, tenants: &Path) -> anyhow::Result<V
         return Ok(Vec::new());
     };
     let response = ask(admin, "GET", "/tenants", "", STEP_TIMEOUT)
-        .with_context(|| format!("no server responds at `{admin}`"))?;
+        .map_err(|error| anyhow!(no_server(admin, &error, "rowhouse serve")))?;
     ensure!(
         response.status == 200,
         "the server responds with status {}",

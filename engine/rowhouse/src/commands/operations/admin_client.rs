@@ -49,6 +49,13 @@ pub(crate) fn ask(
     }
 }
 
+/// Returns the message of a command that reaches no server at `admin`. `start` is the command that starts one.
+pub(crate) fn no_server(admin: SocketAddr, error: &io::Error, start: &str) -> String {
+    format!(
+        "no server responds at `{admin}`: {error}; start it with `{start}`, or name its admin address with `--admin`"
+    )
+}
+
 /// Connects to an address, or else to the other loopback address with its port. The error is that of the named address.
 fn connect(admin: SocketAddr, timeout: Duration) -> io::Result<TcpStream> {
     let refused = match TcpStream::connect_timeout(&admin, timeout) {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::{Context as _, anyhow};
 
 use crate::cli::{CertificatesArguments, CertificatesCommand, ListFormat, RenewArguments};
-use crate::commands::operations::admin_client::ask;
+use crate::commands::operations::admin_client::{ask, no_server};
 use crate::commands::operations::releases::{command, refused};
 use crate::commands::output::{ERRORS, print, print_message};
 use server::tls::overview::{CertificateLine, CertificateSource, CertificateState};
@@ -100,7 +100,7 @@ fn list(arguments: &CertificatesArguments) -> anyhow::Result<ExitCode> {
 /// Fails if no server responds at `admin`, or the response is not from this version of rowhouse.
 pub(crate) fn fetch(admin: SocketAddr) -> anyhow::Result<Option<Vec<CertificateLine>>> {
     let response = ask(admin, "GET", "/certificates", "", STEP_TIMEOUT)
-        .with_context(|| format!("no server responds at `{admin}`"))?;
+        .map_err(|error| anyhow!(no_server(admin, &error, "rowhouse serve")))?;
     match response.status {
         404 => Ok(None),
         200 => serde_json::from_str(&response.text)

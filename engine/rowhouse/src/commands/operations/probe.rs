@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use crate::cli::ProbeArguments;
-use crate::commands::operations::admin_client::ask;
+use crate::commands::operations::admin_client::{ask, no_server};
 use crate::commands::output::{ERRORS, print, print_message};
 use server::settings::operator_file;
 use server::tls::probe::probe;
@@ -28,10 +28,8 @@ pub(crate) fn run(arguments: &ProbeArguments) -> ExitCode {
             }
         }
         Err(error) => {
-            print_message(&format!(
-                "error: no server responds at `{}`: {error}",
-                arguments.server.admin
-            ));
+            let message = no_server(arguments.server.admin, &error, "rowhouse serve");
+            print_message(&format!("error: {message}"));
             ExitCode::from(ERRORS)
         }
     }

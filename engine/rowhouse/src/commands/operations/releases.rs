@@ -15,7 +15,7 @@ use crate::cli::{
     AdminTokenFlag, DiffArguments, ListFormat, ReleasesArguments, ResumeArguments,
     RollbackArguments, RunningServer,
 };
-use crate::commands::operations::admin_client::ask;
+use crate::commands::operations::admin_client::{ask, no_server};
 use crate::commands::operations::admin_token;
 use crate::commands::output::{ERRORS, print, print_message};
 use server::admin::COMMAND;
@@ -163,11 +163,8 @@ pub(super) fn request<T: DeserializeOwned>(
     fields: &str,
 ) -> anyhow::Result<Result<T, Refusal>> {
     let admin = server.admin;
-    let response = ask(admin, method, target, fields, STEP_TIMEOUT).map_err(|error| {
-        anyhow!(
-            "no server responds at `{admin}` ({error}): start it with `rowhouse serve --state DIR`, or name its admin address with `--admin`"
-        )
-    })?;
+    let response = ask(admin, method, target, fields, STEP_TIMEOUT)
+        .map_err(|error| anyhow!(no_server(admin, &error, "rowhouse serve --state DIR")))?;
     let foreign = || {
         format!(
             "the response of `{admin}` is not from an admin listener of this version of rowhouse (status {})",
