@@ -316,13 +316,15 @@ fn facts(parts: &ConsoleParts, status: &DeploymentStatus, now: SystemTime) -> Ve
         Some(_) => {
             let queued = store.queued;
             let is_refused = store.state_alarm().is_some();
+            let of_releases =
+                |number: u64| count(usize::try_from(number).unwrap_or(usize::MAX), "release");
             let more = match queued {
                 0 if is_refused => "cannot be written".to_owned(),
                 queued if is_refused => {
-                    format!("cannot be written; {} releases wait", grouped(queued))
+                    format!("cannot be written; {} queued", of_releases(queued))
                 }
                 0 => format!("{} blobs of releases", grouped(store.disk_blobs)),
-                queued => format!("{} releases queued for writing", grouped(queued)),
+                queued => format!("{} queued for writing", of_releases(queued)),
             };
             fact("Disk", bytes(store.disk_bytes), more)
         }
@@ -397,7 +399,10 @@ fn memory_sentence(parts: &ConsoleParts, used: MemoryUse) -> String {
             let freed = used.resident.saturating_sub(allocated);
             list.push(format!("{} freed or code", bytes(freed)));
         }
-        None => list.push(format!("{} for the program itself", rest(used.resident))),
+        None => list.push(format!(
+            "{} for the program itself and freed memory",
+            rest(used.resident)
+        )),
     }
     let mut sentence = format!("{} in use: {}.", bytes(used.resident), list.join(", "));
     if let Some(limit) = board.store().memory_limit {

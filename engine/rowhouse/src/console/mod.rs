@@ -149,6 +149,7 @@ impl ConsolePages {
             title,
             text,
             tenant,
+            is_removed: false,
         };
         self.rendered("notice.html", &view, status)
     }
@@ -174,6 +175,8 @@ struct ConsoleNotice<'a> {
     title: &'a str,
     text: &'a str,
     tenant: Option<&'a str>,
+    /// Whether the message is about a removed site, which has a guide.
+    is_removed: bool,
 }
 
 impl Console for ConsolePages {
@@ -197,7 +200,13 @@ impl Console for ConsolePages {
                 .map(|view| self.rendered("site.html", &view, StatusCode::OK))
                 .or_else(|| {
                     let (title, text) = site::removal(&self.parts, id)?;
-                    Some(self.notice(StatusCode::OK, &title, &text, None))
+                    let view = ConsoleNotice {
+                        title: &title,
+                        text: &text,
+                        tenant: None,
+                        is_removed: true,
+                    };
+                    Some(self.rendered("notice.html", &view, StatusCode::OK))
                 }),
             ["sites", id, "compare"] => {
                 site::comparison(&self.parts, id, &fields).map(|compared| {
