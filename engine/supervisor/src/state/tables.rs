@@ -430,7 +430,6 @@ impl PersistedState {
     }
 }
 
-/// Reads all rows of a table into memory. Returns `None` if any of them cannot be read.
 /// Reads the persisted facts about access. A tenant with an unknown value counts as protected.
 fn load_access(store: &Store) -> PersistedAccess {
     let mut access = PersistedAccess::default();
@@ -444,6 +443,7 @@ fn load_access(store: &Store) -> PersistedAccess {
     access
 }
 
+/// Reads all rows of a table into memory. Returns `None` if any of them cannot be read.
 fn in_memory(store: &Store, name: &str) -> Option<Vec<(Bytes, Bytes)>> {
     rows_in_memory(store.table(name)?)
 }
