@@ -113,7 +113,7 @@ codes! {
     Pinned => "pinned", "The tenant serves an older release, because an operator rolled the tenant back. Changes in the folder are not served until `rowhouse resume` ends the rollback.";
     ProgramFailed => "program-failed", "Rowhouse itself failed while it read, checked or rendered a tenant or a theme. The failure is not the author's fault. The last valid pages are served, and other tenants are not affected.";
     RawHtml => "raw-html", "A text in Markdown contains HTML. Only HTML comments are allowed, because rowhouse cannot check the links and tags of HTML, and scripts could affect other tenants. Use Markdown for prose, and sections for everything else.";
-    RedirectChain => "redirect-chain", "A redirect points to another redirect or to itself. Visitors should be redirected once.";
+    RedirectChain => "redirect-chain", "A redirect points to another redirect, or back to itself after some steps. Visitors should be redirected once. A wildcard (`/old/*`) may point to paths of another wildcard, but must end.";
     SafeFilter => "safe-filter", "A template uses the filter `safe`, which inserts a text into the page as HTML. The author of that text can insert any HTML into the page. UI strings stay text even after the filter.";
     StoreReadiness => "store-readiness", "The site of an app lacks something that the reviewers of the app stores expect.";
     TemplateFailed => "template-failed", "A template of the theme could not be rendered for a page.";

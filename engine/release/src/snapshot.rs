@@ -10,6 +10,7 @@
 pub mod access;
 mod content_encoding;
 pub mod fields;
+pub mod redirects;
 pub mod resources;
 pub mod traffic;
 
@@ -21,6 +22,7 @@ use tokio::sync::Notify;
 
 use self::access::AccessTable;
 pub use self::content_encoding::{ContentEncoding, Variant, Variants};
+use self::redirects::RedirectTable;
 pub use self::resources::{Body, FILES_BELOW, LookupMap, Resource, ResourceTable, Resources};
 use self::traffic::Traffic;
 
@@ -203,6 +205,8 @@ impl Mount {
 pub struct MountPages {
     /// Resources by path below the prefix (`/terms`; `/` for the mount itself).
     pub resources: Resources,
+    /// The redirects that the author wrote. A resource takes precedence, except over a redirect with conditions on the query.
+    pub redirects: Arc<RedirectTable>,
     /// The 404 pages, each with the path prefix that it covers, for example `/blog` ("Post not found"). Most specific first.
     /// The last entry has the empty path: the tenant's own 404 page.
     pub not_found: Vec<(Box<str>, Arc<Resource>)>,

@@ -70,6 +70,7 @@ fn release(tenant: &str, key: u64) -> NewRelease {
                 resources: resources.collect(),
                 not_found: vec![("".into(), error.clone())],
                 method_not_allowed: error,
+                redirects: Arc::default(),
             },
         }],
     }

@@ -390,6 +390,7 @@ fn snapshot() -> Snapshot {
             prefix: prefix.into(),
             pages: Slot::from(MountPages {
                 resources,
+                redirects: Arc::default(),
                 not_found: vec![("".into(), page())],
                 method_not_allowed: page(),
             }),

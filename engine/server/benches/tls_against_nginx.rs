@@ -447,6 +447,7 @@ fn snapshot() -> Snapshot {
         prefix: "".into(),
         pages: Slot::from(MountPages {
             resources: [("/page".into(), Arc::clone(&page))].into(),
+            redirects: Arc::default(),
             not_found: vec![("".into(), Arc::clone(&page))],
             method_not_allowed: page,
         }),

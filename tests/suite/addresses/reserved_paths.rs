@@ -37,6 +37,10 @@ fn reserved_paths_cannot_be_claimed() {
             (&format!("pages{path}.md"), page("")),
         ];
         for (file, text) in cases {
+            // A redirect may have the path of a feed that no collection has.
+            if path.ends_with("/feed.xml") && text.contains("redirects:") {
+                continue;
+            }
             let mut site = TestSite::fixture("sites");
             site.add_tenant("aaa", "name: A\n");
             site.write(&format!("tenants/aaa/{file}"), text).reload();

@@ -492,9 +492,8 @@ fn root_paths(site: &Site) -> BTreeMap<Cow<'_, str>, (&str, Option<TextPosition>
         (Cow::from(path), (MANIFEST, position))
     });
     let redirects = manifest.redirects.iter().map(|redirect| {
-        let path = redirect.from.as_str();
-        let position = position(&site.formatted, "route", path);
-        (Cow::from(path), (MANIFEST, position))
+        let position = position(&site.formatted, "old-path", redirect.from.as_str());
+        (Cow::from(redirect.old_path().path), (MANIFEST, position))
     });
     let pages = site.pages.values().flat_map(|page| {
         page.paths().map(move |path| {

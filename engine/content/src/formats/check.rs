@@ -2,17 +2,11 @@
 
 use crate::formats::app_facts::check_app_format;
 use crate::formats::link::parse_link;
+use crate::formats::old_path::{check_splat, parse_old_path};
+use crate::formats::reserved_path::{RESERVED_PATH_HINT, reserved_message};
 use crate::formats::values::is_email;
 use crate::name::reserved::{hides_reserved_path, is_reserved};
 use crate::name::{ascii_host, exported, is_route_path};
-
-/// The hint for a path that the engine serves itself.
-pub(crate) const RESERVED_PATH_HINT: &str = "choose another path; rowhouse itself serves `/assets`, names that begin with a dot, and files such as `/robots.txt` and `/feed.xml`";
-
-/// Returns the message for a path that the engine serves itself.
-pub(crate) fn reserved_message(path: &str) -> String {
-    format!("`{path}` is reserved for rowhouse")
-}
 
 /// Checks a text against its format.
 ///
@@ -103,6 +97,8 @@ pub fn check_format(format: &str, text: &str) -> Result<(), (String, Option<Stri
             "write one word, or join words with hyphens: opening-hours",
         ),
         "link" => parse_link(text).map(drop),
+        "old-path" => parse_old_path(text).map(drop),
+        "redirect-target" => parse_link(text).and_then(|_| check_splat(text)),
         _ => check_app_format(format, text)
             .unwrap_or(Ok(()))
             .or_else(|(message, hint)| fail(message, hint)),

@@ -3,10 +3,12 @@
 mod app_facts;
 mod check;
 pub mod link;
+pub mod old_path;
+mod reserved_path;
 pub mod values;
 
-pub(crate) use check::{RESERVED_PATH_HINT, reserved_message};
 pub use check::{check_format, check_value};
+pub(crate) use reserved_path::{RESERVED_PATH_HINT, reserved_message};
 use schemars::JsonSchema;
 use serde_json::Value as Json;
 

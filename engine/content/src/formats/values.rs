@@ -47,6 +47,14 @@ formatted_text!(
     Link, "link", "a path from this tenant's root, another tenant's page (`shop:/contact`), a fact of the company (`company:email`), or a URL"
 );
 formatted_text!(
+    /// The old path of a redirect: `/old`, or `/old/*` for all paths below it.
+    OldPath, "old-path", "a path such as `/old`, or `/old/*` for all paths below it"
+);
+formatted_text!(
+    /// The target of a redirect: a link, which may have `:splat` as the last segment of its path.
+    RedirectTarget, "redirect-target", "a link; `:splat` as the last segment of its path is the part that `*` stands for"
+);
+formatted_text!(
     /// A file in the tenant's `assets` or in the theme's folder.
     Asset, "asset", "a file in the tenant's `assets`, or of the theme"
 );

@@ -323,13 +323,22 @@ impl<'a> ViolationFinder<'a> {
     }
 
     fn choice(&mut self, node: &Node, choices: &[&Json], what: &str) {
-        let names = choices.iter().filter_map(|choice| choice.as_str());
-        match &node.value {
-            Value::Text(text) if !choices.iter().any(|choice| choice.as_str() == Some(text)) => {
-                self.unknown_choice(node, text, names, what);
+        let value = node.to_json();
+        if choices.contains(&&value) {
+            return;
+        }
+        let choices = choices.iter().filter_map(|choice| match choice {
+            Json::String(text) => Some(text.clone()),
+            Json::Number(number) => Some(number.to_string()),
+            _ => None,
+        });
+        let choices: Vec<String> = choices.collect();
+        let names = choices.iter().map(String::as_str);
+        match (&node.value, value) {
+            (Value::Text(text), _) => self.unknown_choice(node, text, names, what),
+            (_, Json::Number(number)) if choices.iter().all(|name| name.parse::<f64>().is_ok()) => {
+                self.unknown_choice(node, &number.to_string(), names, what);
             }
-            Value::Text(_) => {}
-            _ if choices.contains(&&node.to_json()) => {}
             _ => self.wrong_type(node, &["string"], what),
         }
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use bytes::Bytes;
 
 use super::assets::named;
-use super::manifest::Manifest;
+use super::manifest::{Manifest, Redirect};
 use super::page::Page;
 use super::role::MANIFEST;
 use crate::formats::{RESERVED_PATH_HINT, reserved_message};
@@ -39,7 +39,7 @@ pub(super) fn check(
         } else if let Some(page) = pages.get(path.as_str()) {
             let message = format!("`{}` already has the download's path `{path}`", page.file);
             (Code::PathTwice, message, "rename the download")
-        } else if redirects.any(|redirect| redirect.from.as_str() == path) {
+        } else if redirects.any(|redirect| redirect.own_path().as_ref() == Some(&path)) {
             let message = format!("a redirect already has the download's path `{path}`");
             let hint = "rename the download, or remove the redirect";
             (Code::PathTwice, message, hint)
@@ -69,8 +69,8 @@ pub(super) fn check_texts(
     let of_list = |path: &str, list: &str| (folded(path), format!("`{list}:`"));
     let mut owners: HashMap<String, String> = paths.map(of_page).collect();
     let redirects = manifest.redirects.iter();
-    let redirects = redirects.map(|redirect| redirect.from.as_str().trim_start_matches('/'));
-    owners.extend(redirects.map(|path| of_list(path, "redirects")));
+    let redirects = redirects.filter_map(Redirect::own_path);
+    owners.extend(redirects.map(|path| of_list(path.trim_start_matches('/'), "redirects")));
     let downloads = manifest.downloads.keys();
     owners.extend(downloads.map(|name| of_list(name, "downloads")));
     for (path, named_file) in manifest.files() {

@@ -1,14 +1,17 @@
 //! The manifest of a tenant, `tenant.yaml`: everything about the tenant except its pages.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value as Json};
 
 use super::app::App;
+use crate::formats::old_path::{ParsedOldPath, parse_old_path};
 use crate::formats::values::{
-    Asset, Email, HostName, Language, Link, Prefix, RoutePath, TenantFile, TimeZone, WebUrl,
+    Asset, Email, HostName, Language, Link, OldPath, Prefix, RedirectTarget, TenantFile, TimeZone,
+    WebUrl,
 };
 
 /// The largest number of `aliases` of a tenant. The tenant is rendered once for each.
@@ -16,6 +19,9 @@ pub const MAX_ALIASES: usize = 64;
 
 /// The largest number of `hosts` of a tenant. The tenant is rendered once for each.
 pub const MAX_HOSTS: usize = 16;
+
+/// The largest number of `redirects` of a tenant.
+pub const MAX_REDIRECTS: usize = 10_000;
 
 /// The manifest of a tenant. Only `name` is required.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -81,9 +87,9 @@ pub struct Manifest {
     #[serde(default)]
     #[schemars(extend("maxProperties" = 100))]
     pub files: BTreeMap<String, TenantFile>,
-    /// Redirects of paths that have moved, at most 1,000.
+    /// Addresses that have moved or were removed, at most 10,000.
     #[serde(default)]
-    #[schemars(length(max = 1_000))]
+    #[schemars(length(max = MAX_REDIRECTS))]
     pub redirects: Vec<Redirect>,
     /// The company behind all tenants. Only the root tenant defines it.
     #[serde(default)]
@@ -195,14 +201,160 @@ pub struct KnownMissing {
     pub reason: String,
 }
 
-/// A path that has moved permanently.
+/// An address that has moved or was removed.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Redirect {
-    /// The previous path.
-    pub from: RoutePath,
-    /// The target of the redirect.
-    pub to: Link,
+    /// The old path, as visitors read it. `/old/*` is `/old` and every path below it.
+    pub from: OldPath,
+    /// Parameters that the query of the request must have, at most 8. `{p: 12}` applies to `?p=12`. With parameters, a redirect also applies to the path of a page.
+    #[serde(default)]
+    #[schemars(extend("maxProperties" = 8))]
+    pub query: BTreeMap<String, QueryValue>,
+    /// The target. In `/new/:splat`, `:splat` is the part of the path that `*` stands for. A redirect with `status: 410` has no target.
+    #[serde(default)]
+    pub to: Option<RedirectTarget>,
+    /// The status: 308 or 301 for a permanent redirect, 307 or 302 for a temporary one, 410 for a page that was removed.
+    #[serde(default)]
+    pub status: RedirectStatus,
+}
+
+impl Redirect {
+    /// Returns the old path, decoded.
+    #[must_use]
+    pub fn old_path(&self) -> ParsedOldPath {
+        // The schema has checked the path.
+        parse_old_path(self.from.as_str()).unwrap_or_else(|_| ParsedOldPath {
+            path: self.from.as_str().to_owned(),
+            is_wildcard: false,
+        })
+    }
+
+    /// Returns the path that the redirect takes from every other use: an exact path without conditions on the query.
+    #[must_use]
+    pub fn own_path(&self) -> Option<String> {
+        let old = self.old_path();
+        (!old.is_wildcard && self.query.is_empty()).then_some(old.path)
+    }
+}
+
+/// The status of a redirect.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "u16", into = "u16")]
+pub enum RedirectStatus {
+    /// 301: moved permanently.
+    MovedPermanently,
+    /// 302: found, for a while.
+    Found,
+    /// 307: a temporary redirect.
+    Temporary,
+    /// 308: a permanent redirect.
+    #[default]
+    Permanent,
+    /// 410: the page was removed.
+    Gone,
+}
+
+impl RedirectStatus {
+    /// All statuses.
+    pub const ALL: [Self; 5] = [
+        Self::MovedPermanently,
+        Self::Found,
+        Self::Temporary,
+        Self::Permanent,
+        Self::Gone,
+    ];
+
+    /// Returns the status code.
+    #[must_use]
+    pub const fn code(self) -> u16 {
+        match self {
+            Self::MovedPermanently => 301,
+            Self::Found => 302,
+            Self::Temporary => 307,
+            Self::Permanent => 308,
+            Self::Gone => 410,
+        }
+    }
+}
+
+impl TryFrom<u16> for RedirectStatus {
+    type Error = String;
+
+    fn try_from(code: u16) -> Result<Self, String> {
+        let mut all = Self::ALL.into_iter();
+        all.find(|status| status.code() == code)
+            .ok_or_else(|| format!("{code} is not the status of a redirect"))
+    }
+}
+
+impl From<RedirectStatus> for u16 {
+    fn from(status: RedirectStatus) -> Self {
+        status.code()
+    }
+}
+
+impl JsonSchema for RedirectStatus {
+    fn schema_name() -> Cow<'static, str> {
+        "RedirectStatus".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"enum": Self::ALL.map(Self::code)})
+    }
+}
+
+/// The value of a parameter: a text, or a whole number that YAML reads as one.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(from = "WrittenQueryValue", into = "String")]
+pub struct QueryValue(String);
+
+impl QueryValue {
+    /// Returns the value, decoded.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum WrittenQueryValue {
+    Text(String),
+    Number(serde_json::Number),
+}
+
+impl From<WrittenQueryValue> for QueryValue {
+    fn from(written: WrittenQueryValue) -> Self {
+        Self(match written {
+            WrittenQueryValue::Text(text) => text,
+            WrittenQueryValue::Number(number) => number.to_string(),
+        })
+    }
+}
+
+impl From<QueryValue> for String {
+    fn from(value: QueryValue) -> Self {
+        value.0
+    }
+}
+
+impl JsonSchema for QueryValue {
+    fn schema_name() -> Cow<'static, str> {
+        "QueryValue".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": ["string", "integer"], "description": "the value of a parameter"})
+    }
 }
 
 /// The company profile. All company facts are defined here.

@@ -14,9 +14,10 @@ pub mod manifest;
 mod outline;
 pub mod page;
 mod prose;
+mod redirects;
 mod role;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
@@ -24,7 +25,7 @@ use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
-use crate::formats::link::{path_of, rooted};
+use crate::formats::link::path_of;
 use crate::formats::values::Moment;
 use crate::formats::{self, checked_by};
 use crate::name::reserved::is_reserved;
@@ -178,9 +179,9 @@ pub fn read_or_themed_values(
     let pages = reader.pages();
     let (assets, large) = assets::read(folder, &mut reader.report);
     if let Some((manifest, formatted)) = &manifest {
-        reader.check_redirects(manifest, formatted, &pages);
         let (file, text) = (folder.name_of(MANIFEST), reader.texts.get(MANIFEST));
         let written = (file.as_str(), text);
+        redirects::check((manifest, formatted), &pages, written, &mut reader.report);
         downloads::check((manifest, formatted), &pages, written, &mut reader.report);
         let files = (pages.as_slice(), &assets, &large);
         downloads::check_texts((manifest, formatted), files, written, &mut reader.report);
@@ -417,50 +418,6 @@ impl SiteReader<'_> {
             let found = pairs.iter().find(|(found, _)| found.name == key);
             let position = found.map_or(FILE_START, |(key, _)| key.position);
             self.report.push(diagnostic.at(position, text));
-        }
-    }
-
-    /// Reports redirects that use a page's path or point to another redirect.
-    fn check_redirects(
-        &mut self,
-        manifest: &Manifest,
-        formatted: &[FormattedText],
-        pages: &[Page],
-    ) {
-        let mut origins: HashMap<&str, usize> = HashMap::new();
-        for redirect in &manifest.redirects {
-            *origins.entry(redirect.from.as_str()).or_default() += 1;
-        }
-        let paths = |page| Page::paths(page).map(move |path| (path, page));
-        // The first page with a path is its owner.
-        let owners: HashMap<&str, &Page> = pages.iter().rev().flat_map(paths).collect();
-        let name = self.folder.name_of(MANIFEST);
-        for redirect in &manifest.redirects {
-            let (from, to) = (redirect.from.as_str(), redirect.to.as_str());
-            let rooted = rooted(to, MANIFEST);
-            let target = rooted.split(['#', '?']).next().unwrap_or_default();
-            let (code, message, at) = if let Some(page) = owners.get(from) {
-                let message = format!("`{}` already has the path `{from}`", page.file);
-                (Code::PathTwice, message, from)
-            } else if origins.get(from).is_some_and(|count| *count > 1) {
-                let message = format!("the path `{from}` is redirected twice");
-                (Code::PathTwice, message, from)
-            } else if origins.contains_key(target) {
-                let message = format!("`{from}` redirects to `{to}`, which is a redirect itself");
-                (Code::RedirectChain, message, to)
-            } else {
-                continue;
-            };
-            let text = self.texts.get(MANIFEST);
-            self.report.add(Severity::Error, code, &name, || {
-                let diagnostic = Diagnostic::error(code, &name, message)
-                    .hint("redirect only unused paths, each path once, and to a page");
-                let position = formatted.iter().find(|text| text.text == at);
-                match (position, text) {
-                    (Some(formatted), Some(text)) => diagnostic.at(formatted.position, text),
-                    _ => diagnostic,
-                }
-            });
         }
     }
 

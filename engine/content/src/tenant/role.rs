@@ -183,7 +183,7 @@ fn hint_for(top: &str) -> String {
             "move its files to `assets/`".to_owned()
         }
         (".well-known", true) => "move its files to `assets/`, and list them in `tenant.yaml`, under `files:`; for app stores, write `app:` instead".to_owned(),
-        ("_redirects", _) => "write the redirects in `tenant.yaml`, under `redirects:`".to_owned(),
+        ("_redirects", _) => "write the redirects in `tenant.yaml`, under `redirects:`; `rowhouse import redirects` prints the lines".to_owned(),
         ("_headers", _) => "remove the file; rowhouse sets the header fields itself".to_owned(),
         ("cname", _) => "write the host in `tenant.yaml`, under `hosts:`".to_owned(),
         ("robots.txt", _) => "remove the file; rowhouse generates `/robots.txt`, and `noindex: true` in a page excludes the page from search engines".to_owned(),

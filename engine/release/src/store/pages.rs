@@ -22,6 +22,9 @@ use super::blobs::{BlobId, BlobPayloads, MIN_BLOB_BYTES};
 use super::format::{ByteReader, ByteWriter};
 use crate::payload::Payload;
 use crate::snapshot::fields::Fields;
+use crate::snapshot::redirects::{
+    QueryCondition, RedirectAction, RedirectRule, RedirectTable, RedirectTarget,
+};
 use crate::snapshot::{
     Body, ContentEncoding, MountPages, Resource, ResourceTable, Resources, Variant, Variants,
 };
@@ -40,7 +43,9 @@ pub struct AddressPages {
 /// How the files of each address are encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PagesLayout {
-    /// The first address with a table of files holds the table; later addresses refer to that address.
+    /// As [`SharedFiles`](Self::SharedFiles), and each address has its redirects.
+    Redirects,
+    /// The first address with a table of files holds the table; later addresses refer to that address. Version 3 of the format.
     SharedFiles,
     /// Every address lists its files among its pages, as in version 2 of the format.
     FilesAtEachAddress,
@@ -203,6 +208,11 @@ impl PagesEncoder {
             to.count(self.resource(resource));
         }
         to.count(self.resource(&placed.pages.method_not_allowed));
+        let rules = placed.pages.redirects.rules();
+        to.count(rules.len());
+        for rule in rules {
+            write_rule(rule, to);
+        }
     }
 
     fn table(&mut self, table: &ResourceTable, to: &mut ByteWriter) {
@@ -309,11 +319,17 @@ pub(super) fn read(
             input.text()?.to_owned(),
             input.many(with_path)?,
             match layout {
-                PagesLayout::SharedFiles => AddressFiles::read(input, index)?,
+                PagesLayout::Redirects | PagesLayout::SharedFiles => {
+                    AddressFiles::read(input, index)?
+                }
                 PagesLayout::FilesAtEachAddress => AddressFiles::Own(Vec::new()),
             },
             input.many(with_path)?,
             input.count()?,
+            match layout {
+                PagesLayout::Redirects => input.many(read_rule)?,
+                PagesLayout::SharedFiles | PagesLayout::FilesAtEachAddress => Vec::new(),
+            },
         );
         index += 1;
         Some(place)
@@ -330,7 +346,7 @@ pub(super) fn read(
         Some((path.into_boxed_str(), resources.get(number)?.clone()))
     };
     let mut placed: Vec<AddressPages> = Vec::with_capacity(places.len());
-    for (host, prefix, paths, files, not_found, last) in places {
+    for (host, prefix, paths, files, not_found, last, rules) in places {
         let own = paths.into_iter().map(named);
         let resources_here = match files {
             AddressFiles::Own(files) => {
@@ -349,10 +365,49 @@ pub(super) fn read(
                 resources: resources_here,
                 not_found: not_found.into_iter().map(named).collect::<Option<_>>()?,
                 method_not_allowed: resources.get(last)?.clone(),
+                redirects: Arc::new(RedirectTable::new(rules)),
             },
         });
     }
     Some(placed)
+}
+
+fn write_rule(rule: &RedirectRule, to: &mut ByteWriter) {
+    to.bytes(rule.path.as_bytes());
+    to.number(rule.is_wildcard.into());
+    to.count(rule.conditions.len());
+    for condition in &rule.conditions {
+        to.bytes(condition.name.as_bytes());
+        to.bytes(condition.value.as_bytes());
+    }
+    match &rule.action {
+        RedirectAction::Gone => to.number(StatusCode::GONE.as_u16().into()),
+        RedirectAction::Redirect { status, target } => {
+            to.number(status.as_u16().into());
+            to.bytes(target.written().as_bytes());
+        }
+    }
+}
+
+fn read_rule(input: &mut ByteReader<'_>) -> Option<RedirectRule> {
+    let (path, is_wildcard) = (input.text()?.into(), input.is_set()?);
+    let conditions = input.many(|input| {
+        let (name, value) = (input.text()?.into(), input.text()?.into());
+        Some(QueryCondition { name, value })
+    })?;
+    let status = StatusCode::from_u16(u16::try_from(input.number()?).ok()?).ok()?;
+    Some(RedirectRule {
+        path,
+        is_wildcard,
+        conditions: conditions.into(),
+        action: match status {
+            StatusCode::GONE => RedirectAction::Gone,
+            status => RedirectAction::Redirect {
+                status,
+                target: RedirectTarget::new(input.text()?, is_wildcard)?,
+            },
+        },
+    })
 }
 
 /// Decompresses bytes. Returns `None` if the result does not have exactly `length` bytes.

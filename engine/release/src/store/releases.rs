@@ -16,10 +16,12 @@ use super::frame::{self, OpenFrame};
 use super::pages::PagesLayout;
 use crate::payload::Payload;
 
-/// The first bytes of a release file. Every version of the format has its own.
-const MAGIC: &[u8] = b"rowhouse-release-3\n";
-/// The first bytes of the previous version, which can still be read.
-pub(super) const EARLIER_MAGIC: &[u8] = b"rowhouse-release-2\n";
+/// The first bytes of a release file and its layout, for each version of the format. The first version is written; the others can still be read.
+pub(super) const FORMATS: [(&[u8], PagesLayout); 3] = [
+    (b"rowhouse-release-4\n", PagesLayout::Redirects),
+    (b"rowhouse-release-3\n", PagesLayout::SharedFiles),
+    (b"rowhouse-release-2\n", PagesLayout::FilesAtEachAddress),
+];
 
 /// The metadata of a release, readable without its pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,13 +109,15 @@ impl ReleaseFolder {
     /// Opens a release: reads its metadata, but not its pages.
     pub(super) fn open(&self, tenant: &str, number: u64) -> io::Result<OpenRelease> {
         let path = self.path(tenant, number);
-        let (pages, layout) = match frame::open(&path, MAGIC) {
-            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-                let pages = frame::open(&path, EARLIER_MAGIC)?;
-                (pages, PagesLayout::FilesAtEachAddress)
+        let mut opened = Err(disk::damaged());
+        for (magic, layout) in FORMATS {
+            opened = frame::open(&path, magic).map(|pages| (pages, layout));
+            let is_another = |error: &io::Error| error.kind() == io::ErrorKind::InvalidData;
+            if !opened.as_ref().is_err_and(is_another) {
+                break;
             }
-            opened => (opened?, PagesLayout::SharedFiles),
-        };
+        }
+        let (pages, layout) = opened?;
         let mut input = ByteReader(&pages.header.metadata);
         let entry = ReleaseInfo::read(&mut input).filter(|entry| entry.number == number);
         let blobs = read_names(&mut input).filter(|_| input.0.is_empty());
@@ -137,7 +141,8 @@ impl ReleaseFolder {
         let path = self.path(tenant, entry.number);
         let mut metadata = entry.write();
         write_names(blobs, &mut metadata);
-        let start = frame::encode_header(MAGIC, &metadata.0, pages);
+        let [(magic, _), ..] = FORMATS;
+        let start = frame::encode_header(magic, &metadata.0, pages);
         disk::write(&path, |file| {
             file.write_all(&start)?;
             file.write_all(pages)

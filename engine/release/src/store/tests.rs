@@ -79,6 +79,7 @@ fn release(key: u8, pages: &[(&str, &str)]) -> NewRelease {
                 resources: resources.collect(),
                 not_found: vec![("".into(), error.clone())],
                 method_not_allowed: error,
+                redirects: Arc::default(),
             },
         }],
     }

@@ -31,8 +31,12 @@ use crate::resources::file_resource::{fallback_resources, temporary_redirect};
 use content::address::Address;
 use content::report::{Code, Diagnostic, Report};
 use content::tenant::assets::{file_of, named};
+use content::tenant::manifest::QueryValue;
 use content::tenant::{MANIFEST, Site};
-use release::snapshot::{Mount, MountPages, Resource, ResourceTable, Resources, Slot};
+use release::snapshot::redirects::{
+    QueryCondition, RedirectAction, RedirectRule, RedirectTable, RedirectTarget,
+};
+use release::snapshot::{Mount, MountPages, ResourceTable, Resources, Slot};
 
 /// Limit on the HTML of one tenant's pages over all its addresses, in bytes.
 ///
@@ -213,7 +217,7 @@ fn mount(
         let entry = resources.entry(path.as_str().into());
         entry.or_insert_with(|| Arc::new(shown()));
     }
-    redirects(renderer.site, resolver, &mut resources);
+    downloads(renderer.site, resolver, &mut resources);
     let not_found = rendered.not_found.iter();
     let (refused, page) = &rendered.refused;
     Mount {
@@ -221,6 +225,7 @@ fn mount(
         prefix: address.prefix.as_str().into(),
         pages: Slot::from(MountPages {
             resources: Resources::new(resources, Arc::clone(files)),
+            redirects: Arc::new(redirects(renderer.site, resolver)),
             not_found: not_found
                 .map(|(area, status, page)| (area.clone(), body(*status, &page.html, None)))
                 .collect(),
@@ -230,8 +235,8 @@ fn mount(
     }
 }
 
-/// Adds the redirects: from downloads to their newest file, and from old paths to their targets.
-fn redirects(site: &Site, resolver: &Resolver, resources: &mut ResourceTable) {
+/// Adds the redirects from downloads to their newest file.
+fn downloads(site: &Site, resolver: &Resolver, resources: &mut ResourceTable) {
     for (path, file) in site.manifest.downloads() {
         let named = named(&resolver.assets, file.as_str(), MANIFEST);
         let location = named.map(|(_, asset)| resolver.asset(asset));
@@ -239,13 +244,30 @@ fn redirects(site: &Site, resolver: &Resolver, resources: &mut ResourceTable) {
             resources.insert(path.into(), Arc::new(temporary_redirect(location)));
         }
     }
-    for redirect in &site.manifest.redirects {
-        let target = resolver.location(redirect.to.as_str());
-        if let Ok(location) = HeaderValue::from_str(&target) {
-            resources.insert(
-                redirect.from.as_str().into(),
-                Arc::new(Resource::Redirect(location)),
-            );
-        }
-    }
+}
+
+/// Returns the redirects of the manifest, with their targets at one address.
+fn redirects(site: &Site, resolver: &Resolver) -> RedirectTable {
+    let rules = site.manifest.redirects.iter().filter_map(|redirect| {
+        let old = redirect.old_path();
+        let status = StatusCode::from_u16(redirect.status.code()).ok()?;
+        let action = match &redirect.to {
+            Some(to) => RedirectAction::Redirect {
+                status,
+                target: RedirectTarget::new(&resolver.location(to.as_str()), old.is_wildcard)?,
+            },
+            None => RedirectAction::Gone,
+        };
+        let condition = |(name, value): (&String, &QueryValue)| QueryCondition {
+            name: name.as_str().into(),
+            value: value.as_str().into(),
+        };
+        Some(RedirectRule {
+            path: old.path.into(),
+            is_wildcard: old.is_wildcard,
+            conditions: redirect.query.iter().map(condition).collect(),
+            action,
+        })
+    });
+    RedirectTable::new(rules.collect())
 }

@@ -19,6 +19,7 @@ use crate::pages::links::resolver::{LinkTarget, parse_link};
 use crate::resources::asset::Asset;
 use crate::theme::Templates;
 use content::formats::link::{beside, rooted};
+use content::formats::old_path::SPLAT;
 use content::name::nfc;
 use content::name::reserved::ASSETS;
 use content::report::{
@@ -204,6 +205,7 @@ impl<'a> Checker<'a> {
             };
             match text.format.as_str() {
                 "link" => self.link(&text.text, spot),
+                "redirect-target" => self.redirect_target(&text.text, spot),
                 "asset" => self.asset(&text.text, spot),
                 "image" => {
                     self.asset(&text.text, spot);
@@ -234,6 +236,27 @@ impl<'a> Checker<'a> {
                 _ => {}
             }
         }
+    }
+
+    /// Checks the target of a redirect. A target with a place for the rest of the requested path needs at least one page below it.
+    fn redirect_target(&mut self, target: &str, spot: ReferenceSpot<'_>) {
+        let meant = rooted(target, spot.file);
+        let path = meant.split(['?', '#']).next().unwrap_or_default();
+        let Some(folder) = path.strip_suffix(SPLAT) else {
+            return self.link(target, spot);
+        };
+        let is_below = |path: &String| {
+            path.strip_prefix(folder)
+                .is_some_and(|rest| rest.starts_with('/'))
+        };
+        if folder.is_empty() || !folder.starts_with('/') || self.fragments.keys().any(is_below) {
+            return;
+        }
+        self.report(Severity::Error, Code::BrokenLink, spot, || {
+            let message = format!("the tenant has no page below `{folder}`");
+            let hint = "redirect to a folder with pages, or to one page without `:splat`";
+            (message, Some(hint.to_owned()))
+        });
     }
 
     fn finding(

@@ -7,6 +7,7 @@
 //! | [`app_store`] | the requirements of app stores |
 //! | [`pages`] | titles, descriptions, headings, alt texts, pages that no page links to |
 //! | [`page_weight`] | the bytes that a visitor loads |
+//! | [`redirects`] | redirects end, after one step where the target is known |
 //!
 //! [`page_facts`] collects the facts from the HTML, and [`at_key`] places a warning in the front matter.
 //!
@@ -19,6 +20,7 @@ pub(crate) mod links;
 mod page_facts;
 mod page_weight;
 pub(crate) mod pages;
+mod redirects;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -89,6 +91,7 @@ pub(crate) fn check(
     };
     checker.check();
     let (mut report, cross_tenant_links) = (checker.report, checker.cross_tenant_links);
+    report.extend(redirects::check(site, mount));
     report.extend(contrast::check(site, prepared, &inputs.templates.theme));
     report.extend(app_store::check(site, prepared, &seen));
     let mut orphans = Vec::new();

@@ -93,6 +93,7 @@ pub fn unavailable(
         prefix: address.prefix.as_str().into(),
         pages: Slot::from(MountPages {
             resources: Resources::default(),
+            redirects: Arc::default(),
             not_found: vec![("".into(), Arc::clone(&page))],
             method_not_allowed: page,
         }),

@@ -246,11 +246,15 @@ fn type_of(root: &Json, value: &Json) -> String {
         return shapes.join(", or ");
     }
     let choices = followed["oneOf"].as_array().into_iter().flatten();
-    let choices = choices.filter_map(|choice| choice["const"].as_str());
+    let choices = choices.map(|choice| &choice["const"]);
     let listed = followed["enum"].as_array().into_iter().flatten();
     let choices: Vec<String> = choices
-        .chain(listed.filter_map(Json::as_str))
-        .map(|choice| format!("`{choice}`"))
+        .chain(listed)
+        .filter_map(|choice| match choice {
+            Json::String(text) => Some(format!("`{text}`")),
+            Json::Number(number) => Some(format!("`{number}`")),
+            _ => None,
+        })
         .collect();
     if !choices.is_empty() {
         return format!("one of {}", choices.join(", "));
@@ -311,7 +315,9 @@ fn format_name(format: &str, schema: &Json) -> String {
         "link" => "[a link](/reference/links)",
         "markdown" => "Markdown",
         "moment" | "date-time" => "a date and time, such as `2026-12-01T09:00:00-06:00`",
+        "old-path" => "a path such as `/old` or `/old/*`",
         "prefix" => "a path such as `/apps/corner`",
+        "redirect-target" => "[a link](/reference/links), at most with `:splat`",
         "route" => "the path of a page",
         "time-zone" => "a time zone, such as `Europe/Berlin`",
         "web-url" => "a URL",

@@ -9,7 +9,7 @@ use clap::{Command, CommandFactory as _};
 use content::name::reserved;
 use content::report::Code;
 use content::source;
-use content::tenant::manifest::{MAX_ALIASES, MAX_HOSTS};
+use content::tenant::manifest::{MAX_ALIASES, MAX_HOSTS, MAX_REDIRECTS};
 use content::tenant::{MAX_PAGE_BYTES, MAX_PAGES, MAX_TENANT_NODES};
 use content::yaml::MAX_FILE_NODES;
 use server::metrics::metric_list;
@@ -255,8 +255,8 @@ fn limits() -> ReferencePage {
             "1,024".to_owned(),
         ),
         (
-            "rules of `_headers` and `_redirects` with `export --for cloudflare`",
-            "100 and 2,000".to_owned(),
+            "rules of `_headers`, of `_redirects`, and of `_redirects` with `*`, with `export --for cloudflare`",
+            "100, 2,000 and 100".to_owned(),
         ),
     ]);
     page(
@@ -302,7 +302,7 @@ fn of_a_tenant(limits: &source::FolderLimits) -> Vec<LimitRow> {
         ("`hosts`", thousands(MAX_HOSTS)),
         ("`aliases` of a tenant", thousands(MAX_ALIASES)),
         ("`aliases` of a page", thousands(16)),
-        ("`redirects`", thousands(1_000)),
+        ("`redirects`", thousands(MAX_REDIRECTS)),
         ("`downloads`", thousands(100)),
         ("`files`", "100 of 64 KiB".to_owned()),
     ]

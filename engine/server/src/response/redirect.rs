@@ -1,4 +1,4 @@
-//! Builds redirects: to another host, to the path without trailing slashes, to another path, and from other names of this machine.
+//! Builds redirects: to another host, to the path without trailing slashes, to another path as the author wrote, and from other names of this machine.
 //!
 //! Caches may store a redirect, so it has a cache tag to be purged by, as pages have.
 //!
@@ -13,6 +13,7 @@ use http::{Response, StatusCode};
 use crate::response::response_body::ResponseBody;
 use crate::response::routed_response::{RequestHead, ResponseOwner, Route, RoutedResponse, plain};
 use release::snapshot::fields::{CACHE_TAG, cache_tag};
+use release::snapshot::redirects::RedirectRule;
 use release::snapshot::{ContentEncoding, HostRedirect, Mount};
 
 /// Time for which redirects may be cached: one hour. Browsers cache a 308 without this field indefinitely, and could not be corrected.
@@ -20,39 +21,51 @@ const REDIRECT_CACHE_CONTROL: HeaderValue = HeaderValue::from_static("max-age=36
 
 /// Returns a 308 with a cache tag.
 pub(crate) fn permanent(location: HeaderValue, tag: Option<HeaderValue>) -> Response<ResponseBody> {
+    with_status(StatusCode::PERMANENT_REDIRECT, location, tag)
+}
+
+/// Returns a redirect with a cache tag. Caches do not store a temporary redirect.
+fn with_status(
+    status: StatusCode,
+    location: HeaderValue,
+    tag: Option<HeaderValue>,
+) -> Response<ResponseBody> {
+    let caching = match status {
+        StatusCode::FOUND | StatusCode::TEMPORARY_REDIRECT => HeaderValue::from_static("no-store"),
+        _ => REDIRECT_CACHE_CONTROL,
+    };
     let mut response = Response::new(Bytes::new().into());
-    *response.status_mut() = StatusCode::PERMANENT_REDIRECT;
+    *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(LOCATION, location);
-    headers.insert(CACHE_CONTROL, REDIRECT_CACHE_CONTROL);
+    headers.insert(CACHE_CONTROL, caching);
     if let Some(tag) = tag {
         headers.insert(CACHE_TAG, tag);
     }
     response
 }
 
-/// Returns the target of a redirect with the query of the request, which follows the target's own query and precedes its fragment (RFC 9110, section 10.2.2).
-///
-/// A target that is not a web address, such as `mailto:`, stays unchanged, since its query has another meaning.
-pub(crate) fn with_query(target: &HeaderValue, query: Option<&str>) -> HeaderValue {
-    let bytes = target.as_bytes();
-    let is_web =
-        bytes.starts_with(b"/") || bytes.starts_with(b"http:") || bytes.starts_with(b"https:");
-    let Some(query) = query.filter(|query| is_web && !query.is_empty()) else {
-        return target.clone();
-    };
-    let end = bytes
-        .iter()
-        .position(|byte| *byte == b'#')
-        .unwrap_or(bytes.len());
-    let (address, fragment) = bytes.split_at(end);
-    let joint: &[u8] = match address {
-        [.., b'?' | b'&'] => b"",
-        address if address.contains(&b'?') => b"&",
-        _ => b"?",
-    };
-    let location = [address, joint, query.as_bytes(), fragment].concat();
-    HeaderValue::from_maybe_shared(Bytes::from(location)).unwrap_or_else(|_| target.clone())
+/// Returns the route of a redirect that the author wrote.
+pub(crate) fn route<'s>(mount: &'s Mount, rule: &'s RedirectRule) -> Route<'s> {
+    Route {
+        prefix: &mount.prefix,
+        path: &rule.path,
+        rest: if rule.is_wildcard { "/*" } else { "" },
+    }
+}
+
+/// Redirects as the author wrote.
+pub(crate) fn by_author<'s>(
+    mount: &'s Mount,
+    rule: &'s RedirectRule,
+    (status, location): (StatusCode, HeaderValue),
+) -> RoutedResponse<'s> {
+    RoutedResponse {
+        response: with_status(status, location, tag(&mount.tenant, &rule.path)),
+        owner: ResponseOwner::Tenant(mount),
+        route: route(mount, rule),
+        encoding: ContentEncoding::Identity,
+    }
 }
 
 /// Returns the cache tag of a tenant's redirect.
@@ -174,25 +187,6 @@ mod tests {
             ("", false),
         ] {
             assert_eq!(is_loopback(host), expected, "{host}");
-        }
-    }
-
-    #[test]
-    fn query_of_request_is_appended_to_that_of_target() {
-        for (target, query, location) in [
-            ("/new", Some("a=1"), "/new?a=1"),
-            ("/new#part", Some("a=1&b"), "/new?a=1&b#part"),
-            ("/new?own=2", Some("a=1"), "/new?own=2&a=1"),
-            ("/new?own=2#part", Some("a=1"), "/new?own=2&a=1#part"),
-            ("/new?", Some("a=1"), "/new?a=1"),
-            ("/new#what?", Some("a=1"), "/new?a=1#what?"),
-            ("https://a.example", Some("a=1"), "https://a.example?a=1"),
-            ("mailto:a@b.example", Some("a=1"), "mailto:a@b.example"),
-            ("/new?own=2#part", None, "/new?own=2#part"),
-            ("/new", Some(""), "/new"),
-        ] {
-            let target = HeaderValue::from_static(target);
-            assert_eq!(with_query(&target, query), location);
         }
     }
 }

@@ -2,15 +2,17 @@
 //!
 //! 1. *Content.* No resource accepts content: GET, HEAD and OPTIONS with content get 413.
 //! 2. *Host.* A request without a clear host gets 400. A host that no tenant claims gets a neutral 421.
-//! 3. *Access.* A protected tenant is looked up (as in step 6) and refuses requests without a valid credential, for every path and method. Other responses of the tenant are marked private.
+//! 3. *Access.* A protected tenant is looked up (as in step 7) and refuses requests without a valid credential, for every path and method. Other responses of the tenant are marked private.
 //! 4. *Method.* OPTIONS gets 204 with `Allow` for every path. Methods other than GET and HEAD get 405 with `Allow` for every path, with the 405 page of the path's tenant.
 //! 5. *Moved host.* 308 to the same path on the new origin.
 //! 6. *Path.* Decoded once; an ambiguous path gets 400.
 //! 7. *Mount.* The longest prefix of complete segments, or else the root of the host. A mount that is not rendered gets 503. Callers that can wait call [`pending_content`] first.
-//! 8. *Trailing slashes.* 308 to the path without them, with the query, if that path exists. If that path is a redirect itself, 308 to its target.
-//! 9. *Look-up.* In the mount, then in the files of the host, then in the files that all hosts share. A resource with status 302 in the mount comes last, since it replaces an image that is not rendered yet.
-//! 10. *Not found.* The 404 page of the most specific area of the site, or else of the tenant.
-//! 11. *Body.* The best content encoding. For 200 only, preconditions and ranges. HEAD is GET without the body.
+//! 8. *Redirect with conditions.* The author's redirect of exactly this path with conditions on the query, if the request meets them.
+//! 9. *Trailing slashes.* 308 to the path without them, with the query, if that path exists. If that path is a redirect itself, 308 to its target.
+//! 10. *Look-up.* In the mount, then in the files of the host, then in the files that all hosts share. A resource with status 302 in the mount comes last, since it replaces an image that is not rendered yet.
+//! 11. *Other redirects.* The author's redirect of the path, or of the longest prefix of the path. Status 410 has the page of the next step.
+//! 12. *Not found.* The 404 page of the most specific area of the site, or else of the tenant.
+//! 13. *Body.* The best content encoding. For 200 only, preconditions and ranges. HEAD is GET without the body.
 //!
 //! A hit costs three hash look-ups and one copy of a prepared header map, with no other allocation. `benches/respond.rs` enforces that.
 //!
@@ -38,8 +40,10 @@ use crate::response::routed_response::{plain, refused};
 use crate::snapshot_store::RequestNotice;
 use release::snapshot::access::AccessRule;
 use release::snapshot::fields::{CACHE_TAG, set};
+use release::snapshot::redirects::{RedirectDecision, with_query};
 use release::snapshot::{
-    Body, ContentEncoding, HostEntry, HostRoutes, Mount, Resource, ResourceTable, Slot, Snapshot,
+    Body, ContentEncoding, HostEntry, HostRoutes, Mount, MountPages, Resource, ResourceTable, Slot,
+    Snapshot,
 };
 
 const ALLOWED_METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, OPTIONS");
@@ -172,6 +176,12 @@ fn in_mount<'s>(
     };
 
     // 8.
+    let query = request.uri.query();
+    if let Some(decision) = pages.redirects.decide(below, query, true) {
+        return redirected(mount, pages, below, decision, request);
+    }
+
+    // 9.
     if path.len() > 1 && path.ends_with('/') {
         let shorter = match below.trim_end_matches('/') {
             "" => "/",
@@ -191,7 +201,7 @@ fn in_mount<'s>(
         }
     }
 
-    // 9.
+    // 10.
     if let Some((key, resource)) = pages.resources.get_key_value(below) {
         // A 302 to the original gives way to the image once the image is rendered.
         if is_temporary_redirect(resource)
@@ -214,7 +224,22 @@ fn in_mount<'s>(
         return answer;
     }
 
-    // 10.
+    // 11.
+    if let Some(decision) = pages.redirects.decide(below, query, false) {
+        return redirected(mount, pages, below, decision, request);
+    }
+
+    // 12.
+    not_found(mount, pages, below, request)
+}
+
+/// Performs step 12: returns the 404 page for a path.
+fn not_found<'s>(
+    mount: &'s Mount,
+    pages: &'s MountPages,
+    below: &str,
+    request: &RequestHead<'_>,
+) -> RoutedResponse<'s> {
     match pages.not_found.iter().find(|(area, _)| covers(area, below)) {
         Some((area, resource)) => page(
             resource,
@@ -228,6 +253,23 @@ fn in_mount<'s>(
         ),
         None => refused(StatusCode::NOT_FOUND),
     }
+}
+
+/// Returns the response of a redirect that the author wrote. A removed page has the 404 page of its path, with status 410.
+fn redirected<'s>(
+    mount: &'s Mount,
+    pages: &'s MountPages,
+    below: &str,
+    RedirectDecision { rule, location }: RedirectDecision<'s>,
+    request: &RequestHead<'_>,
+) -> RoutedResponse<'s> {
+    if let Some(location) = location {
+        return redirect::by_author(mount, rule, location);
+    }
+    let mut answer = not_found(mount, pages, below, request);
+    answer.route = redirect::route(mount, rule);
+    *answer.response.status_mut() = StatusCode::GONE;
+    answer
 }
 
 /// Returns whether a resource is a temporary redirect.
@@ -463,7 +505,7 @@ pub(crate) fn unknown_host<'s>(
     }
 }
 
-/// Performs step 11. `tag` returns the cache tag of a redirect; a body has its own.
+/// Performs step 13. `tag` returns the cache tag of a redirect; a body has its own.
 fn resource_response(
     resource: &Resource,
     request: &RequestHead<'_>,
@@ -472,7 +514,7 @@ fn resource_response(
     let body = match resource {
         Resource::Body(body) => body,
         Resource::Redirect(location) => {
-            let location = redirect::with_query(location, request.uri.query());
+            let location = with_query(location, request.uri.query());
             return (
                 redirect::permanent(location, tag()),
                 ContentEncoding::Identity,
@@ -563,7 +605,7 @@ fn remove_body(response: &mut Response<ResponseBody>) {
     *response.body_mut() = Bytes::new().into();
 }
 
-/// Reads all fields that step 11 needs in one pass over the header map.
+/// Reads all fields that step 13 needs in one pass over the header map.
 fn fields(headers: &HeaderMap) -> (AcceptedEncodings, Conditions<'_>) {
     let mut accepted = AcceptedEncodings::default();
     let mut conditions = Conditions::default();

@@ -161,6 +161,7 @@ pub fn mount(tenant: &str, prefix: &str, paths: &[&str]) -> Mount {
         prefix: prefix.into(),
         pages: Slot::from(MountPages {
             resources: resources.into_iter().collect(),
+            redirects: Arc::default(),
             not_found: vec![
                 (
                     "/blog".into(),

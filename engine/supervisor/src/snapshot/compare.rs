@@ -10,7 +10,7 @@ mod lines;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use bytes::Bytes;
@@ -60,6 +60,7 @@ pub fn compare(from: &Release, to: &Release) -> Vec<PageChange> {
             (Some(old), Some(new)) => changes.compare(path.to_owned(), &old, &new),
         }
     }
+    changes.compare_redirects(from, to);
     if let (Some(from), Some(to)) = (from, to) {
         for (part, old) in &from.pages.not_found {
             let same_part = to.pages.not_found.iter().find(|(other, _)| other == part);
@@ -111,6 +112,31 @@ impl ReleaseDiff {
             text,
             metadata,
         });
+    }
+
+    /// Compares the redirects of the author, by the requests that they apply to.
+    fn compare_redirects(&mut self, from: Option<&AddressPages>, to: Option<&AddressPages>) {
+        let actions = |placed: Option<&AddressPages>| -> BTreeMap<String, String> {
+            let rules = placed
+                .into_iter()
+                .flat_map(|placed| placed.pages.redirects.rules());
+            rules
+                .map(|rule| (rule.pattern(), rule.action.to_string()))
+                .collect()
+        };
+        let (from, to) = (actions(from), actions(to));
+        for pattern in from.keys().chain(to.keys()).collect::<BTreeSet<_>>() {
+            let (change, difference) = match (from.get(pattern), to.get(pattern)) {
+                (Some(old), Some(new)) if old == new => continue,
+                (Some(old), Some(new)) => {
+                    let text = format!("-{old}\n+{new}\n");
+                    (ChangeKind::Changed, Difference::shown(text))
+                }
+                (None, _) => (ChangeKind::Added, Difference::default()),
+                (_, None) => (ChangeKind::Removed, Difference::default()),
+            };
+            self.add(pattern.clone(), change, difference);
+        }
     }
 
     fn compare(&mut self, path: String, old: &Resource, new: &Resource) {

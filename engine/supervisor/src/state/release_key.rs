@@ -20,6 +20,7 @@ pub(crate) fn key_of(addresses: &[AddressPages]) -> [u8; 32] {
     for place in addresses {
         let MountPages {
             resources,
+            redirects,
             not_found,
             method_not_allowed,
         } = &place.pages;
@@ -29,6 +30,14 @@ pub(crate) fn key_of(addresses: &[AddressPages]) -> [u8; 32] {
         hash.update(digest(
             by_path(resources.pages()).chain(errors).chain(other),
         ));
+        for rule in redirects.rules() {
+            hash.update(format!(
+                "{} {:?} {}\n",
+                rule.pattern(),
+                rule.conditions,
+                rule.action
+            ));
+        }
         let files = resources.files();
         let of_files = of_files
             .entry(Arc::as_ptr(files))
@@ -74,6 +83,9 @@ fn response(body: &Body) -> String {
 mod tests {
     use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
     use release::snapshot::fields::Fields;
+    use release::snapshot::redirects::{
+        RedirectAction, RedirectRule, RedirectTable, RedirectTarget,
+    };
     use release::snapshot::{ContentEncoding, Variant};
 
     use super::*;
@@ -112,6 +124,7 @@ mod tests {
                 resources: pages
                     .map(|(path, page)| ((*path).into(), Arc::clone(page)))
                     .collect(),
+                redirects: Arc::default(),
                 not_found: vec![("".into(), body(PAGE))],
                 method_not_allowed: body(PAGE),
             },
@@ -148,6 +161,37 @@ mod tests {
             key_of(&[place("", &[("/app", body(PAGE))])]),
             key_of(&[place("", &[("/assets/app", body(PAGE))])]),
         ];
+        let moved = |rule: RedirectRule| {
+            let mut moved = place("", &[("/", body(PAGE))]);
+            moved.pages.redirects = Arc::new(RedirectTable::new(vec![rule]));
+            key_of(&[moved])
+        };
+        let gone = RedirectRule {
+            path: "/old".into(),
+            is_wildcard: false,
+            conditions: Box::default(),
+            action: RedirectAction::Gone,
+        };
+        let to = |status| RedirectAction::Redirect {
+            status,
+            target: RedirectTarget::new("/new", false).expect("a target"),
+        };
+        let rules = [
+            RedirectRule {
+                is_wildcard: true,
+                ..gone.clone()
+            },
+            RedirectRule {
+                action: to(StatusCode::FOUND),
+                ..gone.clone()
+            },
+            RedirectRule {
+                action: to(StatusCode::PERMANENT_REDIRECT),
+                ..gone.clone()
+            },
+            gone,
+        ];
+        let keys: Vec<_> = keys.into_iter().chain(rules.map(moved)).collect();
         for (number, key) in keys.iter().enumerate() {
             assert!(!keys[..number].contains(key), "{number}");
         }

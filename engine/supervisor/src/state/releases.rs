@@ -147,6 +147,7 @@ fn shared_pages(files: ResourceTable) -> MountPages {
     let nowhere = Resource::Redirect(HeaderValue::from_static("/"));
     MountPages {
         resources: Resources::new(ResourceTable::new(), Arc::new(files)),
+        redirects: Arc::default(),
         not_found: Vec::new(),
         method_not_allowed: Arc::new(nowhere),
     }

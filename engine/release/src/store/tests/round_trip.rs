@@ -11,10 +11,13 @@ use proptest::prelude::*;
 
 use super::{PLENTY, blobs, long, open, release};
 use crate::snapshot::fields::Fields;
+use crate::snapshot::redirects::{
+    QueryCondition, RedirectAction, RedirectRule, RedirectTable, RedirectTarget,
+};
 use crate::snapshot::{Body, ContentEncoding, MountPages, Resource, Resources, Variant};
 use crate::store::format::ByteWriter;
 use crate::store::pages::PagesLayout;
-use crate::store::releases::{EARLIER_MAGIC, ReleaseFolder};
+use crate::store::releases::{FORMATS, ReleaseFolder};
 use crate::store::{AddressPages, NewRelease, ReleaseInfo, frame, pages};
 
 /// Returns all data that a response depends on.
@@ -39,8 +42,14 @@ fn answer(resource: &Resource) -> String {
     )
 }
 
-/// The responses of an address: host, prefix, resources by path, and error pages.
-type Answers<'a> = (&'a str, &'a str, BTreeMap<&'a str, String>, Vec<String>);
+/// The responses of an address: host, prefix, resources by path, error pages, and redirects.
+type Answers<'a> = (
+    &'a str,
+    &'a str,
+    BTreeMap<&'a str, String>,
+    Vec<String>,
+    &'a [RedirectRule],
+);
 
 fn answers(addresses: &[AddressPages]) -> Vec<Answers<'_>> {
     let of = |placed| {
@@ -62,6 +71,7 @@ fn answers(addresses: &[AddressPages]) -> Vec<Answers<'_>> {
                 .map(|(path, resource)| (path, answer(resource)))
                 .collect(),
             errors,
+            pages.redirects.rules(),
         )
     };
     addresses.iter().map(of).collect()
@@ -118,9 +128,43 @@ fn any_resource() -> impl Strategy<Value = Arc<Resource>> {
     prop_oneof![redirect, any_body().prop_map(Resource::Body)].prop_map(Arc::new)
 }
 
+fn any_rule() -> impl Strategy<Value = RedirectRule> {
+    let condition = ("\\PC{0,3}", "\\PC{0,3}").prop_map(|(name, value)| QueryCondition {
+        name: name.into(),
+        value: value.into(),
+    });
+    let target = ("(/[a-z]{1,2})?", "(/:splat)?", "(\\?[a-z])?(#[a-z])?");
+    let conditions = proptest::collection::vec(condition, 0..3);
+    let parts = (
+        "(/\\PC{0,3})?",
+        any::<bool>(),
+        conditions,
+        target,
+        300_u16..310,
+    );
+    parts.prop_map(
+        |(path, is_wildcard, conditions, (start, splat, end), status)| {
+            let target = RedirectTarget::new(&format!("{start}{splat}{end}"), is_wildcard);
+            RedirectRule {
+                path: path.into(),
+                is_wildcard,
+                conditions: conditions.into(),
+                action: match status {
+                    309 => RedirectAction::Gone,
+                    status => RedirectAction::Redirect {
+                        status: StatusCode::from_u16(status).expect("a status"),
+                        target: target.expect("a header value"),
+                    },
+                },
+            }
+        },
+    )
+}
+
 fn any_addresses() -> impl Strategy<Value = Vec<AddressPages>> {
     let resources = proptest::collection::vec(any_resource(), 1..8);
     let index = any::<proptest::sample::Index>;
+    let rules = || proptest::collection::vec(any_rule(), 0..4);
     let path = "(/assets)?/[^/]{0,3}";
     let at_paths = || proptest::collection::vec((path, index()), 0..8);
     let place = (
@@ -130,12 +174,21 @@ fn any_addresses() -> impl Strategy<Value = Vec<AddressPages>> {
         at_paths(),
         index(),
         any::<bool>(),
+        rules(),
     );
     let addresses = proptest::collection::vec(place, 0..4);
     (resources, addresses).prop_map(|(resources, addresses)| {
         let at = |index: proptest::sample::Index| index.get(&resources).clone();
         let mut files = None;
-        let of = |(host, prefix, paths, errors, last, shares): (_, _, Vec<_>, Vec<_>, _, _)| {
+        let of = |(host, prefix, paths, errors, last, shares, rules): (
+            _,
+            _,
+            Vec<_>,
+            Vec<_>,
+            _,
+            _,
+            _,
+        )| {
             let path = |(path, index): (String, _)| (path.into(), at(index));
             let own: Resources = paths.into_iter().map(path).collect();
             let files = match shares {
@@ -149,6 +202,7 @@ fn any_addresses() -> impl Strategy<Value = Vec<AddressPages>> {
                     resources: Resources::new(own.pages().clone(), Arc::clone(files)),
                     not_found: errors.into_iter().map(path).collect(),
                     method_not_allowed: at(last),
+                    redirects: Arc::new(RedirectTable::new(rules)),
                 },
             }
         };
@@ -182,7 +236,7 @@ proptest! {
 
     #[test]
     fn decoding_any_bytes_does_not_panic(bytes: Vec<u8>) {
-        for layout in [PagesLayout::SharedFiles, PagesLayout::FilesAtEachAddress] {
+        for (_, layout) in FORMATS {
             let _ = pages::read(&bytes, &[], layout);
         }
     }
@@ -241,7 +295,7 @@ fn shared_files_are_shared_after_loading() {
 }
 
 #[test]
-fn release_of_the_previous_format_is_read() {
+fn release_of_an_earlier_format_is_read() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = open(folder.path().to_owned(), 3, PLENTY);
     store.record("corner", release(1, &[("/", "a page")]));
@@ -255,33 +309,46 @@ fn release_of_the_previous_format_is_read() {
         .pages
         .header
         .metadata;
-    let mut before = ByteWriter::default();
-    // No bodies and no header fields.
-    before.count(0);
-    before.count(0);
-    // One redirect: at a page's path, at a file's path of one address, and for all errors.
-    before.count(1);
-    before.number(0);
-    before.bytes(b"/away");
-    before.count(1);
-    before.bytes(b"corner.example");
-    before.bytes(b"");
-    before.count(2);
-    for path in ["/", "/assets/a.css"] {
-        before.bytes(path.as_bytes());
+    let [_, earlier @ ..] = FORMATS;
+    for (magic, layout) in earlier {
+        let mut before = ByteWriter::default();
+        // No bodies and no header fields.
         before.count(0);
-    }
-    before.count(0);
-    before.count(0);
-    let compressed = zstd::encode_all(&b""[..], 1).expect("bytes");
-    let pages = [before.0, compressed].concat();
-    let start = frame::encode_header(EARLIER_MAGIC, &metadata, &pages);
-    let file = [start, pages].concat();
-    std::fs::write(releases.path("corner", 1), file).expect("a written file");
+        before.count(0);
+        // One redirect: at a page's path, at a file's path of one address, and for all errors.
+        before.count(1);
+        before.number(0);
+        before.bytes(b"/away");
+        before.count(1);
+        before.bytes(b"corner.example");
+        before.bytes(b"");
+        let tables: &[&[&str]] = match layout {
+            PagesLayout::FilesAtEachAddress => &[&["/", "/assets/a.css"]],
+            _ => &[&["/"], &["/assets/a.css"]],
+        };
+        for (index, table) in tables.iter().enumerate() {
+            if index > 0 {
+                // The table belongs to the first address.
+                before.number(1);
+            }
+            before.count(table.len());
+            for path in *table {
+                before.bytes(path.as_bytes());
+                before.count(0);
+            }
+        }
+        before.count(0);
+        before.count(0);
+        let compressed = zstd::encode_all(&b""[..], 1).expect("bytes");
+        let pages = [before.0, compressed].concat();
+        let start = frame::encode_header(magic, &metadata, &pages);
+        let file = [start, pages].concat();
+        std::fs::write(releases.path("corner", 1), file).expect("a written file");
 
-    let loaded = store.load("corner", 1).expect("a release");
-    let resources = &loaded.addresses[0].pages.resources;
-    assert!(resources.contains_key("/") && resources.contains_key("/assets/a.css"));
+        let loaded = store.load("corner", 1).expect("a release");
+        let resources = &loaded.addresses[0].pages.resources;
+        assert!(resources.contains_key("/") && resources.contains_key("/assets/a.css"));
+    }
 }
 
 #[test]

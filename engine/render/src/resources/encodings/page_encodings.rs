@@ -42,6 +42,7 @@ impl<'a> Encoder<'a> {
                 coded.table(own),
                 self.encoded_files(pages.resources.files()),
             ),
+            redirects: Arc::clone(&pages.redirects),
             not_found: (pages.not_found.iter())
                 .map(|(part, resource)| (part.clone(), coded.get(resource)))
                 .collect(),
@@ -146,6 +147,7 @@ mod tests {
                 ("/away".into(), Arc::new(away)),
             ]
             .into(),
+            redirects: Arc::default(),
             not_found: vec![(
                 "".into(),
                 page(

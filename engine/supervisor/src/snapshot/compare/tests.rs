@@ -5,6 +5,7 @@ use std::time::SystemTime;
 
 use http::{HeaderMap, HeaderValue, StatusCode};
 use release::snapshot::fields::Fields;
+use release::snapshot::redirects::{RedirectAction, RedirectRule, RedirectTable, RedirectTarget};
 use release::snapshot::{MountPages, Variant};
 use release::store::ReleaseInfo;
 
@@ -49,6 +50,7 @@ fn place(host: &str, resources: &[(&str, Arc<Resource>)]) -> AddressPages {
         prefix: String::new(),
         pages: MountPages {
             resources: resources.iter().map(of_path).collect(),
+            redirects: Arc::default(),
             not_found: vec![("".into(), body(404, HTML, b"<p>Nothing here.</p>"))],
             method_not_allowed: body(405, HTML, b"<p>Not so.</p>"),
         },
@@ -209,6 +211,43 @@ fn text_files_are_compared_by_line_and_other_files_by_size() {
     assert_eq!(
         shown(text("a"), broken),
         "-text/plain, 1 byte\n+text/plain, 1 byte\n"
+    );
+}
+
+#[test]
+fn redirects_of_the_author_are_compared_by_request() {
+    let rule = |path: &str, target: &str| RedirectRule {
+        path: path.into(),
+        is_wildcard: true,
+        conditions: Box::default(),
+        action: RedirectAction::Redirect {
+            status: StatusCode::FOUND,
+            target: RedirectTarget::new(target, true).expect("a target"),
+        },
+    };
+    let with = |rules| {
+        let mut place = place("corner.example", &[]);
+        place.pages.redirects = Arc::new(RedirectTable::new(rules));
+        release(vec![place])
+    };
+    let old = with(vec![rule("/a", "/b/:splat"), rule("/gone", "/")]);
+    let new = with(vec![rule("/a", "/c/:splat"), rule("/new", "/")]);
+    let changes = compare(&old, &new);
+    let changes: Vec<_> = changes
+        .iter()
+        .map(|change| (change.path.as_str(), change.change, change.text.as_str()))
+        .collect();
+    assert_eq!(
+        changes,
+        [
+            (
+                "/a/*",
+                ChangeKind::Changed,
+                "-redirect 302 to /b/:splat\n+redirect 302 to /c/:splat\n"
+            ),
+            ("/gone/*", ChangeKind::Removed, ""),
+            ("/new/*", ChangeKind::Added, ""),
+        ]
     );
 }
 
