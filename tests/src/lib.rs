@@ -7,6 +7,7 @@ mod command;
 pub mod hostile_folders;
 mod measure;
 mod playwright;
+pub mod redirect_cases;
 mod server;
 mod site;
 pub mod state;

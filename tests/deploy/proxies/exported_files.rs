@@ -12,6 +12,7 @@ use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Version};
 use image::{DynamicImage, ImageFormat, RgbImage};
 use rowhouse::export::folder::ExportWriter;
 use rowhouse::export::{ExportOptions, WebServer, export};
+use rowhouse_tests::redirect_cases::{self, CASES, QUERY_CASES, SERVER_CASES};
 use rowhouse_tests::{Answer, TestSite, Visitor, reserved_address};
 use server::response::respond::{RequestHead, respond};
 use tempfile::TempDir;
@@ -168,25 +169,64 @@ fn compare_responses(own: &Response<Bytes>, other: &Answer, at: &str) {
     }
 }
 
-/// Exports the site for a web server, which `run` starts, and compares all responses.
-fn compare_server(server: WebServer, run: impl FnOnce(&Path, SocketAddr) -> Program) {
-    let site = create_site();
+/// Exports the site of the table of redirects for a web server, which `run` starts, and compares its responses with the table.
+fn compare_redirects(server: WebServer, run: impl FnOnce(&Path, SocketAddr) -> Program) {
+    let site = redirect_cases::create_site();
     let public = TempDir::new().expect("a folder");
+    let (mut program, mut visitor) = start(&site, server, public.path(), run);
+    for (host, prefix) in redirect_cases::PLACES {
+        let [all, query, server] = [CASES, QUERY_CASES, SERVER_CASES];
+        for case in all.iter().chain(query).chain(server) {
+            let path = case.request_at(prefix);
+            let answer = visitor.get(host, &path, &[]);
+            let answer =
+                answer.unwrap_or_else(|error| panic!("{path}: {error}\n{}", program.log()));
+            let location = answer.header("location").to_owned();
+            let expected = (case.status, case.location_at(prefix));
+            assert_eq!((answer.status, location), expected, "{host}{path}");
+            let own = served(&site, host, &path);
+            if own.status().is_client_error() {
+                assert!(answer.body == own.body().as_ref(), "{host}{path}");
+            }
+        }
+    }
+    for (path, status) in [("/nothing", 308), ("/corner/nothing", 404), ("/about", 200)] {
+        let answer = visitor.get("studio.example", path, &[]).expect("an answer");
+        assert_eq!(answer.status, status, "{path}");
+    }
+    program.must_run();
+}
+
+/// Exports a site for a web server, which `run` starts.
+fn start(
+    site: &TestSite,
+    server: WebServer,
+    public: &Path,
+    run: impl FnOnce(&Path, SocketAddr) -> Program,
+) -> (Program, Visitor) {
     let options = ExportOptions {
         compressed: true,
         server: Some(server),
         ..ExportOptions::default()
     };
-    let mut writer = ExportWriter::begin(public.path()).expect("a folder");
+    let mut writer = ExportWriter::begin(public).expect("a folder");
     export(site.registry(), &site.snapshot, options, &mut writer).expect("files");
     writer.finish().expect("written files");
     let address = reserved_address();
-    let mut program = run(public.path(), address);
+    let mut program = run(public, address);
     let mut visitor = Visitor::new(address);
     wait_for("the web server", || {
         program.must_run();
         visitor.get("studio.example", "/", &[]).ok()
     });
+    (program, visitor)
+}
+
+/// Exports the site for a web server, which `run` starts, and compares all responses.
+fn compare_server(server: WebServer, run: impl FnOnce(&Path, SocketAddr) -> Program) {
+    let site = create_site();
+    let public = TempDir::new().expect("a folder");
+    let (program, mut visitor) = start(&site, server, public.path(), run);
     let mut types = BTreeSet::new();
     let mut saved = 0;
     for (host, prefix) in PLACES {
@@ -255,34 +295,59 @@ fn hosts(public: &Path, extension: &str) -> Vec<(String, String, String)> {
     hosts
 }
 
+/// Starts nginx with the exported files in `public`. Its own files are in `own`.
+fn run_nginx(own: &Path, public: &Path, address: SocketAddr) -> Program {
+    // One process, so that the test can end all of it.
+    let mut text = format!(
+        "daemon off; master_process off; pid {0}/pid; error_log stderr;\nevents {{}}\nhttp {{ access_log off;\n",
+        own.display()
+    );
+    for kind in ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"] {
+        text += &format!("{kind}_temp_path {}/{kind};\n", own.display());
+    }
+    for (host, root, included) in hosts(public, ".nginx.conf") {
+        text += &format!(
+            "server {{ listen {address}; server_name {host}; root {root}; include {included}; }}\n"
+        );
+    }
+    let file = own.join("nginx.conf");
+    fs::write(&file, text + "}\n").expect("a file");
+    Program::start(
+        Command::new("nginx")
+            .args(["-e", "stderr", "-c"])
+            .arg(&file),
+    )
+}
+
+/// Starts Caddy with the exported files in `public`. Its own files are in `own`.
+fn run_caddy(own: &Path, public: &Path, address: SocketAddr) -> Program {
+    let mut text = "{\n\tadmin off\n\tauto_https off\n}\n".to_owned();
+    for (host, root, imported) in hosts(public, ".caddy") {
+        text += &format!(
+            "http://{host}:{} {{\n\tbind 127.0.0.1\n\troot * {root}\n\timport {imported}\n}}\n",
+            address.port()
+        );
+    }
+    let file = own.join("Caddyfile");
+    fs::write(&file, text).expect("a file");
+    Program::start(
+        Command::new("caddy")
+            .args(["run", "--adapter", "caddyfile", "--config"])
+            .arg(&file)
+            .env("HOME", own)
+            .env("XDG_DATA_HOME", own.join("data"))
+            .env("XDG_CONFIG_HOME", own.join("config")),
+    )
+}
+
 #[test]
 fn nginx_serves_export_like_rowhouse() {
     if !is_there("nginx") {
         return;
     }
     let own = TempDir::new().expect("a folder");
-    compare_server(WebServer::Nginx, |public, address| {
-        // One process, so that the test can end all of it.
-        let mut text = format!(
-            "daemon off; master_process off; pid {0}/pid; error_log stderr;\nevents {{}}\nhttp {{ access_log off;\n",
-            own.path().display()
-        );
-        for kind in ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"] {
-            text += &format!("{kind}_temp_path {}/{kind};\n", own.path().display());
-        }
-        for (host, root, included) in hosts(public, ".nginx.conf") {
-            text += &format!(
-                "server {{ listen {address}; server_name {host}; root {root}; include {included}; }}\n"
-            );
-        }
-        let file = own.path().join("nginx.conf");
-        fs::write(&file, text + "}\n").expect("a file");
-        Program::start(
-            Command::new("nginx")
-                .args(["-e", "stderr", "-c"])
-                .arg(&file),
-        )
-    });
+    let run = |public: &Path, address| run_nginx(own.path(), public, address);
+    compare_server(WebServer::Nginx, run);
 }
 
 #[test]
@@ -291,23 +356,26 @@ fn caddy_serves_export_like_rowhouse() {
         return;
     }
     let own = TempDir::new().expect("a folder");
-    compare_server(WebServer::Caddy, |public, address| {
-        let mut text = "{\n\tadmin off\n\tauto_https off\n}\n".to_owned();
-        for (host, root, imported) in hosts(public, ".caddy") {
-            text += &format!(
-                "http://{host}:{} {{\n\tbind 127.0.0.1\n\troot * {root}\n\timport {imported}\n}}\n",
-                address.port()
-            );
-        }
-        let file = own.path().join("Caddyfile");
-        fs::write(&file, text).expect("a file");
-        Program::start(
-            Command::new("caddy")
-                .args(["run", "--adapter", "caddyfile", "--config"])
-                .arg(&file)
-                .env("HOME", own.path())
-                .env("XDG_DATA_HOME", own.path().join("data"))
-                .env("XDG_CONFIG_HOME", own.path().join("config")),
-        )
-    });
+    let run = |public: &Path, address| run_caddy(own.path(), public, address);
+    compare_server(WebServer::Caddy, run);
+}
+
+#[test]
+fn nginx_redirects_as_the_table_says() {
+    if !is_there("nginx") {
+        return;
+    }
+    let own = TempDir::new().expect("a folder");
+    let run = |public: &Path, address| run_nginx(own.path(), public, address);
+    compare_redirects(WebServer::Nginx, run);
+}
+
+#[test]
+fn caddy_redirects_as_the_table_says() {
+    if !is_there("caddy") {
+        return;
+    }
+    let own = TempDir::new().expect("a folder");
+    let run = |public: &Path, address| run_caddy(own.path(), public, address);
+    compare_redirects(WebServer::Caddy, run);
 }

@@ -10,6 +10,7 @@ use http::{HeaderMap, HeaderValue};
 use indexmap::IndexSet;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
+use super::redirects::{HostRedirects, ancestors};
 use super::rules::{encoded_target, text, title_case};
 
 /// The characters with a meaning in a configuration: variables and quotes.
@@ -36,6 +37,8 @@ pub(super) struct PathResponses {
     pub(super) not_found: BTreeMap<String, (String, usize)>,
     /// The sets of header fields; the index of a set is its number.
     pub(super) fields: IndexSet<PathFields>,
+    /// The redirects that authors wrote.
+    pub(super) redirects: HostRedirects,
     /// The origin that the whole host redirects to.
     pub(super) moved: Option<String>,
 }
@@ -88,6 +91,12 @@ impl PathResponses {
         areas
     }
 
+    /// Returns the file of the 404 page of a path and the number of its header fields.
+    pub(super) fn not_found_of(&self, path: &str) -> Option<(&str, usize)> {
+        let (file, fields) = ancestors(path).find_map(|area| self.not_found.get(area))?;
+        Some((file, *fields))
+    }
+
     /// Returns the number of a set of header fields.
     fn number(&mut self, fields: &HeaderMap) -> usize {
         let mut fields: PathFields = fields
@@ -109,6 +118,11 @@ pub(super) fn keeping_query(target: &str) -> Option<(&str, char, &str)> {
     let (address, fragment) = target.split_at(end);
     let joint = if address.contains('?') { '&' } else { '?' };
     Some((address, joint, fragment))
+}
+
+/// Encodes the target of an author for a configuration.
+pub(super) fn author_target(target: &str) -> String {
+    in_configuration(&encoded_target(target))
 }
 
 /// Encodes a target for a configuration.

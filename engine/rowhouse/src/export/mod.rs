@@ -4,6 +4,7 @@
 //! |---|---|
 //! | this module | the file of each path |
 //! | [`rules`] | `_headers` and `_redirects`: header fields, redirects and statuses |
+//! | [`redirects`] | the redirects that authors wrote, by location |
 //! | [`by_path`] | the same for each path, for [`nginx`] and [`caddy`] |
 //! | [`Sink`] | the destination of the files |
 //! | [`folder`] | a folder on disk as a sink; it replaces only changed files of earlier exports |
@@ -18,6 +19,7 @@ mod by_path;
 mod caddy;
 pub mod folder;
 mod nginx;
+mod redirects;
 pub mod rules;
 mod sink;
 
@@ -34,6 +36,7 @@ pub use self::sink::{Sink, WriteError};
 use content::name::exported::{NOT_FOUND as NOT_FOUND_PAGE, file_of_page};
 use release::payload::Payload;
 use release::snapshot::fields::{CACHE_TAG, X_REQUEST_ID};
+use release::snapshot::redirects::RedirectTable;
 use release::snapshot::{Body, ContentEncoding, HostEntry, Resource, Snapshot};
 use render::AddressMount;
 use supervisor::Registry;
@@ -46,7 +49,7 @@ const NOT_FOUND: &[u8] = b"404 Not Found\n";
 pub struct ExportOptions {
     /// Whether the compressed forms of each file (`.br`, `.gz`) are written, too.
     pub compressed: bool,
-    /// Whether `_redirects` has rules for the 404 pages of folders, as Netlify needs them.
+    /// Whether `_redirects` has the rules that only Netlify reads: for the 404 pages of folders, for parameters of a query, and for status 410.
     pub not_found_rules: bool,
     /// The web server that gets a configuration in place of `_headers` and `_redirects`.
     pub server: Option<WebServer>,
@@ -70,6 +73,8 @@ pub struct ExportOutcome {
     pub left_out: Vec<SkippedTenant>,
     /// The protected tenants, which have no files: a static host would give them to every visitor.
     pub protected: BTreeSet<String>,
+    /// The redirects that a host without them may lack or apply to pages, one sentence each.
+    pub differences: Vec<String>,
 }
 
 /// A tenant without files at one of its addresses.
@@ -175,14 +180,17 @@ pub fn export(
         }
         Ok::<_, ExportError>(())
     })?;
-    let mut counts = BTreeMap::new();
+    let (mut counts, mut differences) = (BTreeMap::new(), Vec::new());
     for (host, site) in sites {
-        counts.insert(host.to_owned(), site.finish(snapshot, sink)?);
+        let (host_counts, of_host) = site.finish(snapshot, sink)?;
+        counts.insert(host.to_owned(), host_counts);
+        differences.extend(of_host);
     }
     Ok(ExportOutcome {
         counts,
         left_out,
         protected,
+        differences,
     })
 }
 
@@ -204,6 +212,8 @@ struct AddressPlan<'t> {
     not_found: Vec<(String, &'t Resource)>,
     /// Each file with its path and its bytes.
     files: BTreeMap<String, (String, Payload)>,
+    /// The prefix of the address, and the redirects.
+    redirects: Option<(&'t str, &'t RedirectTable)>,
 }
 
 /// The folder of a host while it is written.
@@ -261,6 +271,7 @@ impl<'a> HostFolder<'a> {
                 plan.resources.push((path, resource));
             }
         }
+        plan.redirects = Some((prefix, &pages.redirects));
         for (area, page) in &pages.not_found {
             let area = format!("{prefix}{area}");
             let path = format!("the 404 page of `{area}/`");
@@ -305,6 +316,10 @@ impl<'a> HostFolder<'a> {
         }
         for (path, resource) in plan.resources {
             self.add_rules(&path, resource);
+        }
+        if let (Some((prefix, table)), HostEntry::Site(routes)) = (plan.redirects, self.entry) {
+            let redirects = &mut self.responses.redirects;
+            redirects.add(prefix, table, |path| routes.is_owned_below(prefix, path));
         }
         for (area, page) in plan.not_found {
             if let Some((file, body)) = file_of_not_found(&area, page) {
@@ -436,7 +451,7 @@ impl<'a> HostFolder<'a> {
         mut self,
         snapshot: &Snapshot,
         sink: &mut impl Sink,
-    ) -> Result<RuleCounts, ExportError> {
+    ) -> Result<(RuleCounts, Vec<String>), ExportError> {
         match self.entry {
             HostEntry::Site(routes) => {
                 let (own, shared) = (
@@ -459,17 +474,20 @@ impl<'a> HostFolder<'a> {
             Some(WebServer::Caddy) => ("caddy", caddy::written(&self.responses, compressed)),
             Some(WebServer::Nginx) => ("nginx.conf", nginx::written(&self.responses, compressed)),
             None => {
-                let written = self.rules.write();
+                let is_netlify = self.options.not_found_rules;
+                let written = self.rules.write(&self.responses.redirects, is_netlify);
+                let differences = written.differences.iter();
+                let differences = differences.map(|one| format!("`{host}`: {one}")).collect();
                 for (file, text) in [(HEADERS, written.headers), (REDIRECTS, written.redirects)] {
                     if !text.is_empty() {
                         sink.put(format!("{host}/{file}"), &text.into())?;
                     }
                 }
-                return Ok(written.counts);
+                return Ok((written.counts, differences));
             }
         };
         sink.put(format!("{host}.{extension}"), &text.into())?;
-        Ok(RuleCounts::default())
+        Ok((RuleCounts::default(), Vec::new()))
     }
 
     /// Writes a 404 page for the host, unless a tenant has one for the whole host.

@@ -8,6 +8,7 @@
 //!
 //! **Invariant:** the order of the rules depends only on the paths, so equal hosts give equal files.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::ops::Bound;
@@ -15,6 +16,9 @@ use std::ops::Bound;
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use indexmap::IndexSet;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use release::snapshot::redirects::{RedirectAction, RedirectRule};
+
+use super::redirects::{HostRedirects, LocalRedirect, LocalResponse, depth};
 
 /// The characters that a path must encode (WHATWG URL, path percent-encode set), and the pattern characters of rules.
 pub(super) const IN_A_PATH: &AsciiSet = &CONTROLS
@@ -52,6 +56,8 @@ pub struct RuleCounts {
     pub headers: usize,
     /// Lines in `_redirects`.
     pub redirects: usize,
+    /// Lines in `_redirects` with a `*`.
+    pub wildcards: usize,
 }
 
 /// The texts of both files; empty without rules.
@@ -60,6 +66,8 @@ pub(super) struct RuleFiles {
     pub(super) headers: String,
     pub(super) redirects: String,
     pub(super) counts: RuleCounts,
+    /// The redirects that a static host does not apply as the server does.
+    pub(super) differences: Vec<String>,
 }
 
 /// Header fields by name.
@@ -134,8 +142,8 @@ impl HostRules {
         self.moved = Some(encoded_target(&text(origin)));
     }
 
-    /// Returns the texts of both files.
-    pub(super) fn write(&self) -> RuleFiles {
+    /// Returns the texts of both files. `is_netlify`: whether only Netlify reads them.
+    pub(super) fn write(&self, redirects: &HostRedirects, is_netlify: bool) -> RuleFiles {
         let mut written = RuleFiles::default();
         for (pattern, fields) in self.blocks() {
             written.counts.headers += 1;
@@ -145,18 +153,20 @@ impl HostRules {
                 let _ = writeln!(written.headers, "  {name}: {value}");
             }
         }
-        for line in self.lines() {
+        written.differences = self.differences(redirects, is_netlify);
+        for line in self.lines(redirects, is_netlify) {
             written.counts.redirects += 1;
+            written.counts.wildcards += usize::from(line.contains("/* "));
             written.redirects.push_str(&line);
             written.redirects.push('\n');
         }
         written
     }
 
-    /// Returns the lines of `_redirects`.
+    /// Returns the lines of `_redirects`. The first line that matches counts, so lines for single paths come before wildcards.
     ///
-    /// A permanent redirect has status 301, which every host knows. The server sends 308, which means the same for GET and HEAD, and no other method reaches a file.
-    fn lines(&self) -> Vec<String> {
+    /// A permanent redirect has status 301, which every host knows. The server sends 308, which means the same for GET and HEAD, and no other method reaches a file. Likewise, a temporary redirect has status 302.
+    fn lines(&self, redirects: &HostRedirects, is_netlify: bool) -> Vec<String> {
         let moved = self.moved.iter();
         let mut lines: Vec<String> = moved
             .map(|origin| format!("/* {origin}/:splat 301"))
@@ -164,14 +174,73 @@ impl HostRules {
         for (path, (target, status)) in &self.redirects {
             lines.push(format!("{} {target} {status}", encoded(path)));
         }
-        // The first match counts, so the deepest prefix comes first.
-        let mut areas: Vec<&String> = self.not_found.iter().collect();
-        areas.sort_by_key(|area| std::cmp::Reverse(area.matches('/').count()));
-        for area in areas {
-            let area = encoded(area);
-            lines.push(format!("{area}/* {area}/404.html 404"));
+        let usable = |redirect: &LocalRedirect<'_>| {
+            let is_gone = matches!(redirect.response, LocalResponse::Gone);
+            let is_shared = redirect.conditions.is_empty() && !is_gone;
+            (is_netlify || is_shared) && !redirect.response.is_open()
+        };
+        for path in redirects.paths() {
+            let is_taken = self.has_path(path);
+            for redirect in redirects.at(path, is_taken, false) {
+                if usable(&redirect) {
+                    // Netlify serves an existing file unless the status has a `!`.
+                    let force = if is_taken { "!" } else { "" };
+                    lines.push(line(&encoded(path), &redirect, force));
+                }
+            }
         }
+        // A wildcard comes before the 404 pages of its tenant, and after everything of tenants below.
+        let mut ordered: Vec<(usize, bool, usize, String)> = Vec::new();
+        for (prefix, redirect) in redirects.wildcards() {
+            if usable(&redirect) {
+                let line = line(&format!("{}/*", encoded(prefix)), &redirect, "");
+                ordered.push((depth(redirect.mount), false, depth(prefix), line));
+            }
+        }
+        for area in &self.not_found {
+            let mount = redirects.owner(area).unwrap_or_default();
+            let written = encoded(area);
+            let line = format!("{written}/* {written}/404.html 404");
+            ordered.push((depth(mount), true, depth(area), line));
+        }
+        // The deepest tenant first, and the deepest prefix of a tenant.
+        ordered.sort_by_key(|(mount, is_area, prefix, _)| {
+            (Reverse(*mount), *is_area, Reverse(*prefix))
+        });
+        lines.extend(ordered.into_iter().map(|(.., line)| line));
         lines
+    }
+
+    /// Returns the redirects that not every static host applies as the server does.
+    fn differences(&self, redirects: &HostRedirects, is_netlify: bool) -> Vec<String> {
+        let mut differences = Vec::new();
+        for (prefix, redirect) in redirects.wildcards() {
+            if redirect.response.is_open() {
+                differences.push(format!("`{prefix}/*` is left out: a request such as `{prefix}//host` could choose another site"));
+            }
+        }
+        if is_netlify {
+            return differences;
+        }
+        for rule in redirects.written() {
+            let pattern = request_pattern(rule);
+            if !rule.conditions.is_empty() {
+                differences.push(format!(
+                    "`{pattern}` is left out: only Netlify reads the query"
+                ));
+            } else if rule.action == RedirectAction::Gone {
+                differences.push(format!(
+                    "`{pattern}` is left out: only Netlify sends status 410"
+                ));
+            } else if rule.is_wildcard {
+                let begin = format!("{}/", rule.path);
+                let mut taken = self.fields.keys();
+                if let Some(page) = taken.find(|page| page.starts_with(&begin)) {
+                    differences.push(format!("Cloudflare Pages also redirects `{page}` by `{pattern}`, although the path exists"));
+                }
+            }
+        }
+        differences
     }
 
     /// Returns the blocks of `_headers`: folders from the top down, then single paths.
@@ -316,6 +385,42 @@ pub(super) fn text(value: &HeaderValue) -> String {
     String::from_utf8_lossy(value.as_bytes()).into_owned()
 }
 
+/// Returns the line of a redirect that an author wrote.
+fn line(pattern: &str, redirect: &LocalRedirect<'_>, force: &str) -> String {
+    let parameters = redirect.conditions.iter().map(|condition| {
+        let [name, value] = [&condition.name, &condition.value].map(|text| encoded(text));
+        format!(" {name}={value}")
+    });
+    let parameters: String = parameters.collect();
+    let (target, status) = match &redirect.response {
+        LocalResponse::Gone => ("/404.html".to_owned(), 410),
+        LocalResponse::Redirect { status, start, end } => {
+            let start = encoded_target(start);
+            let target = match end {
+                Some(end) => format!("{start}:splat{}", encoded_target(end)),
+                None => start,
+            };
+            (
+                target,
+                match status {
+                    302 | 307 => 302,
+                    _ => 301,
+                },
+            )
+        }
+    };
+    format!("{pattern}{parameters} {target} {status}{force}")
+}
+
+/// Returns the requests of a redirect as text.
+fn request_pattern(rule: &RedirectRule) -> String {
+    let pattern = rule.pattern();
+    match pattern.starts_with('/') {
+        true => pattern,
+        false => format!("/{pattern}"),
+    }
+}
+
 /// Encodes a path for a rule.
 fn encoded(path: &str) -> String {
     utf8_percent_encode(path, IN_A_PATH).to_string()
@@ -383,7 +488,7 @@ mod tests {
             ("/assets/a.css", file),
             ("/assets/b c.css", file),
         ])
-        .write()
+        .write(&HostRedirects::default(), false)
         .headers;
         let expected = "/*\n  X-All: 1\n\
                         /assets/*\n  X-File: 1\n\
@@ -407,11 +512,19 @@ mod tests {
             ("/a/3.css", sheet),
         ];
         assert_eq!(
-            rules(&files).write().headers,
+            rules(&files)
+                .write(&HostRedirects::default(), false)
+                .headers,
             "/*\n  Content-Security-Policy: x\n"
         );
         files.push(("/a/4.pdf", paper));
-        assert_eq!(rules(&files).write().counts.headers, 2);
+        assert_eq!(
+            rules(&files)
+                .write(&HostRedirects::default(), false)
+                .counts
+                .headers,
+            2
+        );
     }
 
     #[test]
@@ -444,7 +557,10 @@ mod tests {
             let value = HeaderValue::from_bytes(target.as_bytes()).expect("a value");
             rules.redirect("/old *:x", &value);
             let line = format!("/old%20%2A%3Ax {expected} 301\n");
-            assert_eq!(rules.write().redirects, line);
+            assert_eq!(
+                rules.write(&HostRedirects::default(), false).redirects,
+                line
+            );
         }
     }
 
@@ -455,13 +571,13 @@ mod tests {
         rules.not_found("/blog");
         rules.not_found("/app/blog");
         assert_eq!(
-            rules.write().redirects,
+            rules.write(&HostRedirects::default(), false).redirects,
             "/old /new#part 301\n/app/blog/* /app/blog/404.html 404\n/blog/* /blog/404.html 404\n"
         );
         let mut rules = HostRules::default();
         rules.move_all(&HeaderValue::from_static("https://studio.example"));
         assert_eq!(
-            rules.write().redirects,
+            rules.write(&HostRedirects::default(), false).redirects,
             "/* https://studio.example/:splat 301\n"
         );
     }

@@ -22,6 +22,9 @@ const MAX_HEADER_RULES: usize = 100;
 /// The number of rules of `_redirects` that Cloudflare Pages reads.
 const MAX_REDIRECT_RULES: usize = 2_000;
 
+/// The number of rules of `_redirects` with a `*` that Cloudflare Pages reads.
+const MAX_WILDCARD_RULES: usize = 100;
+
 /// The message of an export that stops at errors.
 const NOTHING_WRITTEN: &str =
     "nothing was written: correct the errors, or export the other tenants with `--despite-errors`";
@@ -75,6 +78,7 @@ pub(crate) fn run(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
         counts,
         left_out,
         protected,
+        differences,
     } = export(&registry, &snapshot, options, &mut writer)?;
     for tenant in &left_out {
         print_message(&format!("error: {tenant}"));
@@ -117,6 +121,9 @@ pub(crate) fn run(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
             ));
         }
     }
+    for difference in differences {
+        print_message(&format!("note: {difference}"));
+    }
     if let Some(next) = registry.next_change() {
         print_message(&format!(
             "note: a page appears or expires at {next}: export again at that time"
@@ -132,4 +139,10 @@ fn over_limits(host: &str, counts: RuleCounts) -> Option<String> {
     };
     over(counts.headers, MAX_HEADER_RULES, "_headers")
         .or_else(|| over(counts.redirects, MAX_REDIRECT_RULES, "_redirects"))
+        .or_else(|| {
+            let (count, limit) = (counts.wildcards, MAX_WILDCARD_RULES);
+            let message =
+                || format!("`{host}/_redirects` has {count} rules with `*`, more than {limit}");
+            (count > limit).then(message)
+        })
 }
