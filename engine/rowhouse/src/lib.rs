@@ -17,6 +17,7 @@
 //! | [`cli`] | arguments and environment variables, parsed into values |
 //! | [`commands`] | one module for each command |
 //! | [`export`] | a snapshot as files for a static host |
+//! | [`import`] | redirects of other servers as lines of a manifest |
 //! | [`manual`] | the manual, with a reference generated from the program |
 //! | [`console`] | the pages of the admin listener |
 //!
@@ -28,6 +29,7 @@
 //! - [`supervisor::source`] knows paths and times, but no tenants, and reads no content.
 //! - Only [`supervisor`] knows both rendering and serving. An error, a panic or endless work in one tenant removes neither another tenant nor the tenant's own last valid state, which `--state` persists over a restart.
 //! - [`export`] knows only a snapshot, and writes the responses that a server would send.
+//! - [`import`] knows texts only, and never guesses.
 //! - [`manual`] knows the program's lists of keys, flags, metrics and errors, but not how pages are rendered from them.
 //! - [`console`] shows facts of the other crates to operators, and changes nothing.
 //! - `--dev` is an input of rendering and a setting of serving. Without it, not one byte differs.
@@ -75,6 +77,7 @@
 //! 3. The rest is the same as for a saved file.
 
 pub mod export;
+pub mod import;
 
 pub mod cli;
 pub mod console;

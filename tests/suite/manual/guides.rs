@@ -58,7 +58,10 @@ const BLOCKS: [(&str, &[Place]); 14] = [
     ("guides/language.md", &[Manifest, Manifest]),
     ("guides/pictures.md", &[Text, Text, Text, Text]),
     ("guides/protect.md", &[Deployment]),
-    ("guides/redirects.md", &[Manifest, Front]),
+    (
+        "guides/redirects.md",
+        &[Manifest, Manifest, Manifest, Manifest, Manifest, Front],
+    ),
     (
         "guides/section-kind.md",
         &[

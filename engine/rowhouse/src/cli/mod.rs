@@ -124,6 +124,8 @@ pub enum Command {
     Certificates(CertificatesArguments),
     /// Write all sites as files for a static host or CDN
     Export(ExportArguments),
+    /// Convert settings of another server for a manifest
+    Import(ImportArguments),
     /// Create the folder of a new tenant
     New(NewArguments),
     /// Check whether a running server is ready
@@ -474,6 +476,31 @@ pub enum StaticHost {
     Nginx,
     /// Write `<host>.caddy`, to import, beside each host's folder
     Caddy,
+}
+
+/// The arguments of `import`.
+#[derive(Debug, Clone, Args)]
+pub struct ImportArguments {
+    /// The settings to convert.
+    #[command(subcommand)]
+    pub kind: ImportKind,
+}
+
+/// The settings that `import` converts.
+#[derive(Debug, Clone, Subcommand)]
+pub enum ImportKind {
+    /// Print redirects of files as lines of a manifest
+    ///
+    /// Reads `_redirects` of Netlify and Cloudflare Pages, `Redirect` and `RedirectMatch` of Apache, and `rewrite` and `return` of nginx. The lines go to stdout. Each line that a manifest cannot express goes to stderr, with the reason.
+    Redirects(ImportRedirectsArguments),
+}
+
+/// The arguments of `import redirects`.
+#[derive(Debug, Clone, Args)]
+pub struct ImportRedirectsArguments {
+    /// Files to read, such as `_redirects`, `.htaccess` or `nginx.conf`
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
 }
 
 /// The arguments of `schema`.

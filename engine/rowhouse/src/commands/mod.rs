@@ -38,6 +38,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Some(Command::Visits(arguments)) => operations::visits::run(&arguments),
         Some(Command::Token(arguments)) => operations::token::run(&arguments),
         Some(Command::Certificates(arguments)) => operations::certificates::run(&arguments),
+        Some(Command::Import(arguments)) => authoring::import::run(&arguments),
         Some(Command::New(arguments)) => authoring::new::run(&arguments),
         Some(Command::Probe(arguments)) => Ok(operations::probe::run(&arguments)),
         Some(Command::Schema(arguments)) => authoring::schema::run(&arguments),

@@ -1,9 +1,10 @@
-//! Commands for authors: check, export, scaffold and describe sites.
+//! Commands for authors: check, export, import, scaffold and describe sites.
 //!
 //! **Invariant:** starts no server, except that `manual` serves through [`serve`](super::serve).
 
 pub(crate) mod check;
 pub(crate) mod export;
+pub(crate) mod import;
 pub(crate) mod live;
 pub(crate) mod manual;
 pub(crate) mod new;
