@@ -3,7 +3,7 @@
 //! References within the tenant are decided here, with their place in the source.
 //! Links to other tenants are returned, because only the supervisor knows all tenants.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -63,6 +63,8 @@ pub(super) struct Checker<'a> {
     pub fragments: &'a Fragments,
     /// The ids that occur more than once, by page path.
     pub repeated: HashMap<&'a str, &'a BTreeSet<String>>,
+    /// The paths that the manifest redirects.
+    pub moved: &'a HashSet<String>,
     /// Links whose missing target the manifest declares, each with the reason.
     pub known_missing: HashMap<&'a str, &'a str>,
     /// The findings.
@@ -243,7 +245,11 @@ impl<'a> Checker<'a> {
         let meant = rooted(target, spot.file);
         let path = meant.split(['?', '#']).next().unwrap_or_default();
         let Some(folder) = path.strip_suffix(SPLAT) else {
-            return self.link(target, spot);
+            // The other redirect is the cause, and is reported.
+            return match self.moved.contains(path) {
+                true => {}
+                false => self.link(target, spot),
+            };
         };
         let is_below = |path: &String| {
             path.strip_prefix(folder)

@@ -33,6 +33,7 @@ use crate::compile::prepared_tenant::PreparedTenant;
 use content::report::{Code, Diagnostic, Report};
 use content::tenant::Site;
 use content::tenant::assets::file_of;
+use content::tenant::manifest::Redirect;
 use release::snapshot::{Body, Resource};
 
 /// The results of the lints.
@@ -72,6 +73,8 @@ pub(crate) fn check(
         fragments.extend(page.paths().map(|path| (path.to_owned(), ids.clone())));
     }
     fragments.extend(files.map(|path| (path, BTreeSet::new())));
+    let redirects = site.manifest.redirects.iter();
+    let moved = redirects.filter_map(Redirect::own_path).collect();
     let mut checker = Checker {
         site,
         content: &prepared.content,
@@ -82,6 +85,7 @@ pub(crate) fn check(
         repeated: (seen.iter())
             .map(|(path, seen)| (path.as_str(), &seen.repeated))
             .collect(),
+        moved: &moved,
         known_missing: (site.manifest.known_missing.iter().rev())
             .map(|known| (known.link.as_str(), known.reason.as_str()))
             .collect(),
