@@ -388,3 +388,26 @@ fn added_or_removed_tenant_makes_no_release_of_unchanged_tenant() {
         run_successfully(&server, &["releases", "app"])
     );
 }
+
+#[test]
+fn restarted_server_has_images_of_pinned_release() {
+    let deployment = StatefulDeployment::new();
+    let server = deployment.serve();
+    let is_drawn = |server: &TestServer| {
+        // The host of the tenant, where the path of the icon is fixed.
+        let host = format!("app.{}", server.domain());
+        server.get(&host, "/favicon.ico").status == 200
+    };
+    wait("the image", || is_drawn(&server));
+    wait("a release", || numbers(&server) == [1]);
+    run_successfully(&server, &["rollback", "app", "1"]);
+    drop(server);
+    // The release is loaded while the folder is rendered, in either order.
+    for restart in 1..=6 {
+        let server = deployment.serve();
+        assert!(server.get_admin("/tenants").text().contains("\"pinned\":1"));
+        wait(&format!("the image after restart {restart}"), || {
+            is_drawn(&server)
+        });
+    }
+}

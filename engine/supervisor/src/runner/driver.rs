@@ -733,6 +733,9 @@ impl Registry {
             compiled: Arc::clone(compiled),
         });
         if !compiled.is_open() {
+            if let Some(pinned) = &mut tenant.recorded.pinned {
+                pinned.add_images(compiled);
+            }
             self.job_pool.forget(id);
         }
     }
@@ -769,6 +772,10 @@ impl Registry {
         match &recorded.pinned {
             Some(pinned) => {
                 info!(tenant = %id, release = pinned.number, "serving the pinned release; changes of the folder are not published");
+                if (tenant.served.as_ref()).is_some_and(|served| served.compiled.is_open()) {
+                    // No request waits for these pages, and the images of the release come from them.
+                    self.job_pool.prioritise()(id.as_str());
+                }
             }
             None => {
                 if let Some(release) = unreadable {

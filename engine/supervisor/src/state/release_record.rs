@@ -2,14 +2,14 @@
 //!
 //! **Invariant:** plain values; knows neither the disk nor other tenants.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use release::snapshot::ResourceTable;
 use release::store::ReleaseInfo;
 use render::DeploymentFacts;
 use render::Templates;
-use render::{CompileInputs, CompiledTenant};
+use render::{CompileInputs, CompiledTenant, GeneratedImage};
 
 /// The last recorded release of a tenant, the changes since then, and its pinned release.
 #[derive(Debug, Default)]
@@ -81,6 +81,23 @@ pub(crate) struct PinnedRelease {
     pub(crate) compiled: Arc<CompiledTenant>,
     /// The files that all tenants shared at the time.
     pub(crate) shared: Arc<ResourceTable>,
+}
+
+impl PinnedRelease {
+    /// Adds the images of newer pages of the folder, since a stored release has no images.
+    ///
+    /// Newer images replace equal ones, which have no source if the tenant was evicted since.
+    pub(crate) fn add_images(&mut self, newer: &CompiledTenant) {
+        let place = |image: &GeneratedImage| (image.host.clone(), image.path.clone());
+        let replaced: HashSet<_> = newer.images.iter().map(place).collect();
+        let before = self.compiled.images.iter();
+        let others = before.filter(|image| !replaced.contains(&place(image)));
+        let images = newer.images.iter().chain(others).cloned().collect();
+        self.compiled = Arc::new(CompiledTenant {
+            images,
+            ..CompiledTenant::clone(&self.compiled)
+        });
+    }
 }
 
 #[cfg(test)]
