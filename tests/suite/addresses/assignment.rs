@@ -352,9 +352,9 @@ fn too_many_claims_are_refused() {
     for (key, most, of) in [
         ("aliases", 64, path as fn(usize) -> String),
         ("hosts", 16, host),
-        ("redirects", 1_000, redirect),
+        ("redirects", 10_000, redirect),
     ] {
-        for count in [most, most + 1, 10_000] {
+        for count in [most, most + 1, 12_000] {
             let mut site = TestSite::fixture("sites");
             site.add_tenant("aaa", &format!("name: A\n{key}:\n{}", list(count, of)));
             site.reload();

@@ -95,7 +95,7 @@ pub(crate) fn check(
     };
     checker.check();
     let (mut report, cross_tenant_links) = (checker.report, checker.cross_tenant_links);
-    report.extend(redirects::check(site, mount));
+    redirects::check(site, mount, &mut report);
     report.extend(contrast::check(site, prepared, &inputs.templates.theme));
     report.extend(app_store::check(site, prepared, &seen));
     let mut orphans = Vec::new();

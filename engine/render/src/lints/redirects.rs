@@ -7,7 +7,7 @@
 use content::formats::link::rooted;
 use content::formats::old_path::SPLAT;
 use content::name::reserved::is_reserved;
-use content::report::{Code, Diagnostic};
+use content::report::{Code, Diagnostic, Report, Severity};
 use content::tenant::manifest::Redirect;
 use content::tenant::{MANIFEST, Site};
 use percent_encoding::percent_decode_str;
@@ -22,14 +22,14 @@ const MAX_REDIRECTS: usize = 20;
 /// A name that stands for the names that visitors may request below a wildcard.
 const SAMPLE: &str = "sample-5d81c0e7a2f4b396";
 
-/// Returns an error for each redirect whose target is redirected again, or that never ends.
-pub(super) fn check(site: &Site, mount: &Mount) -> Vec<Diagnostic> {
+/// Adds an error for each redirect whose target is redirected again, or that never ends.
+pub(super) fn check(site: &Site, mount: &Mount, report: &mut Report) {
     let Some(pages) = mount.pages.get() else {
-        return Vec::new();
+        return;
     };
+    let manifest = site.name_of(MANIFEST);
     let positions = site.formatted.iter();
     let mut positions = positions.filter(|text| text.format == "redirect-target");
-    let mut found = Vec::new();
     for redirect in &site.manifest.redirects {
         let Some(to) = &redirect.to else {
             continue;
@@ -57,14 +57,15 @@ pub(super) fn check(site: &Site, mount: &Mount) -> Vec<Diagnostic> {
         } else {
             continue;
         };
-        let diagnostic = Diagnostic::error(Code::RedirectChain, site.name_of(MANIFEST), message);
-        let diagnostic = diagnostic.hint(hint);
-        found.push(match position {
-            Some(position) => site.locate(diagnostic, MANIFEST, position),
-            None => diagnostic,
+        report.add(Severity::Error, Code::RedirectChain, &manifest, || {
+            let diagnostic = Diagnostic::error(Code::RedirectChain, manifest.clone(), message);
+            let diagnostic = diagnostic.hint(hint);
+            match position {
+                Some(position) => site.locate(diagnostic, MANIFEST, position),
+                None => diagnostic,
+            }
         });
     }
-    found
 }
 
 /// Returns whether a link is a path of the tenant. Other targets are not in its table.

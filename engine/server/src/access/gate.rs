@@ -1,6 +1,6 @@
 //! Collects the facts about a request for a protected tenant, and counts failed attempts.
 //!
-//! **Invariant:** is asked for protected tenants only, so other requests cost nothing.
+//! **Invariant:** is consulted for protected tenants only, so other requests cost nothing.
 
 use std::time::{Instant, SystemTime};
 

@@ -242,9 +242,10 @@ impl Registry {
             (Mode::Serve, true) => Some(EXPECTED_TIME),
         };
         let tenants = &self.catalog.tenants;
+        // The pages of the folder, also of a pinned tenant: its images come from them.
         let is_there = |id: &str| {
-            let compiled = tenants.get(id).and_then(|tenant| tenant.compiled());
-            compiled.is_some_and(|compiled| !compiled.is_open())
+            let rendered = tenants.get(id).and_then(|tenant| tenant.rendered());
+            rendered.is_some_and(|rendered| !rendered.is_open())
         };
         OutsideFacts {
             has_readings: self.job_pool.has_readings(expected),

@@ -551,8 +551,12 @@ fn log_state(tenant: &TenantStatus, old: Option<&TenantStatus>) {
         return;
     }
     if tenant.state == Availability::Live {
-        if !old.is_some_and(|old| old.state == Availability::Live) {
-            info!(tenant = %tenant.id, pages = tenant.pages, "live");
+        match old.map(|old| old.state) {
+            Some(Availability::Live) => {}
+            Some(Availability::Receiving) => {
+                info!(tenant = %tenant.id, pages = tenant.pages, "upload ended; serving the new pages");
+            }
+            _ => info!(tenant = %tenant.id, pages = tenant.pages, "live"),
         }
         return;
     }
