@@ -546,17 +546,19 @@ fn log_state(tenant: &TenantStatus, old: Option<&TenantStatus>) {
         debug!(tenant = %tenant.id, first = tenant.receiving.first(), "waiting for an upload to end; serving the last valid pages");
         return;
     }
+    if tenant.state == Availability::Live
+        && old.is_some_and(|old| old.state == Availability::Receiving)
+    {
+        info!(tenant = %tenant.id, "upload ended; the new pages are live once they are rendered");
+        return;
+    }
     if tenant.is_in_flight && tenant.errors.is_empty() {
         info!(tenant = %tenant.id, state = tenant.state.name(), "rendering is still in flight");
         return;
     }
     if tenant.state == Availability::Live {
-        match old.map(|old| old.state) {
-            Some(Availability::Live) => {}
-            Some(Availability::Receiving) => {
-                info!(tenant = %tenant.id, pages = tenant.pages, "upload ended; serving the new pages");
-            }
-            _ => info!(tenant = %tenant.id, pages = tenant.pages, "live"),
+        if !old.is_some_and(|old| old.state == Availability::Live) {
+            info!(tenant = %tenant.id, pages = tenant.pages, "live");
         }
         return;
     }

@@ -111,13 +111,19 @@ mod tests {
                 eprintln!("skipped: this machine has no {server}");
                 continue;
             };
-            let port = listener.local_addr().unwrap().port();
-            let named = SocketAddr::from((named, port));
-            let stream = connect(named, Duration::from_secs(10)).unwrap();
-            assert_eq!(stream.peer_addr().unwrap().ip(), server);
             drop(listener);
-            let error = connect(named, Duration::from_secs(10)).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
+            let is_found = || {
+                let listener = TcpListener::bind((server, 0)).unwrap();
+                let port = listener.local_addr().unwrap().port();
+                let named = SocketAddr::from((named, port));
+                let stream = connect(named, Duration::from_secs(10)).ok()?;
+                let is_of_server = stream.peer_addr().ok()?.ip() == server;
+                drop(listener);
+                let error = connect(named, Duration::from_secs(10)).err()?;
+                (is_of_server && error.kind() == ErrorKind::ConnectionRefused).then_some(())
+            };
+            // Another program may use the port at the other address, or once it is free.
+            assert!((0..5).any(|_| is_found().is_some()), "{named}");
         }
     }
 
