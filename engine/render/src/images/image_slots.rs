@@ -133,7 +133,7 @@ impl ImageTask {
         self.image.name()
     }
 
-    /// Renders the image into its slot, unless no snapshot shows it any longer.
+    /// Renders the image into its slot, unless no snapshot shows it any longer, or its source was dropped.
     ///
     /// # Errors
     /// Returns the name of the image and the reason if it cannot be rendered. Rendering is not retried.
@@ -142,6 +142,10 @@ impl ImageTask {
             return Ok(());
         };
         let result = resource(&self.image.spec, self.is_secure, &self.cache);
+        if result.is_err() && !self.image.spec.has_source() {
+            // The tenant was evicted. Its next pages have the source again, and the slot may be that of other tenants, too.
+            return Ok(());
+        }
         let problem = result.as_ref().err();
         let problem = problem.map_or(Ok(()), |reason| Err(format!("{}: {reason}", self.name())));
         slot.fill(result.ok());
@@ -203,4 +207,45 @@ fn resource(spec: &ImageSpec, is_secure: bool, cache: &Cache) -> Result<Resource
         cache_tag: None,
         variants: compress::variants(bytes, false, CompressionLevel::Page),
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SQUARE: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 1 1\"><path d=\"M0 0h1v1H0z\"/></svg>";
+
+    fn image() -> GeneratedImage {
+        GeneratedImage {
+            host: "studio.example".to_owned(),
+            path: "/favicon.ico".to_owned(),
+            spec: Arc::new(ImageSpec::new(
+                SQUARE,
+                RasterFormat::Ico(4),
+                None,
+                &Arc::default(),
+            )),
+        }
+    }
+
+    #[test]
+    fn image_without_source_leaves_its_slot_open_for_the_next_pages() {
+        let mut slots = ImageSlots::default();
+        let (evicted, rendered) = (image(), image());
+        let slot = slots.slot(&evicted);
+        evicted.spec.drop_source();
+        let run = |image: GeneratedImage| {
+            let task = ImageTask {
+                image,
+                slot: Arc::downgrade(&slot),
+                cache: Arc::default(),
+                is_secure: true,
+            };
+            task.run()
+        };
+        assert_eq!(run(evicted), Ok(()));
+        assert!(slot.is_open());
+        assert_eq!(run(rendered), Ok(()));
+        assert!(slot.get().is_some());
+    }
 }

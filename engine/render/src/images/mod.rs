@@ -166,6 +166,11 @@ impl ImageSpec {
         *self.source() = None;
     }
 
+    /// Returns whether the image can be rendered again.
+    fn has_source(&self) -> bool {
+        self.source().is_some()
+    }
+
     fn source(&self) -> MutexGuard<'_, Option<ImageSource>> {
         self.source.lock().unwrap_or_else(PoisonError::into_inner)
     }
