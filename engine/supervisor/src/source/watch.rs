@@ -110,8 +110,7 @@ pub struct Watch {
     since: Option<(DetectionMethod, SystemTime)>,
     watcher: Option<RecommendedWatcher>,
     roots: Vec<PathBuf>,
-    /// The identities of the roots at their last check.
-    identities: Vec<Option<RootIdentity>>,
+    roots_check: RootsCheck,
     folders: WatchedFolders,
     /// The directories of tenants or themes that cannot be watched, and are polled.
     polled: Arc<Mutex<BTreeSet<PathBuf>>>,
@@ -120,8 +119,6 @@ pub struct Watch {
     /// Whether polling replaces all notifications, because they are not available.
     has_fallen_back: bool,
     mailbox: Mailbox,
-    /// The time of the last check of the roots.
-    roots_checked: Instant,
     probe: PathProbe,
     open_files: OpenFiles,
     status: WatchStatus,
@@ -137,14 +134,16 @@ impl Watch {
         Self {
             since: Some((method, SystemTime::now())),
             watcher: None,
-            identities: identities(&roots),
+            roots_check: RootsCheck {
+                identities: identities(&roots),
+                at: Instant::now(),
+            },
             roots,
             folders: WatchedFolders::default(),
             polled: Arc::default(),
             beyond_limit: BTreeSet::new(),
             has_fallen_back: false,
             mailbox: Mailbox::default(),
-            roots_checked: Instant::now(),
             probe: PathProbe::default(),
             open_files: OpenFiles::default(),
             status: WatchStatus::new(),
@@ -192,15 +191,15 @@ impl Watch {
     fn update_identities(&mut self) -> bool {
         let roots = self.roots.iter().cloned();
         let mut probed = self.probe.each(roots, RESPONSE_TIME, identity);
-        let known = self.roots.iter().zip(&self.identities);
+        let known = self.roots.iter().zip(&self.roots_check.identities);
         // A root that does not respond counts as unchanged.
         let identities: Vec<_> = known
             .map(|(root, known)| probed.remove(root).flatten().unwrap_or(*known))
             .collect();
-        if identities == self.identities {
+        if identities == self.roots_check.identities {
             return false;
         }
-        self.identities = identities;
+        self.roots_check.identities = identities;
         if self.watcher.is_some() {
             self.listen();
         }
@@ -247,8 +246,8 @@ impl Watch {
             // Copying a folder changes many files.
             std::thread::sleep(COALESCE_TIME);
         }
-        if self.roots_checked.elapsed() >= ROOTS_INTERVAL {
-            self.roots_checked = Instant::now();
+        if self.roots_check.at.elapsed() >= ROOTS_INTERVAL {
+            self.roots_check.at = Instant::now();
             if self.update_identities() {
                 // `FolderChanges::all` includes the pending changes.
                 let pending = self.mailbox.drain();
@@ -525,6 +524,13 @@ impl<'a> WatchedRoot<'a> {
             .chain(names.map(PathBuf::as_path))
             .find_map(|root| path.strip_prefix(root).ok())
     }
+}
+
+/// The last check of the roots.
+#[derive(Debug)]
+struct RootsCheck {
+    identities: Vec<Option<RootIdentity>>,
+    at: Instant,
 }
 
 /// The identity of a root: device and inode. Notifications do not cover a root that is a file, so its identity includes modification time and size.
