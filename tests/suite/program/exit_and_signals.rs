@@ -270,7 +270,8 @@ fn end(signals: &[&str]) -> i32 {
         }
         None => {}
     }
-    let status = server.wait_for_status().expect("an end");
+    let status = server.wait_for_status();
+    let status = status.unwrap_or_else(|| panic!("{signals:?}: no end\n{}", server.log()));
     drop(server);
     // The state can be read in any case, and a graceful shutdown writes everything.
     let folder = state::deployments(&deployment.path("state")).remove(0);
