@@ -6,7 +6,7 @@
 //! 2. A redirect of exactly the path, without conditions.
 //! 3. A redirect of everything below a prefix: the longest prefix first, and within a prefix as above.
 //!
-//! Of several redirects with conditions, the one with the most conditions counts, then the one that was written first.
+//! The redirect with the most conditions comes first. Redirects with equally many conditions keep the order of the manifest.
 //!
 //! **Invariant:** pure. A location has the origin that the author wrote, whatever the request is. A decision costs a look-up for each path segment and each parameter, independent of the number of redirects.
 

@@ -43,7 +43,7 @@ fn literal(pattern: &str) -> Option<String> {
     while let Some(sign) = signs.next() {
         match sign {
             '\\' => text.push(signs.next().filter(|sign| !sign.is_alphanumeric())?),
-            // An unescaped dot is meant as a dot: nobody writes it for any character of a path.
+            // Authors forget to escape dots: a dot in a path stands for itself.
             '(' | ')' | '[' | ']' | '{' | '}' | '*' | '+' | '?' | '|' | '^' | '$' => return None,
             sign => text.push(sign),
         }

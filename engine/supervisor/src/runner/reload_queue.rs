@@ -47,10 +47,11 @@ impl ReloadQueue {
 
     /// Waits for an entry, for at most `timeout`, and empties the queue. Returns the scopes that changed.
     pub(crate) fn receive(&self, timeout: Duration) -> BTreeSet<ReloadScope> {
-        self.take(timeout).scopes
+        self.wait_and_drain(timeout).scopes
     }
 
-    fn take(&self, timeout: Duration) -> Pending {
+    /// Waits for an entry, for at most `timeout`, and empties the queue.
+    fn wait_and_drain(&self, timeout: Duration) -> Pending {
         let is_empty = |pending: &mut Pending| pending.is_empty();
         let waited = (self.0.arrived).wait_timeout_while(self.0.lock(), timeout, is_empty);
         let (mut pending, _) = waited.unwrap_or_else(PoisonError::into_inner);
@@ -60,7 +61,7 @@ impl ReloadQueue {
     /// Waits until other work is ready. Returns whether that happened within `timeout`.
     #[cfg(test)]
     pub(crate) fn is_woken(&self, timeout: Duration) -> bool {
-        self.take(timeout).is_ready
+        self.wait_and_drain(timeout).is_ready
     }
 }
 
