@@ -18,6 +18,7 @@ use crate::simulation::state::{
     SETTLE_MAX, ServedPage, SharedInputs, SimulatedData, SimulatedDisk, SimulatedFolder,
     SimulatedJob,
 };
+use crate::simulation::upload::ObservedWait;
 
 /// The bytes of a tenant's pages.
 const PAGES_BYTES: usize = 100;
@@ -35,7 +36,7 @@ pub(super) struct SimulatedServer {
     pub(super) disk: SimulatedDisk,
     /// The shared inputs that the last survey read.
     surveyed: SharedInputs,
-    jobs: VecDeque<SimulatedJob>,
+    pub(super) jobs: VecDeque<SimulatedJob>,
     pub(super) data: BTreeMap<TenantId, SimulatedData>,
     pub(super) snapshot: BTreeMap<TenantId, ServedPage>,
     waiting: BTreeSet<TenantId>,
@@ -43,8 +44,8 @@ pub(super) struct SimulatedServer {
     commands: BTreeMap<u64, (TenantId, bool)>,
     tickets: u64,
     limit: usize,
-    /// The tenants that wait for their files, and since when.
-    pub(super) receiving: BTreeMap<TenantId, Instant>,
+    /// The tenants that wait for their files.
+    pub(super) receiving: BTreeMap<TenantId, ObservedWait>,
     /// The first broken invariant.
     pub(super) broken: Option<String>,
 }
@@ -172,6 +173,7 @@ impl SimulatedServer {
         for action in actions {
             self.apply_action(action);
         }
+        self.note_uploads();
         acts
     }
 
@@ -195,16 +197,7 @@ impl SimulatedServer {
                 number,
                 waits,
                 ..
-            } => {
-                self.data.entry(tenant.clone()).or_default();
-                let begun = self.disk.folders.get(&tenant).copied();
-                self.jobs.push_back(SimulatedJob::Read {
-                    tenant,
-                    number,
-                    waits,
-                    begun,
-                });
-            }
+            } => self.start_reading(tenant, number, waits),
             Action::ReportUnresponsive { tenant, number } => {
                 self.jobs.push_back(SimulatedJob::Report { tenant, number });
             }
@@ -274,6 +267,20 @@ impl SimulatedServer {
                 });
             }
         }
+    }
+
+    fn start_reading(&mut self, tenant: TenantId, number: u64, waits: bool) {
+        if waits {
+            self.check_wait(&tenant);
+        }
+        self.data.entry(tenant.clone()).or_default();
+        let begun = self.disk.folders.get(&tenant).copied();
+        self.jobs.push_back(SimulatedJob::Read {
+            tenant,
+            number,
+            waits,
+            begun,
+        });
     }
 
     fn restore(&mut self, tenant: TenantId) {

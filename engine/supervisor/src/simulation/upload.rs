@@ -8,10 +8,18 @@ use crate::model::agenda::ReloadScope;
 use crate::model::event::{Event, ReadingOutcome};
 use crate::simulation::history::TENANTS;
 use crate::simulation::server::{SimulatedServer, id};
-use crate::simulation::state::{SETTLE_MAX, SimulatedFolder, Upload};
+use crate::simulation::state::{SETTLE_MAX, SimulatedFolder, SimulatedJob, Upload};
 
-/// The limit on a wait beyond [`SETTLE_MAX`]: the longest step of time, and a change that settles.
+/// The longest time without a job after [`SETTLE_MAX`]: the longest step of time, and a change that settles.
 const MAX_DELAY: Duration = Duration::from_secs(6);
+
+/// The wait of a tenant for its files.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ObservedWait {
+    since: Instant,
+    /// The last time at which a job in flight could end the wait, or `since`.
+    idle_since: Instant,
+}
 
 impl SimulatedServer {
     /// Begins or continues an upload, or ends it (`None`).
@@ -84,29 +92,52 @@ impl SimulatedServer {
         (reading, is_changing && has_result)
     }
 
-    /// Checks that no tenant waits for its files for ever, and that no tenant serves a file without an end.
-    pub(super) fn check_uploads(&mut self) {
-        for tenant in (0..TENANTS.len()).map(id) {
-            let states = self.world.tenant(tenant.as_str());
-            let is_waiting = states.is_some_and(|states| states.is_receiving());
-            let is_reading = states.is_some_and(|states| states.is_reading());
-            let now = self.now.instant;
-            let since = match is_waiting {
-                // The result of a job that is not finished decides.
-                true if !is_reading => *self.receiving.entry(tenant.clone()).or_insert(now),
-                true => continue,
-                false => {
-                    self.receiving.remove(&tenant);
-                    continue;
-                }
+    /// Notes which tenants wait for their files, after an event.
+    pub(super) fn note_uploads(&mut self) {
+        let is_survey = |job: &SimulatedJob| matches!(job, SimulatedJob::Survey { .. });
+        let has_survey = self.jobs.iter().any(is_survey);
+        let now = self.now.instant;
+        for (number, name) in TENANTS.iter().enumerate() {
+            let states = self.world.tenant(name);
+            let Some(states) = states.filter(|states| states.is_receiving()) else {
+                self.receiving.remove(*name);
+                continue;
             };
-            self.check(is_within_limit(since, now), || {
-                format!("{tenant} waits for its files for too long")
+            let wait = self.receiving.entry(id(number)).or_insert(ObservedWait {
+                since: now,
+                idle_since: now,
             });
+            if has_survey || states.is_reading() {
+                // The result of the job decides.
+                wait.idle_since = now;
+            }
         }
     }
-}
 
-fn is_within_limit(since: Instant, now: Instant) -> bool {
-    now.duration_since(since) <= SETTLE_MAX + MAX_DELAY
+    /// Checks that a reading that may wait for files begins within the limit.
+    pub(super) fn check_wait(&mut self, tenant: &TenantId) {
+        // The result of the last reading may have ended the wait.
+        let states = self.world.tenant(tenant.as_str());
+        let is_waiting = states.is_some_and(|states| states.is_receiving());
+        let wait = self.receiving.get(tenant).filter(|_| is_waiting);
+        let is_over = wait.is_some_and(|wait| wait.since + SETTLE_MAX <= self.now.instant);
+        self.check(!is_over, || {
+            format!("{tenant} may wait for its files beyond the limit")
+        });
+    }
+
+    /// Checks that each tenant whose wait is over is read without delay.
+    pub(super) fn check_uploads(&mut self) {
+        let now = self.now.instant;
+        let is_late = |wait: &ObservedWait| {
+            now.duration_since(wait.since) > SETTLE_MAX + MAX_DELAY
+                && now.duration_since(wait.idle_since) > MAX_DELAY
+        };
+        let mut receiving = self.receiving.iter();
+        let late = receiving.find(|(_, wait)| is_late(wait));
+        let late = late.map(|(tenant, _)| tenant.clone());
+        self.check(late.is_none(), || {
+            format!("{late:?} waits for its files for too long")
+        });
+    }
 }
