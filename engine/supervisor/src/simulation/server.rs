@@ -668,9 +668,7 @@ impl SimulatedServer {
             HistoryStep::Repeat(number) => {
                 if let Some(job) = self.pop_job(number) {
                     self.finish(job.clone(), true);
-                    if !matches!(job, SimulatedJob::Survey { .. } | SimulatedJob::StandIn(_)) {
-                        self.finish(job, true);
-                    }
+                    self.repeat(job);
                 }
             }
             HistoryStep::Stall(number) => match self.pop_job(number) {
@@ -709,6 +707,19 @@ impl SimulatedServer {
             }
             HistoryStep::Disk(is_writable) => self.disk.is_writable = is_writable,
             HistoryStep::Restart => self.restart(),
+        }
+    }
+
+    /// Reports the result of a finished job again.
+    fn repeat(&mut self, job: SimulatedJob) {
+        match job {
+            SimulatedJob::Survey { .. } | SimulatedJob::StandIn(_) => {}
+            // The pin is not written again.
+            SimulatedJob::WritePin { tenant, .. } => self.send(Event::PinWritten {
+                tenant,
+                is_written: self.disk.is_writable,
+            }),
+            job => self.finish(job, true),
         }
     }
 
