@@ -867,9 +867,10 @@ impl SimulatedServer {
             }
             let removed = self.disk.removed.get(&tenant).copied();
             let shown = self.snapshot.get(&tenant).copied();
-            let failed = self.data.get(&tenant).map(|data| data.failed.clone());
-            let key = self.disk.shared.key(0);
-            let can_build = key.is_some_and(|key| !failed.unwrap_or_default().contains(&key));
+            let data = self.data.get(&tenant).cloned().unwrap_or_default();
+            // A folder that was back for a time has newer content than the persisted folder.
+            let key = self.disk.shared.key(data.content.unwrap_or(0));
+            let can_build = key.is_some_and(|key| !data.failed.contains(&key));
             match removed {
                 Some(removed) if removed.is_restored => {
                     let is_served = shown.is_some_and(|shown| shown != ServedPage::Waiting);
