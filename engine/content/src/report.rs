@@ -8,6 +8,7 @@
 pub mod guard;
 mod lines;
 mod one_line;
+mod size_text;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::lines::LineIndex;
 use self::one_line::{escape_control_characters, shorten};
+pub use self::size_text::size_text;
 
 /// The severity of a diagnostic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

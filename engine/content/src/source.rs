@@ -35,7 +35,7 @@ pub use self::recent::RecentFile;
 pub use self::stamp::{FileStamp, FolderStamp};
 use self::walk::is_folder_of;
 pub use self::walk::{FolderIdentity, FolderSizes, FolderTree, is_folder, walk};
-use crate::report::{Code, Diagnostic, Report};
+use crate::report::{Code, Diagnostic, Report, size_text};
 
 /// The files of a folder, read into memory.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -161,7 +161,7 @@ pub fn text(path: &Path, max_bytes: u64) -> Result<Option<String>, Diagnostic> {
     let too_large = |bytes: &Vec<u8>| u64::try_from(bytes.len()).is_ok_and(|size| size > max_bytes);
     match read {
         Ok(bytes) if too_large(&bytes) => {
-            let message = format!("the file has more than {max_bytes} bytes");
+            let message = format!("the file has more than {}", size_text(max_bytes));
             Err(Diagnostic::error(Code::TooLarge, name, message))
         }
         Ok(bytes) => decode(name, &bytes).map(|text| Some(text.to_owned())),
@@ -341,14 +341,14 @@ fn read_file(
     }
     let length = content.as_ref().map_or(size, FileContent::length);
     if length > max_file {
-        let message = format!("the file has {length} bytes; the limit of a file is {max_file}");
+        let (length, limit) = (size_text(length), size_text(max_file));
+        let message = format!("the file has {length}; the limit of a file is {limit}");
         tree.too_large(path, message);
         return None;
     }
     if length > *left {
-        tree.stop(format!(
-            "the files have more than {max_total} bytes in total"
-        ));
+        let limit = size_text(max_total);
+        tree.stop(format!("the files have more than {limit} in total"));
         return None;
     }
     *left -= length;

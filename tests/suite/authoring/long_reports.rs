@@ -143,7 +143,9 @@ fn page_and_manifest_above_one_megabyte_are_too_large() {
     .reload();
     let text = site.report_text();
     assert!(
-        text.contains("error[too-large]: the file has 1200013 bytes; the limit of a page or a manifest is 1048576"),
+        text.contains(
+            "error[too-large]: the file has 1.15 MiB; the limit of a page or a manifest is 1 MiB"
+        ),
         "{text}"
     );
 }

@@ -75,7 +75,7 @@ fn page_with_endless_output_is_stopped() {
     );
     assert_contains(
         &report(&mut site),
-        &["error[too-large]", "more than 8388608 bytes", "page.html"],
+        &["error[too-large]", "more than 8 MiB", "page.html"],
     );
 }
 
@@ -184,7 +184,11 @@ fn files_too_large_too_deep_or_special_are_named() {
         .expect("a sparse file");
     assert_contains(
         &report(&mut site),
-        &["error[too-large]", "assets/huge.bin", "34603008 bytes"],
+        &[
+            "error[too-large]",
+            "assets/huge.bin",
+            "the file has 33 MiB; the limit of a file is 32 MiB",
+        ],
     );
 
     let mut site = TestSite::fixture("sites");

@@ -30,7 +30,7 @@ use crate::formats::values::Moment;
 use crate::formats::{self, checked_by};
 use crate::name::reserved::is_reserved;
 use crate::name::{TenantId, exported, is_route_path};
-use crate::report::{Code, Diagnostic, Report, Severity, list};
+use crate::report::{Code, Diagnostic, Report, Severity, list, size_text};
 use crate::schema::{FormattedText, Schema};
 use crate::source::{Folder, LargeSourceFile};
 use crate::yaml::{self, Node, Value};
@@ -445,8 +445,9 @@ impl SiteReader<'_> {
     fn text(&mut self, file: &str, bytes: &Bytes) -> Option<String> {
         if bytes.len() > MAX_PAGE_BYTES {
             let message = format!(
-                "the file has {} bytes; the limit of a page or a manifest is {MAX_PAGE_BYTES}",
-                bytes.len()
+                "the file has {}; the limit of a page or a manifest is {}",
+                size_text(bytes.len() as u64),
+                size_text(MAX_PAGE_BYTES as u64)
             );
             let name = self.folder.name_of(file);
             self.report.add(Severity::Error, Code::TooLarge, &name, || {

@@ -11,6 +11,7 @@ use tera::Value;
 use crate::images::svg;
 use crate::pages::data_walk::walk;
 use content::formats::check_format;
+use content::report::size_text;
 use content::theme::data_schema::CheckedData;
 
 /// Limit on an SVG that other sites' pages show, in bytes. Each of those pages contains a copy.
@@ -43,8 +44,9 @@ impl SiteCard {
 pub(crate) fn shared_svg(svg: &[u8], prefix: &str) -> Result<String, String> {
     if svg.len() > MAX_SHARED_SVG_BYTES {
         return Err(format!(
-            "the SVG has {} bytes; other sites show at most {MAX_SHARED_SVG_BYTES}",
-            svg.len()
+            "the SVG has {}; other sites show at most {}",
+            size_text(svg.len() as u64),
+            size_text(MAX_SHARED_SVG_BYTES as u64)
         ));
     }
     let svg = std::str::from_utf8(svg).map_err(|error| error.to_string())?;

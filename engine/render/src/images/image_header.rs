@@ -11,7 +11,7 @@ use image::metadata::Orientation;
 use imagesize::{Compression, ImageType};
 
 use crate::media::media_type::tenant_type;
-use content::report::{Code, Severity};
+use content::report::{Code, Severity, size_text};
 
 /// Limit on the pixels of an image, above the cameras of phones. Decoded, such an image takes 200 MB.
 const MAX_PIXELS: usize = 50_000_000;
@@ -252,7 +252,8 @@ impl fmt::Display for ImageProblem {
             Self::Broken => formatter.write_str("is not a valid image, or is incomplete"),
             Self::Oversized(width, height, bytes) => write!(
                 formatter,
-                "is sent to visitors unchanged: {width} x {height} pixels, {bytes} bytes"
+                "is sent to visitors unchanged: {width} x {height} pixels, {}",
+                size_text(*bytes as u64)
             ),
             Self::OtherType(own) => {
                 write!(

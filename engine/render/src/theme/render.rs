@@ -24,7 +24,7 @@ use crate::pages::view::TemplateView;
 use crate::resources::asset::{ASSETS, Asset};
 use crate::theme::language::Language;
 use crate::theme::theme_files::ThemeAssets;
-use content::report::{Code, Diagnostic};
+use content::report::{Code, Diagnostic, size_text};
 use content::schema::FormattedText;
 use content::tenant::Page;
 use content::tenant::assets::named;
@@ -223,7 +223,8 @@ const MAX_PAGE_BYTES: usize = 8 << 20;
 
 /// Returns the message for a page above the limit.
 fn too_long() -> String {
-    format!("the page has more than {MAX_PAGE_BYTES} bytes: split the page, or shorten its loops")
+    let limit = size_text(MAX_PAGE_BYTES as u64);
+    format!("the page has more than {limit}: split the page, or shorten its loops")
 }
 
 /// A page that is being written. Writing fails above the size limit, and once the rendering was given up.

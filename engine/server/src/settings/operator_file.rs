@@ -20,7 +20,8 @@ pub enum OperatorFileError {
     NotAFile(&'static str),
     /// The file is larger than any token, certificate or key.
     #[error(
-        "the file has more than {MAX_BYTES} bytes: name a file that contains only the value of the flag"
+        "the file has more than {} MiB: name a file that contains only the value of the flag",
+        MAX_BYTES >> 20
     )]
     TooLarge,
     /// The operating system returned an error.
@@ -87,7 +88,7 @@ mod tests {
         assert!(said(&path("link")).starts_with("the path is a named pipe"));
         let large = File::create(path("large")).unwrap();
         large.set_len(MAX_BYTES + 1).unwrap();
-        assert!(said(&path("large")).starts_with("the file has more than 1048576 bytes"));
+        assert!(said(&path("large")).starts_with("the file has more than 1 MiB"));
         large.set_len(MAX_BYTES).unwrap();
         assert_eq!(read(&path("large")).unwrap().len(), 1024 * 1024);
         fs::write(path("token"), "a token of some length\n").unwrap();

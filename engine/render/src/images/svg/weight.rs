@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 
+use content::report::size_text;
 use resvg::usvg::roxmltree::{Document, Node, NodeId};
 use simplecss::{AttributeOperator, Element, PseudoClass, StyleSheet};
 
@@ -50,8 +51,9 @@ pub(crate) fn check(svg: &str) -> Result<(), WeightError> {
     };
     if svg.len() > MAX_BYTES {
         return Err(whole(format!(
-            "the SVG has {} bytes, more than {MAX_BYTES}",
-            svg.len()
+            "the SVG has {}, more than {}",
+            size_text(svg.len() as u64),
+            size_text(MAX_BYTES as u64)
         )));
     }
     let document = Document::parse(svg).map_err(|error| WeightError {
