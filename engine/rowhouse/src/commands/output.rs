@@ -14,6 +14,11 @@ pub(super) fn print(text: &str) {
     let _ = writeln!(anstream::stdout().lock(), "{text}");
 }
 
+/// Returns a number with its noun, such as `1 error` or `2 errors`.
+pub(super) fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
 /// Writes bytes to stdout without a change. A closed pipe is not an error.
 pub(super) fn write(bytes: &[u8]) {
     let _ = std::io::stdout().lock().write_all(bytes);

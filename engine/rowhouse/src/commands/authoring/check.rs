@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use crate::cli::{CheckArguments, CheckFormat};
 use crate::commands::authoring::live;
 use crate::commands::authoring::sarif;
-use crate::commands::output::{ERRORS, FAILED, print, print_message};
+use crate::commands::output::{ERRORS, FAILED, counted, print, print_message};
 use crate::commands::setup::registry;
 use content::address::deployment::FILE;
 use content::report::{Code, Diagnostic, Report, Severity, hint_for};
@@ -133,13 +133,10 @@ pub(crate) fn as_text(report: &Report, tenants: usize) {
     {
         print("hint: replace each text marked `fill in` with your own, and remove the mark\n");
     }
-    let count = |severity, one: &str| {
-        let count = report.count(severity);
-        format!("{count} {one}{}", if count == 1 { "" } else { "s" })
-    };
+    let count = |severity, noun| counted(report.count(severity), noun);
     print_message(&format!(
-        "{tenants} tenant{}: {}, {}, {}",
-        if tenants == 1 { "" } else { "s" },
+        "{}: {}, {}, {}",
+        counted(tenants, "tenant"),
         count(Severity::Error, "error"),
         count(Severity::Warning, "warning"),
         count(Severity::Note, "note"),

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 
 use crate::cli::{ImportArguments, ImportKind, ImportRedirectsArguments};
-use crate::commands::output::{print, print_message};
+use crate::commands::output::{counted, print, print_message};
 use crate::import::read;
 
 /// Converts settings.
@@ -40,7 +40,9 @@ fn redirects(arguments: &ImportRedirectsArguments) -> anyhow::Result<ExitCode> {
         print(&line);
     }
     print_message(&format!(
-        "{carried} redirects, {left} notes about lines that differ"
+        "{}, {} about lines that differ",
+        counted(carried, "redirect"),
+        counted(left, "note")
     ));
     Ok(ExitCode::SUCCESS)
 }
