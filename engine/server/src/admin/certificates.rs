@@ -4,13 +4,13 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, Query, Request, State as Shared};
+use axum::extract::{Path, Request, State as Shared};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use http::StatusCode;
-use serde::Deserialize;
 
+use super::query_number::Parameters;
 use super::releases::{check_permission, refusal};
 use super::token::AdminToken;
 use crate::acme::{RenewalRefusal, RenewalRequests};
@@ -73,22 +73,18 @@ async fn renew(
     }
 }
 
-#[derive(Debug, Deserialize)]
-struct TlsQuery {
-    domain: String,
-}
-
 /// Answers whether a tenant claims a host.
-async fn ask(
-    Shared(routes): Shared<CertificateRoutes>,
-    Query(question): Query<TlsQuery>,
-) -> StatusCode {
-    let domain = normal_form(&question.domain);
-    if routes.snapshots.current().hosts.contains_key(&*domain) {
-        StatusCode::OK
-    } else {
-        StatusCode::NOT_FOUND
-    }
+async fn ask(Shared(routes): Shared<CertificateRoutes>, parameters: Parameters) -> Response {
+    let Some(domain) = parameters.get("domain") else {
+        let message = "the host is missing: write `/tls/ask?domain=HOST`";
+        return refusal(StatusCode::BAD_REQUEST, message.to_owned());
+    };
+    let domain = normal_form(domain);
+    let status = match routes.snapshots.current().hosts.contains_key(&*domain) {
+        true => StatusCode::OK,
+        false => StatusCode::NOT_FOUND,
+    };
+    status.into_response()
 }
 
 /// Returns a host as the snapshot names it.

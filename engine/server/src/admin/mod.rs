@@ -36,6 +36,7 @@ pub mod console;
 pub mod control;
 mod guard;
 mod pages;
+mod query_number;
 mod releases;
 pub mod status;
 mod token;

@@ -12,8 +12,7 @@
 use std::sync::Arc;
 
 use axum::body::{Body, to_bytes};
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Form, FromRequest as _, Path, Query, RawPathParams, Request, State as Shared};
+use axum::extract::{Form, FromRequest as _, Path, RawPathParams, Request, State as Shared};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
@@ -24,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 use tower_http::limit::RequestBodyLimitLayer;
 
+use super::query_number::{Parameters, number};
 use super::token::AdminToken;
 use crate::admin::console::Console;
 use crate::admin::control::{Control, ControlError, Refusal, RollbackResponse};
@@ -189,20 +189,15 @@ async fn list(Shared(releases): Shared<ReleaseRoutes>, Path(tenant): Path<String
         .await
 }
 
-#[derive(Debug, Deserialize)]
-struct DiffRange {
-    from: Option<u64>,
-    to: Option<u64>,
-}
-
 async fn diff(
     Shared(releases): Shared<ReleaseRoutes>,
     Path(tenant): Path<String>,
-    between: Result<Query<DiffRange>, QueryRejection>,
+    parameters: Parameters,
 ) -> Response {
-    let Query(DiffRange { from, to }) = match between {
-        Ok(between) => between,
-        Err(error) => return refusal(error.status(), error.body_text()),
+    let number = |name| number(&parameters, name);
+    let (from, to) = match number("from").and_then(|from| Ok((from, number("to")?))) {
+        Ok(range) => range,
+        Err(error) => return error.into_response(),
     };
     let queue = Arc::clone(&releases.queues.comparisons);
     releases
@@ -210,19 +205,14 @@ async fn diff(
         .await
 }
 
-#[derive(Debug, Deserialize)]
-struct RollbackTarget {
-    release: Option<u64>,
-}
-
 async fn roll_back(
     Shared(releases): Shared<ReleaseRoutes>,
     Path(tenant): Path<String>,
-    target: Result<Query<RollbackTarget>, QueryRejection>,
+    parameters: Parameters,
 ) -> Response {
-    let Query(RollbackTarget { release }) = match target {
-        Ok(target) => target,
-        Err(error) => return refusal(error.status(), error.body_text()),
+    let release = match number(&parameters, "release") {
+        Ok(release) => release,
+        Err(error) => return error.into_response(),
     };
     let roll_back = move |control: &dyn Control| {
         let release = control.roll_back(&tenant, release)?;

@@ -4,8 +4,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Path, Query, State as Shared};
+use axum::extract::{Path, State as Shared};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
@@ -13,7 +12,7 @@ use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
 use crate::admin::control::ControlError;
-use crate::admin::releases::refusal;
+use crate::admin::query_number::{Parameters, number};
 use crate::admin::status::StatusBoard;
 use crate::metrics::visits::{DayVisits, MAX_DAYS, NameCount, NameCounts, first_of, today};
 use crate::snapshot_store::SnapshotStore;
@@ -147,11 +146,6 @@ impl VisitCounts {
     }
 }
 
-#[derive(Debug, Deserialize)]
-struct ReportRange {
-    days: Option<usize>,
-}
-
 /// The sources of the visits.
 #[derive(Debug, Clone)]
 pub(super) struct VisitSources {
@@ -170,11 +164,13 @@ pub(super) fn router<S: Clone + Send + Sync + 'static>(sources: VisitSources) ->
 async fn visits(
     Shared(sources): Shared<VisitSources>,
     Path(tenant): Path<String>,
-    range: Result<Query<ReportRange>, QueryRejection>,
+    parameters: Parameters,
 ) -> Response {
-    let days = match range {
-        Ok(Query(ReportRange { days })) => days.unwrap_or(DEFAULT_DAYS),
-        Err(error) => return refusal(error.status(), error.body_text()),
+    let days = match number(&parameters, "days") {
+        Ok(days) => days.map_or(DEFAULT_DAYS, |days| {
+            usize::try_from(days).unwrap_or(MAX_DAYS)
+        }),
+        Err(error) => return error.into_response(),
     };
     let report = VisitsReport::of(&sources.snapshots, &tenant, days.clamp(1, MAX_DAYS));
     if report.days.is_empty() && !is_known(&sources.board, &tenant) {
