@@ -2,6 +2,7 @@
 //!
 //! **Invariant:** plain values, computed only on request.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -233,45 +234,62 @@ pub fn server_conditions(board: &StatusBoard, memory: Option<MemoryUse>) -> Vec<
     all
 }
 
-/// Returns the conditions of certificates.
+/// Returns the conditions of certificates. A certificate file has one condition for all its hosts.
 #[must_use]
 pub fn certificate_conditions(lines: &[CertificateLine], now: SystemTime) -> Vec<Condition> {
+    let mut hosts_by_file: HashMap<&[Box<str>], usize> = HashMap::new();
+    for line in lines.iter().filter(|line| !line.file_names.is_empty()) {
+        *hosts_by_file.entry(&line.file_names).or_default() += 1;
+    }
     lines
         .iter()
         .filter_map(|line| {
-            let end = line
-                .not_after
-                .map(|end| UNIX_EPOCH + Duration::from_secs(end));
-            let is_ending = end.is_some_and(|end| end < now + MIN_CERTIFICATE_LIFETIME);
-            let expiry = line.expiry(now).unwrap_or_default();
-            let (kind, problem) = match line.state {
-                CertificateState::Missing => (
-                    ConditionKind::CertificateMissing,
-                    "has no certificate".to_owned(),
-                ),
-                CertificateState::Expired => (
-                    ConditionKind::CertificateMissing,
-                    "has an expired certificate".to_owned(),
-                ),
-                CertificateState::Valid if is_ending => (
-                    ConditionKind::CertificateEnds,
-                    format!("has a certificate that {expiry}"),
-                ),
-                CertificateState::Valid if line.error.is_some() => (
-                    ConditionKind::CertificateFailing,
-                    format!("gets no new certificate, and the current certificate {expiry}"),
-                ),
-                CertificateState::Valid => return None,
-            };
+            let (kind, problem) = certificate_problem(line, now)?;
             let reason = line.problem(now);
             let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
+            let (subject, users) = match line.file_names.first() {
+                None => (line.host.as_str(), String::new()),
+                // The first host of the file removes its number of hosts.
+                Some(name) => match hosts_by_file.remove(line.file_names.as_slice())? {
+                    1 => (line.host.as_str(), String::new()),
+                    hosts => (&**name, format!("; {hosts} hosts use this file")),
+                },
+            };
             Some(Condition {
                 kind,
-                subject: Some(line.host.as_str().into()),
-                message: format!("{} {problem}{reason}", line.host),
+                subject: Some(subject.into()),
+                message: format!("{subject} {problem}{users}{reason}"),
             })
         })
         .collect()
+}
+
+/// Returns the problem of a host's certificate, if it has one.
+fn certificate_problem(line: &CertificateLine, now: SystemTime) -> Option<(ConditionKind, String)> {
+    let end = line.not_after;
+    let end = end.map(|end| UNIX_EPOCH + Duration::from_secs(end));
+    let is_ending = end.is_some_and(|end| end < now + MIN_CERTIFICATE_LIFETIME);
+    let expiry = line.expiry(now).unwrap_or_default();
+    let (kind, problem) = match line.state {
+        CertificateState::Missing => (
+            ConditionKind::CertificateMissing,
+            "has no certificate".to_owned(),
+        ),
+        CertificateState::Expired => (
+            ConditionKind::CertificateMissing,
+            "has an expired certificate".to_owned(),
+        ),
+        CertificateState::Valid if is_ending => (
+            ConditionKind::CertificateEnds,
+            format!("has a certificate that {expiry}"),
+        ),
+        CertificateState::Valid if line.error.is_some() => (
+            ConditionKind::CertificateFailing,
+            format!("gets no new certificate, and the current certificate {expiry}"),
+        ),
+        CertificateState::Valid => return None,
+    };
+    Some((kind, problem))
 }
 
 /// Returns the conditions of tenants: errors and removed folders.
@@ -301,7 +319,9 @@ pub fn tenant_conditions(status: &DeploymentStatus, now: SystemTime) -> Vec<Cond
             message: format!("{problem}{}", first_error(tenant)),
         })
     });
-    let removed = status.recently_removed(now).map(|removed| {
+    let removed = status.recently_removed(now);
+    // Visitors do not miss a folder that was never valid.
+    let removed = removed.filter(|removed| removed.was_valid).map(|removed| {
         let id = &removed.id;
         let help = match removed.is_persisted {
             true => format!("; `rowhouse restore {id}` serves its last valid folder again"),
@@ -364,6 +384,7 @@ mod tests {
             host: host.to_owned(),
             state,
             source: None,
+            file_names: Vec::new(),
             not_after: Some(NOW + days * DAY),
             ordering: false,
             waiting: None,
@@ -408,6 +429,45 @@ mod tests {
                 (
                     "RowhouseCertificateFailing",
                     "failing.example gets no new certificate, and the current certificate expires in 60 days: dns: no address"
+                ),
+            ]
+        );
+    }
+
+    #[test]
+    fn certificate_file_of_many_hosts_has_one_condition() {
+        let now = UNIX_EPOCH + Duration::from_secs(NOW);
+        let in_file = |host: &str, names: &[&str]| CertificateLine {
+            file_names: names.iter().map(|name| Box::from(*name)).collect(),
+            ..certificate(host, CertificateState::Valid, 10)
+        };
+        let wildcard = ["*.many.example", "many.example"];
+        let lines = [
+            in_file("a.many.example", &wildcard),
+            in_file("alone.example", &["alone.example"]),
+            in_file("b.many.example", &wildcard),
+            in_file("many.example", &wildcard),
+        ];
+        let found = certificate_conditions(&lines, now);
+        let found: Vec<(&str, &str)> = found
+            .iter()
+            .map(|one| {
+                (
+                    one.subject.as_deref().unwrap_or_default(),
+                    one.message.as_str(),
+                )
+            })
+            .collect();
+        assert_eq!(
+            found,
+            [
+                (
+                    "*.many.example",
+                    "*.many.example has a certificate that expires in 10 days; 3 hosts use this file"
+                ),
+                (
+                    "alone.example",
+                    "alone.example has a certificate that expires in 10 days"
                 ),
             ]
         );
@@ -491,6 +551,7 @@ mod tests {
             id: id.into(),
             at: now - Duration::from_secs(seconds),
             is_persisted: id == "gone",
+            was_valid: id != "broken",
         };
         let status = DeploymentStatus {
             tenants: by_id([
@@ -499,7 +560,12 @@ mod tests {
                 tenant("live", Availability::Live),
                 tenant("pending", Availability::Pending),
             ]),
-            removed: [removed("gone", 60), removed("old", 2 * DAY)].into(),
+            removed: [
+                removed("gone", 60),
+                removed("broken", 60),
+                removed("old", 2 * DAY),
+            ]
+            .into(),
             ..DeploymentStatus::default()
         };
         let found = tenant_conditions(&status, now);

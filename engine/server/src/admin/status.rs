@@ -63,6 +63,8 @@ pub struct RemovedTenant {
     pub at: SystemTime,
     /// Whether the state has its last valid folder, so that the tenant can be restored.
     pub is_persisted: bool,
+    /// Whether its folder was valid at any time. True if no state says so.
+    pub was_valid: bool,
 }
 
 /// Collects the status of tenants by id.
@@ -265,6 +267,8 @@ pub struct StatusBoard {
     current: ArcSwap<DeploymentStatus>,
     /// Separate from the status, so that a reload does not reset it.
     draining: AtomicBool,
+    /// Whether another process is taking over, so that this process sends no alerts.
+    handing_over: AtomicBool,
     /// When the process started.
     started: SystemTime,
     /// Seconds that reloads took.
@@ -291,6 +295,7 @@ impl Default for StatusBoard {
         Self {
             current: ArcSwap::default(),
             draining: AtomicBool::new(false),
+            handing_over: AtomicBool::new(false),
             started: SystemTime::now(),
             reloads: Histogram::new(RELOAD_BOUNDS),
             renders: RenderTimes::default(),
@@ -339,6 +344,16 @@ impl StatusBoard {
     /// Records that the process drains. This cannot be undone.
     pub fn drain(&self) {
         self.draining.store(true, Relaxed);
+    }
+
+    /// Sets whether this process and another process both serve. Only the newer process sends alerts, and not before it serves alone.
+    pub fn set_handing_over(&self, is_handing_over: bool) {
+        self.handing_over.store(is_handing_over, Relaxed);
+    }
+
+    /// Returns whether this process and another process both serve.
+    pub(super) fn is_handing_over(&self) -> bool {
+        self.handing_over.load(Relaxed)
     }
 
     /// Records a reload: its duration, or the error that prevented it.

@@ -57,6 +57,7 @@ pub fn text() -> Result<String, Error> {
         host: "sample.example".to_owned(),
         state: CertificateState::Valid,
         source: None,
+        file_names: Vec::new(),
         not_after: Some(0),
         ordering: false,
         waiting: None,

@@ -20,6 +20,9 @@ pub struct CertificateLine {
     /// The source of the certificate, if there is one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub source: Option<CertificateSource>,
+    /// The names in a certificate file, which may cover many hosts. Empty for other certificates.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub file_names: Vec<Box<str>>,
     /// End of the validity, in seconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub not_after: Option<u64>,
@@ -162,7 +165,8 @@ pub(crate) fn line(host: &str, tls: &Tls) -> CertificateLine {
         Some(one) if one.not_before <= now && now <= one.not_after => CertificateState::Valid,
         Some(_) => CertificateState::Expired,
     };
-    let source = match tls.certificates.find_file(host) {
+    let file = tls.certificates.find_file(host);
+    let source = match file {
         Some(_) => CertificateSource::File,
         None => CertificateSource::Authority,
     };
@@ -171,6 +175,7 @@ pub(crate) fn line(host: &str, tls: &Tls) -> CertificateLine {
         host: host.to_owned(),
         state,
         source: certificate.as_ref().map(|_| source),
+        file_names: file.map_or_else(Vec::new, |file| file.names.clone()),
         not_after: certificate.map(|certificate| seconds(certificate.not_after)),
         ordering: attempts.is_in_flight,
         waiting: attempts.order_wait,
@@ -204,6 +209,7 @@ mod tests {
             host: "own.example".to_owned(),
             state: CertificateState::Missing,
             source: None,
+            file_names: Vec::new(),
             not_after: None,
             ordering: false,
             waiting: None,

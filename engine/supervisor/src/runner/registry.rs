@@ -311,6 +311,7 @@ impl Registry {
             id: id.shared(),
             at: removed.at,
             is_persisted: persisted.is_some_and(|persisted| persisted.has_tenant(id)),
+            was_valid: persisted.is_none_or(|persisted| persisted.has_tenant(id)),
         };
         removed.map(line).collect()
     }

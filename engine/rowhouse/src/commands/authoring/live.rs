@@ -145,6 +145,7 @@ mod tests {
         CertificateLine {
             host: "own.example".to_owned(),
             state,
+            file_names: Vec::new(),
             source: None,
             not_after: None,
             ordering: false,

@@ -147,6 +147,7 @@ mod tests {
         CertificateLine {
             host: "studio.example".to_owned(),
             state: CertificateState::Valid,
+            file_names: Vec::new(),
             source: Some(CertificateSource::Authority),
             not_after: Some(1_000_000 + 90 * 86_400),
             ordering: false,

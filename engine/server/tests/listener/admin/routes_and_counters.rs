@@ -36,6 +36,7 @@ fn removed_tenant_is_named_for_a_day() {
         id: id.into(),
         at: SystemTime::now() - age,
         is_persisted: true,
+        was_valid: true,
     };
     let hour = Duration::from_secs(3_600);
     admin.board.replace(DeploymentStatus {
