@@ -1,19 +1,24 @@
 //! Upgrades without a service manager: a new process takes over the sockets of the running server (`serve --takeover`).
 
-use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::io::{self, BufRead as _, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use bytes::Bytes;
+use h2::Reason;
+use h2::client::{ResponseFuture, SendRequest};
+use http::Request;
 use rowhouse_tests::{TestServer, address_in, binary};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use tempfile::TempDir;
+use tokio_rustls::TlsConnector;
 
 use crate::http::{Visitor, ask};
 use crate::support::{Program, Rowhouse, run, tenant, wait_for};
@@ -21,6 +26,9 @@ use crate::tls::{DOMAIN, Files, Signer};
 
 /// The number of responses between two steps.
 const RESPONSES_PER_STEP: usize = 200;
+
+/// The number of streams at a time on one connection of HTTP/2.
+const STREAMS: usize = 20;
 
 /// The pause between two requests of a kept connection, in which the connection is idle.
 const THINK_TIME: Duration = Duration::from_millis(2);
@@ -101,6 +109,95 @@ impl Load {
             (self.answered.load(Relaxed) >= until).then_some(())
         });
     }
+}
+
+/// Sends requests over HTTP/2, with several streams at a time on a kept connection, until the load ends. Returns the failures.
+fn run_http2(load: &Load, address: SocketAddr, config: &ClientConfig) -> Vec<String> {
+    let mut config = config.clone();
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    let config = Arc::new(config);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    runtime.expect("an event loop").block_on(async {
+        let mut failures = Vec::new();
+        while !load.over.load(Relaxed) && failures.len() < 10 {
+            if let Err(error) = http2_connection(load, address, &config).await {
+                failures.push(format!("HTTP/2: {error}"));
+            }
+        }
+        failures
+    })
+}
+
+/// Sends requests on one connection until the server ends the connection or the load ends.
+async fn http2_connection(
+    load: &Load,
+    address: SocketAddr,
+    config: &Arc<ClientConfig>,
+) -> io::Result<()> {
+    let socket = tokio::net::TcpStream::connect(address).await?;
+    let name = ServerName::try_from(DOMAIN).map_err(io::Error::other)?;
+    let connector = TlsConnector::from(Arc::clone(config));
+    let failed = |step: &str, error: &dyn std::fmt::Display| {
+        io::Error::other(format!("cannot {step}: {error}"))
+    };
+    let socket = connector.connect(name, socket).await;
+    let socket = socket.map_err(|error| failed("open a TLS session", &error))?;
+    let handshake = h2::client::handshake(socket).await;
+    let (client, connection) = handshake.map_err(|error| failed("begin HTTP/2", &error))?;
+    tokio::spawn(connection);
+    while !load.over.load(Relaxed) {
+        let mut responses = Vec::new();
+        for _ in 0..STREAMS {
+            match send(&client).await {
+                // Read at the same time, since the streams share a window.
+                Ok(response) => responses.push(tokio::spawn(page(response))),
+                Err(error) if is_not_handled(&error) => break,
+                Err(error) => return Err(failed("send a request", &error)),
+            }
+        }
+        let has_all = responses.len() == STREAMS;
+        for response in responses {
+            match response.await.map_err(io::Error::other)? {
+                Ok(true) => drop(load.answered.fetch_add(1, Relaxed)),
+                Ok(false) => return Err(io::Error::other("an incomplete page")),
+                // The visitor's browser sends the request again.
+                Err(error) if is_not_handled(&error) => {}
+                Err(error) => return Err(failed("read a response", &error)),
+            }
+        }
+        if !has_all {
+            return Ok(());
+        }
+        tokio::time::sleep(THINK_TIME).await;
+    }
+    Ok(())
+}
+
+async fn send(client: &SendRequest<Bytes>) -> Result<ResponseFuture, h2::Error> {
+    let mut client = client.clone().ready().await?;
+    let request = Request::get(format!("https://{DOMAIN}/")).body(());
+    let (response, _) = client.send_request(request.expect("a request"), true)?;
+    Ok(response)
+}
+
+/// Reads a response. Returns whether it is a complete page.
+async fn page(response: ResponseFuture) -> Result<bool, h2::Error> {
+    let (head, mut stream) = response.await?.into_parts();
+    let mut body = Vec::new();
+    while let Some(data) = stream.data().await {
+        let data = data?;
+        stream.flow_control().release_capacity(data.len())?;
+        body.extend_from_slice(&data);
+    }
+    Ok(head.status == 200 && body.trim_ascii_end().ends_with(b"</html>"))
+}
+
+/// Returns whether the server has not handled the stream of the error, so that a client may send the request again (RFC 9113, section 8.7).
+fn is_not_handled(error: &h2::Error) -> bool {
+    error.reason() == Some(Reason::REFUSED_STREAM)
+        || (error.is_go_away() && error.reason() == Some(Reason::NO_ERROR))
 }
 
 /// Ends the load when dropped, also after a failure; otherwise the visitors could not be joined.
@@ -189,7 +286,7 @@ fn takeover_under_load_fails_no_request() {
     let failures: Vec<String> = thread::scope(|scope| {
         let _ending = EndOnDrop(&load);
         let clients = [(false, false), (false, true), (true, false), (true, true)];
-        let visitors: Vec<_> = clients
+        let mut visitors: Vec<_> = clients
             .into_iter()
             .map(|(is_secure, keeps)| {
                 let client = move |config| Client {
@@ -202,6 +299,8 @@ fn takeover_under_load_fails_no_request() {
                 scope.spawn(move || load.run(client(config)))
             })
             .collect();
+        let (load_of_http2, config) = (&load, Arc::clone(&config));
+        visitors.push(scope.spawn(move || run_http2(load_of_http2, secure, &config)));
         load.wait_for_responses();
         // The second takeover is from a process that has taken over itself.
         for _ in 0..2 {
@@ -330,4 +429,65 @@ fn sockets_of_service_manager_are_not_handed_over() {
     let (is_done, said) = run(&mut deployment.command(&["--takeover"]));
     assert!(!is_done && said.contains("restart the service"), "{said}");
     assert_eq!(server.get(&server.domain(), "/").status, 200);
+}
+
+/// Starts a receiver of alerts. Returns its URL, and the received messages.
+fn receiver() -> (String, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a socket");
+    let address = listener.local_addr().expect("an address");
+    let messages = Arc::<Mutex<Vec<String>>>::default();
+    let received = Arc::clone(&messages);
+    thread::spawn(move || {
+        for socket in listener.incoming() {
+            let mut reader = BufReader::new(socket.expect("a connection"));
+            let mut length = 0;
+            loop {
+                let mut line = String::new();
+                reader.read_line(&mut line).expect("a line");
+                if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
+                    length = value.trim().parse().expect("a number");
+                }
+                if line == "\r\n" {
+                    break;
+                }
+            }
+            let mut body = vec![0; length];
+            reader.read_exact(&mut body).expect("a body");
+            let body = String::from_utf8(body).expect("text");
+            received.lock().expect("no panic").push(body);
+            let response = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+            reader.get_mut().write_all(response).expect("a response");
+        }
+    });
+    (format!("http://{address}/"), messages)
+}
+
+#[test]
+fn problem_during_takeover_is_sent_once() {
+    let deployment = Deployment::new();
+    let (url, messages) = receiver();
+    let flags = ["--alert-webhook", &url, "--alert-delay", "0s"];
+    let mut running = deployment.start(&flags);
+    // The running server drains until this connection has been idle for some seconds.
+    let socket = TcpStream::connect(running.visitors).expect("a connection");
+    let mut visitor = Visitor::over(socket);
+    let page = visitor.get("localhost:8080", "/", "").expect("a page");
+    assert_eq!(page.0, 200);
+    let next = deployment.start(&[&["--takeover"], &flags[..]].concat());
+    wait_for_line(&next.program, "took over");
+    let page = deployment.path("tenants/home/pages/index.md");
+    std::fs::write(page, "---\ntitle: [\n---\n").expect("a file");
+    let code = running.program.wait();
+    assert_eq!(code, Some(0), "{}", running.program.log());
+    assert!(
+        running.program.log().contains("degraded"),
+        "{}",
+        running.program.log()
+    );
+    wait_for_line(&next.program, "alerts sent");
+    let messages = messages.lock().expect("no panic").clone();
+    let degraded = messages
+        .iter()
+        .filter(|message| message.contains("RowhouseTenantDegraded"));
+    assert_eq!(degraded.count(), 1, "{messages:?}");
 }

@@ -139,13 +139,17 @@ impl Drop for CallerGuard<'_> {
     }
 }
 
-/// Refuses commands that change something, until the guard is dropped.
+/// Refuses commands that change something and pauses alerts, until the guard is dropped.
 #[derive(Debug)]
-pub struct CommandHold(Inbox);
+pub struct CommandHold {
+    inbox: Inbox,
+    board: Arc<StatusBoard>,
+}
 
 impl Drop for CommandHold {
     fn drop(&mut self) {
-        self.0.lock().is_held = false;
+        self.inbox.lock().is_held = false;
+        self.board.set_handing_over(false);
     }
 }
 
@@ -231,14 +235,18 @@ impl Operator {
         is_written.recv_timeout(left) == Ok(true)
     }
 
-    /// Refuses commands that change something from now on, and waits for those in flight. Another process can then read the pins, and no later change is lost. Returns `None` if a command is still in flight after `timeout`, or if commands are held already.
+    /// Refuses commands that change something from now on, pauses alerts, and waits for commands in flight. Another process can then read the pins, and no later change is lost. Returns `None` if a command is still in flight after `timeout`, or if commands are held already.
     #[must_use]
     pub fn hold_commands(&self, timeout: Duration) -> Option<CommandHold> {
         let deadline = Instant::now() + timeout;
         if std::mem::replace(&mut self.inbox.lock().is_held, true) {
             return None;
         }
-        let hold = CommandHold(self.inbox.clone());
+        self.board.set_handing_over(true);
+        let hold = CommandHold {
+            inbox: self.inbox.clone(),
+            board: Arc::clone(&self.board),
+        };
         while self.inbox.lock().callers > 0 {
             if Instant::now() >= deadline {
                 return None;

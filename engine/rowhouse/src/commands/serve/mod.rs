@@ -52,8 +52,8 @@ use server::listen::descriptors::connections_that_fit;
 use server::settings::{Limits, ServeSettings};
 use server::snapshot_store::SnapshotStore;
 use supervisor::source::watch::{DetectionMethod, Notice, NoticeSender, Watch};
-use supervisor::{CommandHold, Inbox, Operator, Registry, ReloadLoop, log_report};
-use takeover::control_socket::ControlSocket;
+use supervisor::{Inbox, Operator, Registry, ReloadLoop, log_report};
+use takeover::control_socket::{ControlSocket, Replacement};
 use takeover::successor::{self, Takeover};
 
 /// The longest time to render tenants before the greeting on a terminal.
@@ -84,6 +84,7 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     let operators = https::listen(&mut received.admin, arguments.admin, "--admin")?;
     let process_memory = memory::of_process();
     let board = Arc::new(StatusBoard::default());
+    board.set_handing_over(takeover.is_some());
     let mut registry = serving_registry(arguments, &board)?;
     // The socket is in the folder of the state, which the registry has opened.
     let control_socket = ControlSocket::of_arguments(
@@ -281,8 +282,8 @@ struct ServerProcess {
 enum Shutdown {
     /// A signal. Operators and service managers wait for the end.
     Signal,
-    /// A new process has taken over. Commands stay refused, since the new process has read the state.
-    Replaced { _hold: CommandHold },
+    /// A new process has taken over.
+    Replaced { _replacement: Replacement },
     /// The running server ended the takeover by this process.
     Refused,
 }
@@ -326,7 +327,7 @@ impl ServerProcess {
         let shutdown = async {
             // Polled once this process accepts connections.
             if let Some(takeover) = takeover
-                && !takeover.complete().await
+                && !complete(takeover, Arc::clone(&operator.board)).await
             {
                 return Shutdown::Refused;
             }
@@ -341,9 +342,11 @@ impl ServerProcess {
                     info!(signal = name, grace_s = arguments.grace, "draining");
                     Shutdown::Signal
                 }
-                hold = replaced => {
+                replacement = replaced => {
                     info!(grace_s = arguments.grace, "draining");
-                    Shutdown::Replaced { _hold: hold }
+                    Shutdown::Replaced {
+                        _replacement: replacement,
+                    }
                 }
             }
         };
@@ -442,6 +445,18 @@ impl ServerProcess {
         service_manager::ready(&format!("serving {}", arguments.content.origin));
         Ok(())
     }
+}
+
+/// Completes a takeover, and resumes alerts once the former server has ended. Returns whether this process goes on serving.
+async fn complete(takeover: Takeover, board: Arc<StatusBoard>) -> bool {
+    let Some(former) = takeover.complete().await else {
+        return false;
+    };
+    tokio::spawn(async move {
+        former.ended().await;
+        board.set_handing_over(false);
+    });
+    true
 }
 
 fn milliseconds(time: Duration) -> u64 {

@@ -133,8 +133,9 @@ impl AlertSender {
     async fn run(mut self) {
         let mut changes = self.sources.board.changes();
         loop {
+            let board = &self.sources.board;
             // Before the first reading of all folders, the conditions are not known.
-            if self.sources.board.current().complete {
+            if board.current().complete && !board.is_handing_over() {
                 self.observe();
                 self.send_due().await;
                 self.report();

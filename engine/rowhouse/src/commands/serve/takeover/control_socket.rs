@@ -48,6 +48,15 @@ pub(crate) struct ControlSocket {
     is_managed: bool,
 }
 
+/// The replacement of this process by a new process.
+#[derive(Debug)]
+pub(crate) struct Replacement {
+    /// Commands stay refused, since the new process has read the state.
+    _hold: CommandHold,
+    /// The new process waits for the end of this connection, and so for the end of this process.
+    _stream: UnixStream,
+}
+
 impl ControlSocket {
     /// Uses the socket of a former process, or opens the socket at `path`.
     ///
@@ -109,10 +118,10 @@ impl ControlSocket {
         }
     }
 
-    /// Waits until a new process serves in place of this process. Commands that change something stay refused until the returned guard is dropped.
-    pub(crate) async fn replaced(self, operator: &Arc<Operator>) -> CommandHold {
+    /// Waits until a new process serves in place of this process.
+    pub(crate) async fn replaced(self, operator: &Arc<Operator>) -> Replacement {
         match self.accept(operator).await {
-            Ok(hold) => hold,
+            Ok(replacement) => replacement,
             Err(error) => {
                 warn!(%error, "control socket failed; `--takeover` is no longer possible");
                 std::future::pending().await
@@ -121,13 +130,18 @@ impl ControlSocket {
     }
 
     /// Handles the requests of new processes, one at a time, until one has taken over.
-    async fn accept(&self, operator: &Arc<Operator>) -> io::Result<CommandHold> {
+    async fn accept(&self, operator: &Arc<Operator>) -> io::Result<Replacement> {
         self.listener.set_nonblocking(true)?;
         let listener = tokio::net::UnixListener::from_std(self.listener.try_clone()?)?;
         loop {
             let (stream, _) = listener.accept().await?;
             match self.hand_over(&stream, operator, WARM_UP_TIMEOUT).await {
-                Ok(hold) => return Ok(hold),
+                Ok(hold) => {
+                    return Ok(Replacement {
+                        _hold: hold,
+                        _stream: stream,
+                    });
+                }
                 Err(error) => {
                     let reason = format!("{error:#}");
                     warn!(reason, "takeover failed; serving as before");

@@ -173,8 +173,8 @@ impl Takeover {
         Ok(())
     }
 
-    /// Reports that this process accepts connections, so that the running server drains. Returns whether this process goes on serving.
-    pub(crate) async fn complete(mut self) -> bool {
+    /// Reports that this process accepts connections, so that the running server drains. Returns the former server; `None` if this process must not go on serving.
+    pub(crate) async fn complete(mut self) -> Option<FormerServer> {
         let former_pid = self.former_pid;
         let sent = send(&self.stream, &Message::Serving, &[]).await;
         let response = match sent {
@@ -187,7 +187,7 @@ impl Takeover {
             }
             Ok(Ok(Some((Message::Refused { reason }, _)))) => {
                 error!(reason, "the running server has ended the takeover");
-                return false;
+                return None;
             }
             _ => warn!(
                 former_pid,
@@ -195,7 +195,19 @@ impl Takeover {
             ),
         }
         self.is_complete = true;
-        true
+        Some(FormerServer(self))
+    }
+}
+
+/// A server that drains after a takeover.
+#[derive(Debug)]
+pub(crate) struct FormerServer(Takeover);
+
+impl FormerServer {
+    /// Waits until the former server has ended.
+    pub(crate) async fn ended(self) {
+        // The former server sends nothing more. Its end closes the connection.
+        while let Ok(Some(_)) = receive(&self.0.stream).await {}
     }
 }
 
