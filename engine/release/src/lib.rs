@@ -11,7 +11,7 @@
 //! # Invariants
 //!
 //! - The crate knows no YAML, Markdown, Tera, React or connections, and uses no other crate of the engine. Rendering and serving meet here without knowing each other.
-//! - A [`snapshot`] does not change after it is built. Exceptions: a mount's counters change, and each page, image and best content encoding is filled in once. A new snapshot shares all unchanged parts with the previous one.
+//! - A [`snapshot`] does not change after it is built. Exceptions: a mount's counters change, and each page, image, Markdown form and best content encoding is filled in once. A new snapshot shares all unchanged parts with the previous one.
 //! - The [`store`] knows neither the meaning of its bytes nor the reason of a release, and does not decide what is served. A look-up returns exactly the bytes that were stored, or nothing. Callers must work without it: any stored data may be lost at any time.
 
 pub mod large;

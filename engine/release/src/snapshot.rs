@@ -3,7 +3,7 @@
 //! The owner builds a [`Snapshot`] once and swaps it in. Afterwards it is only read.
 //! A snapshot holds one [`Mount`] per tenant and address behind an `Arc`. A new snapshot therefore shares all unchanged mounts with the previous one.
 //!
-//! Four parts change while a snapshot is served: a mount's counters grow; its pages, its images and the best encoding of a body are each set once.
+//! Five parts change while a snapshot is served: a mount's counters grow; its pages, its images, the Markdown form of a page and the best encoding of a body are each set once.
 //!
 //! **Invariant:** knows no YAML, Markdown, Tera, React or sockets. Every response is prepared in advance; a request only looks it up.
 
@@ -23,7 +23,9 @@ use tokio::sync::Notify;
 use self::access::AccessTable;
 pub use self::content_encoding::{ContentEncoding, Variant, Variants};
 use self::redirects::RedirectTable;
-pub use self::resources::{Body, FILES_BELOW, LookupMap, Resource, ResourceTable, Resources};
+pub use self::resources::{
+    Body, FILES_BELOW, LookupMap, MarkdownSlot, Resource, ResourceTable, Resources, markdown_path,
+};
 use self::traffic::Traffic;
 
 /// All responses of the program at one point in time.
@@ -212,6 +214,17 @@ pub struct MountPages {
     pub not_found: Vec<(Box<str>, Arc<Resource>)>,
     /// The page for status 405, sent when a page is requested with a method other than GET or HEAD.
     pub method_not_allowed: Arc<Resource>,
+}
+
+impl MountPages {
+    /// Returns the Markdown form of a page by its path, as the table stores the path. A redirect of exactly this path takes precedence.
+    #[must_use]
+    pub fn markdown(&self, path: &str) -> Option<(&str, &Arc<MarkdownSlot>)> {
+        let (path, slot) = self.resources.markdown().get_key_value(path)?;
+        let redirect = self.redirects.decide(path, None, false);
+        let is_redirected = redirect.is_some_and(|redirect| !redirect.rule.is_wildcard);
+        (!is_redirected).then_some((path, slot))
+    }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@
 //!     island     React components, rendered by QuickJS
 //!   site_files   feeds, sitemaps, web manifests, the search index, app associations
 //!   images       social images, icons, image variants; svg: sanitised and rasterised
-//!   resources    hashed names, header fields; encodings: content encodings and ETags
+//!   resources    hashed names, header fields, the Markdown forms of pages; encodings: content encodings and ETags
 //!   lints        diagnostics about finished pages
 //! ```
 //!
@@ -26,7 +26,7 @@
 //! - Opens no file and no socket: callers pass in the content, and the results are in memory.
 //! - Knows no other tenant's content: only the names, addresses and settings that other tenants' pages may show.
 //! - Knows no time of day: the same folders in the same year give the same bytes on any machine. Only the watchdog ([`RenderAttempt`]) reads a clock, and it never changes a byte.
-//! - Knows no request: every header field and the fast content encodings exist before the first request. The supervisor decides when the best encodings are made ([`CompressTask`]).
+//! - Knows no request: every header field and the fast content encodings exist before the first request. The supervisor decides when the best encodings ([`CompressTask`]) and the Markdown forms of pages ([`MarkdownTask`]) are made.
 mod compile;
 mod images;
 mod island;
@@ -57,6 +57,7 @@ pub use resources::asset::{ASSETS, policy_hash};
 pub use resources::encodings::best_encodings::CompressTask;
 pub use resources::encodings::page_encodings::Encoder;
 pub use resources::header_fields::CachePolicy;
+pub use resources::page_markdown::MarkdownTask;
 pub use resources::replaced_files::{FileOwner, replaced_file, replaced_files};
 pub use resources::shared_files::{default_image, moved_to, shared};
 pub use resources::unknown_host::unknown_host;

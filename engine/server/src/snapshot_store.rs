@@ -34,6 +34,8 @@ pub enum RequestNotice<'a> {
     Pages(&'a str),
     /// The request waits for an image of the tenant.
     Image(&'a str),
+    /// The request waits for the Markdown form of a page of the tenant, at this path below its address.
+    Markdown(&'a str, &'a str),
     /// The request was answered. Only the first such request after each [`Traffic::look`] is reported.
     Answered(&'a str),
 }

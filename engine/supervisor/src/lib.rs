@@ -38,6 +38,7 @@ pub mod source;
 mod state;
 
 pub use self::deployment_config::DeploymentConfig;
+pub use self::runner::catalog::complete_tenant::CompleteTenant;
 pub use self::runner::operator::{CommandHold, Inbox, Operator};
 pub use self::runner::registry::{Registry, ReloadError};
 pub use self::runner::reload_loop::{ReloadLoop, log_report};

@@ -5,4 +5,5 @@ mod caching;
 mod compiled_pages;
 mod first_view;
 mod islands;
+mod markdown_forms;
 mod site_files;

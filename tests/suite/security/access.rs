@@ -164,6 +164,12 @@ fn every_address_path_and_method_needs_the_credential() {
             (answer.status, answer.header("cache-control")),
             (200, "private, no-cache")
         );
+        // Before any visitor with the credential requested it.
+        let markdown = format!("{prefix}/secret.md");
+        assert_shows_nothing(&server.get(&host, &markdown), 401, &markdown);
+        let markdown = protected.allowed(&server, &host, &markdown);
+        assert!(markdown.text().contains("[Sheet]"), "{}", markdown.text());
+        assert_eq!(markdown.header("cache-control"), "private, no-cache");
         let missing = protected.allowed(&server, &host, &format!("{prefix}/missing"));
         assert_eq!(missing.status, 404);
         let hidden = protected.allowed(&server, &host, &format!("{prefix}/secret/"));
@@ -176,6 +182,7 @@ fn every_address_path_and_method_needs_the_credential() {
             "/",
             "/secret",
             "/secret/",
+            "/secret.md",
             "/hidden",
             "/missing",
             "/missing.png",

@@ -2,14 +2,18 @@
 //!
 //! Pages differ between addresses, because their links differ. Files are the same everywhere, so all addresses of a tenant share one table of files. A tenant with many files and addresses thus stores each file path once.
 //!
+//! Each page has a second form in Markdown, which is made when it is first requested. Its slot is empty until then.
+//!
 //! **Invariant:** the table of files contains exactly the paths below [`FILES_BELOW`], so a look-up reads one table.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Index;
 use std::sync::Arc;
 
+use http::header::CONTENT_TYPE;
 use http::{HeaderValue, StatusCode};
 
+use super::Slot;
 use super::content_encoding::Variants;
 use super::fields::Fields;
 
@@ -49,6 +53,48 @@ pub const FILES_BELOW: &str = "/assets/";
 pub struct Resources {
     pages: ResourceTable,
     files: Arc<ResourceTable>,
+    markdown: LookupMap<Arc<MarkdownSlot>>,
+}
+
+/// The Markdown form of a page: empty until it is requested. All addresses of a tenant share the body.
+pub type MarkdownSlot = Slot<Arc<Resource>>;
+
+/// Returns the path of the Markdown form of a page: `/terms.md` for `/terms`, `/index.md` for `/`.
+#[must_use]
+pub fn markdown_path(page: &str) -> String {
+    match page {
+        "/" => "/index.md".to_owned(),
+        page => format!("{page}.md"),
+    }
+}
+
+/// Returns the open slots for the Markdown forms of pages, by path. The paths of a page share a slot.
+fn markdown_slots(pages: &ResourceTable) -> LookupMap<Arc<MarkdownSlot>> {
+    let mut by_page: HashMap<*const Resource, Arc<MarkdownSlot>> = HashMap::new();
+    let is_page = |resource: &Resource| match resource {
+        Resource::Body(body) => body.status == StatusCode::OK && body.is_html(),
+        Resource::Redirect(_) => false,
+    };
+    let mut slots = LookupMap::default();
+    for (path, resource) in pages.iter().filter(|(_, resource)| is_page(resource)) {
+        let markdown = markdown_path(path);
+        // The page at the root takes precedence over a page `/index`.
+        if pages.contains_key(&*markdown) || (&**path == "/index" && pages.contains_key("/")) {
+            continue;
+        }
+        let slot = by_page.entry(Arc::as_ptr(resource)).or_default();
+        slots.insert(markdown.into(), Arc::clone(slot));
+    }
+    slots
+}
+
+impl Body {
+    /// Returns whether the body is HTML.
+    #[must_use]
+    pub fn is_html(&self) -> bool {
+        let media_type = self.fields.parts().0.get(CONTENT_TYPE);
+        media_type.is_some_and(|media_type| media_type.as_bytes().starts_with(b"text/html"))
+    }
 }
 
 impl Resources {
@@ -56,7 +102,17 @@ impl Resources {
     #[must_use]
     pub fn new(mut pages: ResourceTable, files: Arc<ResourceTable>) -> Self {
         pages.retain(|path, _| !path.starts_with(FILES_BELOW));
-        Self { pages, files }
+        Self {
+            markdown: markdown_slots(&pages),
+            pages,
+            files,
+        }
+    }
+
+    /// Returns the Markdown forms of the pages, by path. A path with a resource has none.
+    #[must_use]
+    pub const fn markdown(&self) -> &LookupMap<Arc<MarkdownSlot>> {
+        &self.markdown
     }
 
     /// Returns the pages, whose links depend on the address.
@@ -120,10 +176,7 @@ impl FromIterator<(Box<str>, Arc<Resource>)> for Resources {
         let (files, pages): (ResourceTable, ResourceTable) = resources
             .into_iter()
             .partition(|(path, _)| path.starts_with(FILES_BELOW));
-        Self {
-            pages,
-            files: Arc::new(files),
-        }
+        Self::new(pages, Arc::new(files))
     }
 }
 
@@ -163,9 +216,10 @@ impl ResourceWalk {
 
 #[cfg(test)]
 mod tests {
-    use http::HeaderValue;
+    use http::HeaderMap;
 
     use super::*;
+    use crate::snapshot::fields::Fields;
 
     fn table(paths: &[&'static str]) -> ResourceTable {
         let entry = |path: &&'static str| {
@@ -195,6 +249,41 @@ mod tests {
             .into_iter()
             .flat_map(|place| walk.visit(place));
         assert_eq!(paths(all), ["/", "/", "/assets/a.css", "/more"]);
+    }
+
+    #[test]
+    fn pages_have_slots_for_markdown_unless_the_path_is_taken() {
+        let body = |status, media_type| {
+            let mut fields = HeaderMap::new();
+            fields.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+            Arc::new(Resource::Body(Body {
+                status,
+                fields: Arc::new(Fields::new(fields, true, false)),
+                cache_tag: None,
+                variants: Variants::from([]),
+            }))
+        };
+        let page = || body(StatusCode::OK, "text/html; charset=utf-8");
+        let terms = page();
+        let resources = Resources::from([
+            ("/".into(), page()),
+            ("/index".into(), page()),
+            ("/terms".into(), Arc::clone(&terms)),
+            ("/agreement".into(), terms),
+            ("/own".into(), page()),
+            ("/own.md".into(), body(StatusCode::OK, "text/markdown")),
+            (
+                "/feed.xml".into(),
+                body(StatusCode::OK, "application/atom+xml"),
+            ),
+            ("/error".into(), body(StatusCode::IM_A_TEAPOT, "text/html")),
+        ]);
+        let mut paths: Vec<&str> = resources.markdown().keys().map(|path| &**path).collect();
+        paths.sort_unstable();
+        assert_eq!(paths, ["/agreement.md", "/index.md", "/terms.md"]);
+        let slot = |path: &str| &resources.markdown()[path];
+        assert!(Arc::ptr_eq(slot("/terms.md"), slot("/agreement.md")));
+        assert!(!Arc::ptr_eq(slot("/terms.md"), slot("/index.md")));
     }
 
     #[test]

@@ -7,6 +7,7 @@
 //! - [`tenant_files`] reads a tenant's files.
 //! - [`shared_files`] makes the resources that every host serves.
 //! - [`unknown_host`] makes the response for a host of no tenant.
+//! - [`page_markdown`] makes the Markdown form of a page.
 //! - [`replaced_files`] keeps serving files that a later release replaced.
 //!
 //! **Invariant:** knows no request. The server selects a response from these resources and never makes one for a request.
@@ -15,6 +16,7 @@ pub(crate) mod asset;
 pub(crate) mod encodings;
 pub(crate) mod file_resource;
 pub(crate) mod header_fields;
+pub(crate) mod page_markdown;
 pub(crate) mod replaced_files;
 pub(crate) mod shared_files;
 pub(crate) mod tenant_files;

@@ -101,6 +101,8 @@ pub enum Command {
     /// Print every error and warning in the tenants' folders
     Check(CheckArguments),
     /// List every page with its host, path, tenant and file
+    ///
+    /// The JSON also has the path of each page's Markdown form (`/terms.md`).
     Routes(RoutesArguments),
     /// List the releases of a tenant on a running server
     Releases(ReleasesArguments),

@@ -39,7 +39,7 @@ use release::snapshot::fields::{CACHE_TAG, X_REQUEST_ID};
 use release::snapshot::redirects::RedirectTable;
 use release::snapshot::{Body, ContentEncoding, HostEntry, Resource, Snapshot};
 use render::AddressMount;
-use supervisor::Registry;
+use supervisor::{CompleteTenant, Registry};
 
 /// The 404 page of a host without a root tenant. Without a `404.html`, some static hosts serve the landing page for every path.
 const NOT_FOUND: &[u8] = b"404 Not Found\n";
@@ -159,7 +159,7 @@ pub fn export(
             let Some(site) = sites.get_mut(placed.address.host.as_str()) else {
                 continue;
             };
-            match site.plan(placed, &tenant.images) {
+            match site.plan(placed, tenant) {
                 Ok(plan) => site.write_plan(plan, sink)?,
                 Err(conflict) => {
                     left_out.push(SkippedTenant {
@@ -243,7 +243,7 @@ impl<'a> HostFolder<'a> {
     fn plan<'t>(
         &self,
         placed: &'t AddressMount,
-        images: &BTreeMap<(String, String), Arc<Resource>>,
+        tenant: &'t CompleteTenant,
     ) -> Result<AddressPlan<'t>, Conflict> {
         let mut plan = AddressPlan::default();
         let HostEntry::Site(routes) = self.entry else {
@@ -261,7 +261,8 @@ impl<'a> HostFolder<'a> {
         for (below, resource) in in_order(pages.resources.iter()) {
             let path = joined(prefix, below);
             // A redirect in place of an image is dropped if the image is rendered.
-            let is_rendered = || images.contains_key(&(self.host.to_owned(), path.clone()));
+            let image = || (self.host.to_owned(), path.clone());
+            let is_rendered = || tenant.images.contains_key(&image());
             let is_placeholder =
                 matches!(resource, Resource::Body(body) if body.status.is_redirection());
             let is_dropped =
@@ -269,6 +270,14 @@ impl<'a> HostFolder<'a> {
             if !is_dropped {
                 self.plan_files(&mut plan, &path, file_of_resource(&path, resource))?;
                 plan.resources.push((path, resource));
+            }
+        }
+        let markdown = tenant.markdown.iter();
+        for (below, form) in markdown.filter(|(below, _)| pages.markdown(below).is_some()) {
+            let path = joined(prefix, below);
+            if !routes.is_owned_below(prefix, &path) {
+                self.plan_files(&mut plan, &path, file_of_resource(&path, form))?;
+                plan.resources.push((path, form));
             }
         }
         plan.redirects = Some((prefix, &pages.redirects));

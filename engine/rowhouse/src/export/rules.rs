@@ -6,6 +6,8 @@
 //!
 //! For Netlify, `/blog/*` includes `/blog`; for Cloudflare, it does not. So a folder with a page of the same name gets `/blog/:page`, which both read as one more segment.
 //!
+//! The Markdown forms of pages share one rule (`/*.md`). The canonical URL of each form (`Link`) would need a rule of its own, and is left out: search engines do not index the forms anyway.
+//!
 //! **Invariant:** the order of the rules depends only on the paths, so equal hosts give equal files.
 
 use std::cmp::Reverse;
@@ -13,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::ops::Bound;
 
-use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LINK};
 use indexmap::IndexSet;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use release::snapshot::redirects::{RedirectAction, RedirectRule};
@@ -48,6 +50,11 @@ const POLICIES: [&str; 7] = [
     "X-Content-Type-Options",
     "X-Frame-Options",
 ];
+
+/// The end of the names of Markdown files.
+const MARKDOWN: &str = ".md";
+/// The fields that the rule of all Markdown files has.
+const MARKDOWN_FIELDS: [&str; 2] = ["Content-Type", "X-Robots-Tag"];
 
 /// The number of rules of a host.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -104,12 +111,15 @@ impl HostRules {
         if !media_type.is_some_and(is_page_or_part) {
             self.documents.insert(path.to_owned());
         }
-        let by_name = given
-            .get(CONTENT_TYPE)
-            .is_some_and(|value| value.to_str().is_ok_and(|value| follows_from(file, value)));
+        // The hosts know the type of Markdown, but not its charset.
+        let by_name = !file.ends_with(MARKDOWN)
+            && given
+                .get(CONTENT_TYPE)
+                .is_some_and(|value| value.to_str().is_ok_and(|value| follows_from(file, value)));
         if by_name {
             given.remove(CONTENT_TYPE);
         }
+        given.remove(LINK);
         let fields = given
             .iter()
             .map(|(name, value)| (title_case(name), text(value)));
@@ -252,7 +262,8 @@ impl HostRules {
         let mut left: BTreeMap<&str, usize> = fields
             .map(|(path, number)| (path.as_str(), *number))
             .collect();
-        let mut blocks = Vec::new();
+        let mut blocks: Vec<(String, FieldTexts)> = Vec::new();
+        let markdown = self.take_markdown(&mut left, &mut sets);
         for folder in folders(&self.fields) {
             // First all paths below the folder, then those directly in it.
             for deep in [true, false] {
@@ -282,7 +293,30 @@ impl HostRules {
             Some((encoded(path), fields.clone()))
         });
         blocks.extend(single);
+        blocks.extend(markdown);
         blocks
+    }
+
+    /// Returns the block of all Markdown files, and removes its fields from the sets of their paths. Returns `None` if the files differ in these fields.
+    fn take_markdown(
+        &self,
+        left: &mut BTreeMap<&str, usize>,
+        sets: &mut FieldSets,
+    ) -> Option<(String, FieldTexts)> {
+        let members = left.iter().filter(|(path, _)| path.ends_with(MARKDOWN));
+        let members: Vec<(&str, usize)> = members.map(|(path, number)| (*path, *number)).collect();
+        let mut common = self.in_common(&members, sets);
+        common.retain(|name, _| MARKDOWN_FIELDS.contains(&name.as_str()));
+        if common.is_empty() {
+            return None;
+        }
+        for (path, number) in members {
+            let mut rest = sets.get_index(number).cloned().unwrap_or_default();
+            rest.retain(|name, _| !common.contains_key(name));
+            let number = sets.insert_full(rest).0;
+            left.entry(path).and_modify(|known| *known = number);
+        }
+        Some((format!("/*{MARKDOWN}"), common))
     }
 
     /// Returns the fields that at least two of the paths have with the same value, and that no path has with another value.
@@ -525,6 +559,31 @@ mod tests {
                 .headers,
             2
         );
+    }
+
+    #[test]
+    fn markdown_files_share_one_rule_if_all_have_its_fields() {
+        let page: &[_] = &[("content-type", "text/html"), ("x-page", "1")];
+        let form: &[_] = &[
+            ("content-type", "text/markdown; charset=utf-8"),
+            ("link", "</>; rel=\"canonical\""),
+            ("x-page", "1"),
+            ("x-robots-tag", "noindex"),
+        ];
+        let mut files = vec![
+            ("/terms.html", page),
+            ("/terms.md", form),
+            ("/blog/a.html", page),
+            ("/blog/a.md", form),
+        ];
+        let written = |files: &[_]| rules(files).write(&HostRedirects::default(), false).headers;
+        assert_eq!(
+            written(&files),
+            "/*\n  X-Page: 1\n\
+             /*.md\n  Content-Type: text/markdown; charset=utf-8\n  X-Robots-Tag: noindex\n"
+        );
+        files.push(("/own.md", page));
+        assert!(!written(&files).contains("/*.md"), "{}", written(&files));
     }
 
     #[test]

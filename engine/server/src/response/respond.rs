@@ -10,9 +10,10 @@
 //! 8. *Redirect with conditions.* The author's redirect of exactly this path with conditions on the query, if the request meets them.
 //! 9. *Trailing slashes.* 308 to the path without them, with the query, if that path exists. If that path is a redirect itself, 308 to its target.
 //! 10. *Look-up.* In the mount, then in the files of the host, then in the files that all hosts share. A resource with status 302 in the mount comes last, since it replaces an image that is not rendered yet.
-//! 11. *Other redirects.* The author's redirect of the path, or of the longest prefix of the path. Status 410 has the page of the next step.
-//! 12. *Not found.* The 404 page of the most specific area of the site, or else of the tenant.
-//! 13. *Body.* The best content encoding. For 200 only, preconditions and ranges. HEAD is GET without the body.
+//! 11. *Other redirects.* The author's redirect of the path, or of the longest prefix of the path. Status 410 has the page of step 13.
+//! 12. *Markdown.* The Markdown form of a page, unless a redirect has exactly this path. A form that is not made yet gets 503; callers that can wait call [`pending_content`] first.
+//! 13. *Not found.* The 404 page of the most specific area of the site, or else of the tenant.
+//! 14. *Body.* The best content encoding. For 200 only, preconditions and ranges. HEAD is GET without the body.
 //!
 //! A hit costs three hash look-ups and one copy of a prepared header map, with no other allocation. `benches/respond.rs` enforces that.
 //!
@@ -42,8 +43,8 @@ use release::snapshot::access::AccessRule;
 use release::snapshot::fields::{CACHE_TAG, set};
 use release::snapshot::redirects::{RedirectDecision, with_query};
 use release::snapshot::{
-    Body, ContentEncoding, HostEntry, HostRoutes, Mount, MountPages, Resource, ResourceTable, Slot,
-    Snapshot,
+    Body, ContentEncoding, HostEntry, HostRoutes, MarkdownSlot, Mount, MountPages, Resource,
+    ResourceTable, Slot, Snapshot,
 };
 
 const ALLOWED_METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, OPTIONS");
@@ -197,7 +198,11 @@ fn in_mount<'s>(
                 return page(resource, mount, route, request);
             }
             Some((key, _)) => return redirect::without_slashes(mount, key, request),
-            None => {}
+            None => {
+                if let Some((key, _)) = pages.markdown(shorter) {
+                    return redirect::without_slashes(mount, key, request);
+                }
+            }
         }
     }
 
@@ -225,15 +230,33 @@ fn in_mount<'s>(
     }
 
     // 11.
-    if let Some(decision) = pages.redirects.decide(below, query, false) {
+    let markdown = pages.markdown(below);
+    if markdown.is_none()
+        && let Some(decision) = pages.redirects.decide(below, query, false)
+    {
         return redirected(mount, pages, below, decision, request);
     }
 
     // 12.
+    if let Some((key, slot)) = markdown {
+        if slot.is_open() {
+            return not_rendered(mount);
+        }
+        if let Some(resource) = slot.get() {
+            let route = Route {
+                prefix: &mount.prefix,
+                path: key,
+                rest: "",
+            };
+            return page(resource, mount, route, request);
+        }
+    }
+
+    // 13.
     not_found(mount, pages, below, request)
 }
 
-/// Performs step 12: returns the 404 page for a path.
+/// Performs step 13: returns the 404 page for a path.
 fn not_found<'s>(
     mount: &'s Mount,
     pages: &'s MountPages,
@@ -348,13 +371,15 @@ fn mount<'s, 'p>(routes: &'s HostRoutes, path: &'p str) -> Option<(&'s Arc<Mount
     taken.map(|(mount, end)| (mount, if end == path.len() { "/" } else { &path[end..] }))
 }
 
-/// The pages or the image that a request must wait for.
+/// The pages, the image or the Markdown form that a request must wait for.
 #[derive(Debug, Clone)]
 pub(crate) enum PendingContent {
     /// The path's mount, which is not rendered yet.
     Pages(Arc<Mount>),
     /// An image of that mount's tenant, which is not rendered yet.
     Image(Arc<Mount>, Arc<Slot<Resource>>),
+    /// The Markdown form of a page of that mount's tenant, which is not made yet, and its path below the mount.
+    Markdown(Arc<Mount>, Arc<MarkdownSlot>, Box<str>),
 }
 
 impl PendingContent {
@@ -363,19 +388,21 @@ impl PendingContent {
         match self {
             Self::Pages(mount) => RequestNotice::Pages(&mount.tenant),
             Self::Image(mount, _) => RequestNotice::Image(&mount.tenant),
+            Self::Markdown(mount, _, path) => RequestNotice::Markdown(&mount.tenant, path),
         }
     }
 
-    /// Waits until the pages or the image are rendered.
+    /// Waits until the pages, the image or the Markdown form are made.
     pub(crate) async fn wait(&self) {
         match self {
             Self::Pages(mount) => mount.pages.filled().await,
             Self::Image(_, slot) => slot.filled().await,
+            Self::Markdown(_, slot, _) => slot.filled().await,
         }
     }
 }
 
-/// Returns the pages or the image that a request must wait for, if any. A request for an image with a substitute does not wait, and neither does a request that `gate` refuses.
+/// Returns the pages, the image or the Markdown form that a request must wait for, if any. A request for an image with a substitute does not wait, and neither does a request that `gate` refuses.
 pub(crate) fn pending_content(
     snapshot: &Snapshot,
     request: &RequestHead<'_>,
@@ -403,9 +430,13 @@ pub(crate) fn pending_content(
     if !is_file || pages.resources.contains_key(below) {
         return None;
     }
-    let slot = routes.images.get(&*path)?;
-    let pending = || PendingContent::Image(Arc::clone(mount), Arc::clone(slot));
-    slot.is_open().then(pending)
+    if let Some(slot) = routes.images.get(&*path) {
+        let pending = || PendingContent::Image(Arc::clone(mount), Arc::clone(slot));
+        return slot.is_open().then(pending);
+    }
+    let (key, slot) = pages.markdown(below)?;
+    let is_waiting = slot.is_open() && !routes.files.contains_key(&*path);
+    is_waiting.then(|| PendingContent::Markdown(Arc::clone(mount), Arc::clone(slot), key.into()))
 }
 
 /// Returns whether a path looks like a file: its last segment has a dot. Paths of pages have none, so the look-up of images can be skipped.
@@ -505,7 +536,7 @@ pub(crate) fn unknown_host<'s>(
     }
 }
 
-/// Performs step 13. `tag` returns the cache tag of a redirect; a body has its own.
+/// Performs step 14. `tag` returns the cache tag of a redirect; a body has its own.
 fn resource_response(
     resource: &Resource,
     request: &RequestHead<'_>,
@@ -605,7 +636,7 @@ fn remove_body(response: &mut Response<ResponseBody>) {
     *response.body_mut() = Bytes::new().into();
 }
 
-/// Reads all fields that step 13 needs in one pass over the header map.
+/// Reads all fields that step 14 needs in one pass over the header map.
 fn fields(headers: &HeaderMap) -> (AcceptedEncodings, Conditions<'_>) {
     let mut accepted = AcceptedEncodings::default();
     let mut conditions = Conditions::default();

@@ -1,4 +1,4 @@
-//! The background worker: renders images and makes the best encodings of pages on separate threads. The worker delays neither visitors nor saved files, and leaves a processor for both if there are several.
+//! The background worker: renders images, and makes the Markdown forms and the best encodings of pages, on separate threads. The worker delays neither visitors nor saved files, and leaves a processor for both if there are several.
 //!
 //! A job cannot be stopped. A job that exceeds [`LATE_JOB_TIME`] is logged and continues, and other jobs no longer wait for it.
 
@@ -16,6 +16,7 @@ use crate::runner::job_pool::processors;
 use content::report::guard::guard;
 use render::CompressTask;
 use render::ImageTask;
+use render::MarkdownTask;
 
 /// The time after which a job is late, so that other jobs no longer wait for it. An image within its limits takes a second or two.
 const LATE_JOB_TIME: Duration = Duration::from_secs(5);
@@ -40,7 +41,7 @@ enum BackgroundMessage {
     End,
 }
 
-/// A job: one image to render, or one body to compress.
+/// A job: one image to render, one page to convert, or one body to compress.
 pub(crate) struct BackgroundJob {
     id: BackgroundJobId,
     name: String,
@@ -52,6 +53,8 @@ pub(crate) struct BackgroundJob {
 enum BackgroundJobId {
     /// An image, by its digest.
     Image([u8; 32]),
+    /// The Markdown form of a page, by the address of the page in memory.
+    Markdown(usize),
     /// The best encoding of a body, by the address of the body in memory.
     Encoding(usize),
 }
@@ -70,6 +73,24 @@ impl From<ImageTask> for BackgroundJob {
                     }
                 },
             ),
+        }
+    }
+}
+
+impl From<MarkdownTask> for BackgroundJob {
+    fn from(page: MarkdownTask) -> Self {
+        Self {
+            id: BackgroundJobId::Markdown(page.place()),
+            name: page.name().to_owned(),
+            work: Box::new(move || {
+                if let Err(problem) = page.run() {
+                    let page = page.name();
+                    warn!(
+                        page,
+                        problem, "page cannot be converted to Markdown; not retried"
+                    );
+                }
+            }),
         }
     }
 }

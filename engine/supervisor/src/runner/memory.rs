@@ -161,6 +161,7 @@ pub(crate) fn bytes_of(compiled: &CompiledTenant) -> usize {
     let found = found.map(|(_, resource)| resource);
     found
         .chain(pages().flat_map(error_pages))
+        .chain(pages().flat_map(markdown_forms))
         .filter_map(|resource| match &**resource {
             Resource::Body(body) => Some(body),
             Resource::Redirect(_) => None,
@@ -170,6 +171,12 @@ pub(crate) fn bytes_of(compiled: &CompiledTenant) -> usize {
         .filter(|bytes| seen.insert(bytes.as_ptr()))
         .map(Bytes::len)
         .sum()
+}
+
+/// Returns the Markdown forms that were requested.
+fn markdown_forms(pages: &MountPages) -> impl Iterator<Item = &Arc<Resource>> {
+    let slots = pages.resources.markdown().values();
+    slots.filter_map(|slot| slot.get())
 }
 
 fn error_pages(pages: &MountPages) -> impl Iterator<Item = &Arc<Resource>> {

@@ -210,15 +210,21 @@ impl Registry {
         Ok(folders)
     }
 
-    /// Returns a callback that prioritises the pages or the image that a request waits for.
+    /// Returns a callback that prioritises the pages, the image or the Markdown form that a request waits for.
     pub fn prioritise(&self) -> impl Fn(RequestNotice<'_>) + Send + Sync + 'static {
         let (prioritise, wake) = (self.job_pool.prioritise(), self.job_pool.waker());
         let images = self.demands.images.clone();
+        let markdown = self.demands.markdown.clone();
         let requested = self.demands.requested.clone();
         move |notice| match notice {
             RequestNotice::Pages(id) => prioritise(id),
             RequestNotice::Image(id) => {
                 if images.add(id) {
+                    wake();
+                }
+            }
+            RequestNotice::Markdown(id, path) => {
+                if markdown.add(id, path) {
                     wake();
                 }
             }

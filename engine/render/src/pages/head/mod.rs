@@ -18,6 +18,8 @@ pub(crate) struct PageHead {
     pub description: Option<String>,
     /// The canonical URL, absolute. Error pages have none.
     pub canonical: Option<String>,
+    /// The URL of the page's Markdown form, absolute.
+    pub markdown: Option<String>,
     /// Whether search engines must not index the page.
     pub noindex: bool,
     /// The Open Graph type: `website` or `article`.
@@ -72,6 +74,9 @@ impl PageHead {
         }
         if let Some(canonical) = &self.canonical {
             out.link("canonical", canonical, "");
+        }
+        if let Some(markdown) = &self.markdown {
+            out.link("alternate", markdown, " type=\"text/markdown\"");
         }
         out.meta(
             "name",

@@ -11,7 +11,7 @@ use crate::commands::output::print;
 use crate::commands::setup::registry;
 use content::tenant::MANIFEST;
 use content::tenant::assets::{file_of, named};
-use release::snapshot::{HostEntry, Snapshot};
+use release::snapshot::{HostEntry, Snapshot, markdown_path};
 use render::CachePolicy;
 use render::below;
 use supervisor::Registry;
@@ -27,6 +27,8 @@ struct RouteLine {
     /// Whether this URL is the canonical one.
     canonical: bool,
     indexed: bool,
+    /// The path of the page's Markdown form.
+    markdown: Option<String>,
 }
 
 /// Prints every page and text file at every address of every tenant.
@@ -50,7 +52,10 @@ fn routes(registry: &Registry, snapshot: &Snapshot) -> Vec<RouteLine> {
             let host = &placed.address.host;
             for page in site.pages.values() {
                 for path in page.paths() {
-                    let full = below(&placed.address.prefix, path);
+                    let prefix = &placed.address.prefix;
+                    let full = below(prefix, path);
+                    let markdown = markdown_path(path);
+                    let markdown = placed.pages().and_then(|pages| pages.markdown(&markdown));
                     if !is_served_at(snapshot, host, &full, &placed.mount.prefix) {
                         continue;
                     }
@@ -62,6 +67,7 @@ fn routes(registry: &Registry, snapshot: &Snapshot) -> Vec<RouteLine> {
                         kind: "page",
                         canonical: placed.address.canonical && path == page.path,
                         indexed: !page.front.noindex,
+                        markdown: markdown.map(|(path, _)| below(prefix, path)),
                     });
                 }
             }
@@ -78,6 +84,7 @@ fn routes(registry: &Registry, snapshot: &Snapshot) -> Vec<RouteLine> {
                     kind: "file",
                     canonical: placed.address.canonical,
                     indexed: false,
+                    markdown: None,
                 });
             }
         }

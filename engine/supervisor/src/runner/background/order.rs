@@ -1,4 +1,4 @@
-//! Orders background jobs for requested tenants: their images, and the best encodings of their pages.
+//! Orders background jobs for requested tenants: the Markdown forms of their pages, their images, and the best encodings of their pages.
 //!
 //! These jobs take longer than all other work. On a server of ten thousand tenants, few of which have visitors at a time, most tenants do not need them.
 
@@ -69,15 +69,26 @@ impl TenantData {
 
 /// Returns jobs that make images and encodings of requested tenants. Checks every second, and at once if a request waits.
 pub(crate) fn order(registry: &mut Registry) -> Vec<BackgroundJob> {
-    let is_wanted = mark_wanted(registry);
+    let mut jobs = markdown_jobs(registry);
+    let is_wanted = mark_wanted(registry) || !jobs.is_empty();
     let is_due = is_wanted || registry.demands.ordered.is_due();
-    if !is_due || registry.demands.incomplete.is_empty() {
+    if !is_due || (registry.demands.incomplete.is_empty() && jobs.is_empty()) {
         return Vec::new();
     }
     let begun = Instant::now();
-    let jobs = next_jobs(registry);
+    jobs.extend(next_jobs(registry));
     registry.demands.ordered = FullPass::since(begun);
     jobs
+}
+
+/// Returns jobs that make the Markdown forms that requests wait for. A request that still waits later asks again.
+fn markdown_jobs(registry: &Registry) -> Vec<BackgroundJob> {
+    let wanted = registry.demands.markdown.drain();
+    let tasks = wanted.iter().filter_map(|(id, path)| {
+        let tenant = registry.catalog.tenants.get(id.as_str())?;
+        tenant.compiled()?.markdown_task(path)
+    });
+    tasks.map(BackgroundJob::from).collect()
 }
 
 /// Marks the tenants with an image that a request waits for. Returns whether there are any.

@@ -25,6 +25,8 @@ pub struct CompleteTenant {
     pub compiled: CompiledTenant,
     /// The images, by host and path.
     pub images: BTreeMap<(String, String), Arc<Resource>>,
+    /// The Markdown forms of the pages, by path below the tenant's addresses.
+    pub markdown: BTreeMap<String, Arc<Resource>>,
 }
 
 /// Calls `visit` with each tenant that has pages, in the order of their names.
@@ -80,10 +82,25 @@ fn complete_tenant(
         Some((place, Arc::clone(drawn.get(&image.digest())?)))
     };
     let images = compiled.images.iter().filter_map(placed).collect();
+    let markdown = compiled.markdown_forms().filter_map(|form| match form {
+        Ok(form) => Some(form),
+        Err(problem) => {
+            warn!(
+                problem,
+                "page cannot be converted to Markdown; omitting the Markdown form"
+            );
+            None
+        }
+    });
+    let markdown = markdown.collect();
     // The cached results are not needed again: a pass without uses empties the cache.
     compiled.cache.begin();
     compiled.cache.used();
-    Some(CompleteTenant { compiled, images })
+    Some(CompleteTenant {
+        compiled,
+        images,
+        markdown,
+    })
 }
 
 /// Renders the current pages of an evicted tenant with a cache of their own, so that no result stays in memory.

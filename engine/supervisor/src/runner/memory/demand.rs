@@ -32,6 +32,26 @@ impl TenantNames {
     }
 }
 
+/// A shared set of Markdown forms that requests wait for: the tenant and the path below its addresses.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct MarkdownPaths(Arc<Mutex<BTreeSet<(String, String)>>>);
+
+impl MarkdownPaths {
+    /// Adds a path. Returns whether the path is new.
+    pub(crate) fn add(&self, id: &str, path: &str) -> bool {
+        self.locked().insert((id.to_owned(), path.to_owned()))
+    }
+
+    /// Removes and returns all paths.
+    pub(crate) fn drain(&self) -> BTreeSet<(String, String)> {
+        std::mem::take(&mut *self.locked())
+    }
+
+    fn locked(&self) -> MutexGuard<'_, BTreeSet<(String, String)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// The requests for one tenant, as far as they were noticed.
 #[derive(Debug)]
 pub(crate) struct TenantDemand {
@@ -75,6 +95,8 @@ impl TenantDemand {
 pub(crate) struct DemandQueues {
     /// The tenants with an image that a request waits for.
     pub(crate) images: TenantNames,
+    /// The Markdown forms that requests wait for.
+    pub(crate) markdown: MarkdownPaths,
     /// The last order of images and encodings.
     pub(crate) ordered: FullPass,
     /// The last measurement of memory.
@@ -97,6 +119,7 @@ impl Default for DemandQueues {
     fn default() -> Self {
         Self {
             images: TenantNames::default(),
+            markdown: MarkdownPaths::default(),
             ordered: FullPass::new(),
             measured: FullPass::new(),
             ordered_tenants: Vec::new(),
