@@ -12,13 +12,13 @@ mod content_encoding;
 pub mod fields;
 pub mod redirects;
 pub mod resources;
+mod slot;
 pub mod traffic;
 
 use std::sync::{Arc, OnceLock};
 
 use http::HeaderValue;
 use imbl::shared_ptr::DefaultSharedPtr;
-use tokio::sync::Notify;
 
 use self::access::AccessTable;
 pub use self::content_encoding::{ContentEncoding, Variant, Variants};
@@ -26,6 +26,7 @@ use self::redirects::RedirectTable;
 pub use self::resources::{
     Body, FILES_BELOW, LookupMap, MarkdownSlot, Resource, ResourceTable, Resources, markdown_path,
 };
+pub use self::slot::Slot;
 use self::traffic::Traffic;
 
 /// All responses of the program at one point in time.
@@ -109,65 +110,6 @@ impl HostRoutes {
         let ends = path.match_indices('/').map(|(end, _)| end);
         let mut longer = ends.chain([path.len()]).filter(|end| *end > prefix.len());
         longer.any(|end| self.prefixes.contains_key(&path[..end]))
-    }
-}
-
-/// A value that is made after the snapshot is built: empty at first, filled once.
-#[derive(Debug)]
-pub struct Slot<T> {
-    made: OnceLock<Option<T>>,
-    filled: Notify,
-}
-
-impl<T> Default for Slot<T> {
-    fn default() -> Self {
-        Self {
-            made: OnceLock::new(),
-            filled: Notify::new(),
-        }
-    }
-}
-
-impl<T> From<T> for Slot<T> {
-    fn from(made: T) -> Self {
-        Self {
-            made: OnceLock::from(Some(made)),
-            filled: Notify::new(),
-        }
-    }
-}
-
-impl<T> Slot<T> {
-    /// Fills the slot permanently. `None` means that there will never be a value. Ignores a second call.
-    pub fn fill(&self, made: Option<T>) {
-        let _ = self.made.set(made);
-        self.filled.notify_waiters();
-    }
-
-    /// Returns whether the slot is not filled yet.
-    #[must_use]
-    pub fn is_open(&self) -> bool {
-        self.made.get().is_none()
-    }
-
-    /// Returns the value, if there is one by now.
-    #[must_use]
-    pub fn get(&self) -> Option<&T> {
-        self.made.get()?.as_ref()
-    }
-
-    /// Consumes the slot and returns its value.
-    #[must_use]
-    pub fn into_inner(self) -> Option<T> {
-        self.made.into_inner()?
-    }
-
-    /// Waits until the slot is filled.
-    pub async fn filled(&self) {
-        let filled = self.filled.notified();
-        if self.is_open() {
-            filled.await;
-        }
     }
 }
 

@@ -13,9 +13,9 @@ use std::sync::Arc;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, StatusCode};
 
-use super::Slot;
 use super::content_encoding::Variants;
 use super::fields::Fields;
+use super::slot::Slot;
 
 /// A map from text to values with a hasher that is fast for short keys. Every request looks up its host, prefix and path.
 pub type LookupMap<V> = hashbrown::HashMap<Box<str>, V>;

@@ -35,6 +35,7 @@ use crate::resources::asset::{ASSETS, Asset, policy_hash};
 use crate::resources::encodings::compress::{self, CompressionLevel};
 use crate::resources::file_resource;
 use crate::resources::header_fields::{self, BodyKind};
+use crate::resources::page_markdown::named_form;
 use crate::site_files::{Feed, SiteFiles};
 use crate::styles::{PageContent, PageStyle, font_of, property};
 use crate::theme::{EXAMPLE, PageScope, Templates, asset_href};
@@ -47,7 +48,7 @@ use content::tenant::page::{NotFound, PageSchema};
 use content::tenant::{MANIFEST, Page, Site};
 use content::theme::data_schema::CheckedData;
 use release::snapshot::fields::Fields;
-use release::snapshot::{Body, Resource, markdown_path};
+use release::snapshot::{Body, Resource};
 
 /// Marks the page's root as right-to-left, unless the layout sets a direction itself (WHATWG HTML, section 3.2.6.4).
 fn right_to_left(mut html: String) -> String {
@@ -539,7 +540,8 @@ impl Renderer<'_> {
             },
             description: self.description(page).map(ToOwned::to_owned),
             canonical: Some(canonical.to_owned()),
-            markdown: self.markdown_url(page),
+            markdown: named_form(self.site, page)
+                .map(|path| self.resolver.url_at(self.canonical, &path)),
             noindex: page.front.noindex,
             kind: if is_article { "article" } else { "website" },
             structured_data: Some(self.structured_data(page, trail, canonical, image_url)),
@@ -550,22 +552,6 @@ impl Renderer<'_> {
             image,
             ..common
         }
-    }
-
-    /// Returns the URL of a page's Markdown form, unless search engines must not index the page, or the author has something else at the path.
-    fn markdown_url(&self, page: &Page) -> Option<String> {
-        let path = markdown_path(&page.path);
-        let manifest = &self.site.manifest;
-        let is_redirected = manifest.redirects.iter().any(|redirect| {
-            let old = redirect.old_path();
-            !old.is_wildcard && old.path == path && redirect.query.is_empty()
-        });
-        let is_taken = is_redirected
-            || self.site.pages.contains_key(&path)
-            || manifest.files().any(|(file, _)| file == path)
-            || manifest.downloads().any(|(download, _)| download == path);
-        let is_named = !page.front.noindex && !page.front.draft && !is_taken;
-        is_named.then(|| self.resolver.url_at(self.canonical, &path))
     }
 
     fn structured_data(
