@@ -97,6 +97,18 @@ impl TestSite {
         self
     }
 
+    /// Makes the Markdown forms of all pages.
+    pub fn make_markdown_forms(&mut self) -> &mut Self {
+        for (_, compiled) in self.registry.sites() {
+            for (path, _) in compiled.markdown_forms().filter_map(Result::ok) {
+                if let Some(task) = compiled.markdown_task(&path) {
+                    task.run().expect("a Markdown form");
+                }
+            }
+        }
+        self
+    }
+
     /// Makes the best encodings of all pages.
     pub fn add_best_encodings(&mut self) -> &mut Self {
         self.registry.compress_fully();

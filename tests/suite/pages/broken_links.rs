@@ -119,12 +119,12 @@ fn broken(site: &TestSite) -> (usize, BTreeMap<String, Vec<String>>) {
     (checked, broken)
 }
 
-/// Renders all images. Returns the number of checked addresses, and the broken ones on pages of one tenant.
+/// Renders all images and Markdown forms. Returns the number of checked addresses, and the broken ones on pages of one tenant.
 pub(crate) fn broken_of(
     site: &mut TestSite,
     tenant: &str,
 ) -> (usize, BTreeMap<String, Vec<String>>) {
-    site.render_images();
+    site.render_images().make_markdown_forms();
     let (checked, mut broken) = broken(site);
     broken.retain(|page, _| page.contains(tenant));
     (checked, broken)
@@ -133,7 +133,7 @@ pub(crate) fn broken_of(
 #[test]
 fn every_address_in_every_mount_exists() {
     let mut site = TestSite::copy_of(&workspace());
-    site.render_images();
+    site.render_images().make_markdown_forms();
     let (checked, mut broken) = broken(&site);
     assert!(checked > 2_000, "only {checked} addresses were looked at");
     // The sixth card links to a page that is known to be missing.

@@ -15,10 +15,9 @@ use crate::model::tenant::{BuildKey, PinState, ServedState, TenantState as State
 use crate::model::world::{Mode, World};
 use crate::simulation::history::{HistoryStep, TENANTS};
 use crate::simulation::state::{
-    SETTLE_MAX, ServedPage, SharedInputs, SimulatedData, SimulatedDisk, SimulatedFolder,
-    SimulatedJob,
+    ObservedWait, SETTLE_MAX, ServedPage, SharedInputs, SimulatedData, SimulatedDisk,
+    SimulatedFolder, SimulatedJob,
 };
-use crate::simulation::upload::ObservedWait;
 
 /// The bytes of a tenant's pages.
 const PAGES_BYTES: usize = 100;

@@ -1,7 +1,7 @@
 //! The state of the simulated server: its disk, the data of its tenants, and its jobs.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use content::name::TenantId;
 
@@ -18,6 +18,14 @@ pub(super) enum Upload {
     Growing,
     /// A file has no end yet.
     Incomplete,
+}
+
+/// The wait of a tenant for its files.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ObservedWait {
+    pub(super) since: Instant,
+    /// The last time at which a job in flight could end the wait, or `since`.
+    pub(super) idle_since: Instant,
 }
 
 /// A tenant's folder on the simulated disk.

@@ -1,6 +1,6 @@
 //! Uploads to the simulated disk: files that grow, and files without an end.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use content::name::TenantId;
 
@@ -8,18 +8,10 @@ use crate::model::agenda::ReloadScope;
 use crate::model::event::{Event, ReadingOutcome};
 use crate::simulation::history::TENANTS;
 use crate::simulation::server::{SimulatedServer, id};
-use crate::simulation::state::{SETTLE_MAX, SimulatedFolder, SimulatedJob, Upload};
+use crate::simulation::state::{ObservedWait, SETTLE_MAX, SimulatedFolder, SimulatedJob, Upload};
 
 /// The longest time without a job after [`SETTLE_MAX`]: the longest step of time, and a change that settles.
 const MAX_DELAY: Duration = Duration::from_secs(6);
-
-/// The wait of a tenant for its files.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct ObservedWait {
-    since: Instant,
-    /// The last time at which a job in flight could end the wait, or `since`.
-    idle_since: Instant,
-}
 
 impl SimulatedServer {
     /// Begins or continues an upload, or ends it (`None`).
