@@ -105,8 +105,10 @@ codes! {
     MissingLetters => "missing-letters", "No font of the theme has a character of the text of a social image. Rowhouse draws the image without text, because a text with gaps would say something else.";
     MissingManifest => "missing-manifest", "A tenant's folder needs a `tenant.yaml` with a `name`.";
     MissingWord => "missing-word", "A theme lacks a UI string in one of its languages, or the string has the wrong placeholders. The theme's templates, its other languages or rowhouse itself use that string. If rowhouse uses a missing string, visitors read the text of the theme `base`, and the problem is a warning.";
+    MissingTranslation => "missing-translation", "A page has no translation in one of the languages of its tenant, or a language has no page, or a translation is in a language that `languages` does not list. Links to a missing translation go to the page in the default language.";
     NoPages => "no-pages", "A tenant needs at least one page under `pages`.";
     NotUtf8 => "not-utf8", "Text files must be UTF-8, and so must the names of files and folders.";
+    OldTranslation => "old-translation", "A translation was last changed before its original, by the dates of their front matter. Visitors may read in one language what is no longer true in the other.";
     OrphanPage => "orphan-page", "No other page of any tenant links to this page. Visitors find the page only if they know its address.";
     OversizedPicture => "oversized-picture", "An image is wider than pages ever show it, or larger than 1 MiB, and is sent unchanged. Rowhouse does not resize animated images and some image types. JPEG, PNG and WebP images are sent in suitable sizes.";
     PageWeight => "page-weight", "The HTML and CSS of a page's first view should have at most 30 KB compressed. The scripts of its islands should have at most 80 KB.";

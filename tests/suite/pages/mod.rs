@@ -5,5 +5,6 @@ mod caching;
 mod compiled_pages;
 mod first_view;
 mod islands;
+mod languages;
 mod markdown_forms;
 mod site_files;

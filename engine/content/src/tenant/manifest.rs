@@ -20,6 +20,9 @@ pub const MAX_ALIASES: usize = 64;
 /// The largest number of `hosts` of a tenant. The tenant is rendered once for each.
 pub const MAX_HOSTS: usize = 16;
 
+/// The largest number of `languages` of a tenant.
+pub const MAX_LANGUAGES: usize = 32;
+
 /// The largest number of `redirects` of a tenant.
 pub const MAX_REDIRECTS: usize = 10_000;
 
@@ -44,6 +47,10 @@ pub struct Manifest {
     /// The language of the pages (BCP 47).
     #[serde(default)]
     pub language: Language,
+    /// The languages of a site in several languages, instead of `language`. The first is the default. `pages/terms.de.md` is the translation of `pages/terms.md` in `de`, at `/de/terms`.
+    #[serde(default)]
+    #[schemars(length(min = 1, max = MAX_LANGUAGES), extend("uniqueItems" = true))]
+    pub languages: Vec<Language>,
     /// The theme's settings for this site. The theme defines which keys there are.
     #[serde(default)]
     pub settings: Map<String, Json>,

@@ -10,6 +10,7 @@ pub mod app;
 pub mod assets;
 pub mod check_with_theme;
 mod downloads;
+mod languages;
 pub mod manifest;
 mod outline;
 pub mod page;
@@ -176,11 +177,12 @@ pub fn read_or_themed_values(
         node_count: 0,
     };
     let manifest = reader.manifest();
-    let pages = reader.pages();
+    let pages = reader.pages(manifest.as_ref().map(|(manifest, _)| manifest));
     let (assets, large) = assets::read(folder, &mut reader.report);
     if let Some((manifest, formatted)) = &manifest {
         let (file, text) = (folder.name_of(MANIFEST), reader.texts.get(MANIFEST));
         let written = (file.as_str(), text);
+        languages::check(manifest, &pages, folder, &mut reader.report);
         redirects::check((manifest, formatted), &pages, written, &mut reader.report);
         downloads::check((manifest, formatted), &pages, written, &mut reader.report);
         let files = (pages.as_slice(), &assets, &large);
@@ -240,10 +242,31 @@ impl SiteReader<'_> {
             return None;
         };
         let text = self.text(MANIFEST, bytes)?;
-        self.typed(MANIFEST, &text, &text, 1, &MANIFEST_SCHEMA)
+        let (mut manifest, formatted): (Manifest, _) =
+            self.typed(MANIFEST, &text, &text, 1, &MANIFEST_SCHEMA)?;
+        if let Some(first) = manifest.languages.first() {
+            manifest.language = first.clone();
+            self.report_two_language_keys(&text);
+        }
+        Some((manifest, formatted))
     }
 
-    fn pages(&mut self) -> Vec<Page> {
+    /// Reports a manifest with `language` beside `languages`.
+    fn report_two_language_keys(&mut self, text: &str) {
+        let Some(Value::Map(pairs)) = self.nodes.get(MANIFEST).map(|node| &node.value) else {
+            return;
+        };
+        if let Some((key, _)) = pairs.iter().find(|(key, _)| key.name == "language") {
+            let message = "`language` and `languages` are both given";
+            let diagnostic =
+                Diagnostic::error(Code::BadValue, self.folder.name_of(MANIFEST), message);
+            let hint = "remove `language`; the first of `languages` is the default";
+            self.report
+                .push(diagnostic.at(key.position, text).hint(hint));
+        }
+    }
+
+    fn pages(&mut self, manifest: Option<&Manifest>) -> Vec<Page> {
         let files: Vec<(&String, &Bytes)> = self
             .folder
             .files
@@ -275,7 +298,7 @@ impl SiteReader<'_> {
         // By file name in an export on a case-insensitive file system.
         let mut owners: BTreeMap<String, (String, String)> = BTreeMap::new();
         for (file, bytes) in files {
-            let page = self.page(file, bytes);
+            let page = self.page(file, bytes, manifest);
             if self.node_count > MAX_TENANT_NODES {
                 self.report_too_many_nodes(file);
                 return Vec::new();
@@ -314,8 +337,11 @@ impl SiteReader<'_> {
         pages
     }
 
-    fn page(&mut self, file: &str, bytes: &Bytes) -> Option<Page> {
-        let path = path_of(file)?;
+    fn page(&mut self, file: &str, bytes: &Bytes, manifest: Option<&Manifest>) -> Option<Page> {
+        let path = match manifest {
+            Some(manifest) => manifest.path_of_file(file)?,
+            None => path_of(file)?,
+        };
         if !is_route_path(&path) {
             self.report.push(
                 Diagnostic::error(

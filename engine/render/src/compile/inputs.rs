@@ -53,6 +53,7 @@ impl CompileInputs {
             resolver: resolver.with_assets(&prepared.assets),
             settings: Value::none(),
             prepared: Arc::clone(prepared),
+            language: 0,
             templates: Arc::clone(&self.templates),
             islands: Arc::clone(&self.islands),
             cache: Arc::clone(&self.cache),

@@ -29,9 +29,14 @@ pub(crate) fn prepare(
     let (content, problems) = check_with_theme(&site.written, &templates.theme);
     let fits = problems.is_servable();
     report.extend(problems);
-    let language = language(site, templates, &content, report);
+    let tags = site.manifest.languages().iter();
+    // Each language that the theme lacks is reported.
+    let languages: Vec<_> = tags
+        .map(|tag| language(tag.as_str(), site, templates, &content, report))
+        .collect();
+    let languages: Option<Vec<_>> = languages.into_iter().collect();
     Some(PreparedTenant {
-        language: language.filter(|_| fits)?,
+        languages: languages.filter(|_| fits)?,
         pages: pages(site),
         listed: std::sync::Mutex::default(),
         assets,
@@ -42,10 +47,16 @@ pub(crate) fn prepare(
 fn pages(site: &Site) -> Vec<ListedPage> {
     let found = site.pages.values().filter(|page| !page.front.noindex);
     let mut listed: Vec<ListedPage> = found
-        .map(|page| ListedPage {
-            label: name_of(page).to_owned(),
-            path: page.path.clone(),
-            layout: layout_of(site, page).to_owned(),
+        .map(|page| {
+            let (language, original) = site.manifest.split(&page.path);
+            let segments = original.split('/').filter(|part| !part.is_empty());
+            ListedPage {
+                label: name_of(page).to_owned(),
+                path: page.path.clone(),
+                layout: layout_of(site, page).to_owned(),
+                language,
+                depth: segments.count(),
+            }
         })
         .collect();
     // Segment by segment, so that each page is followed by the pages below it.
@@ -55,12 +66,12 @@ fn pages(site: &Site) -> Vec<ListedPage> {
 
 /// Returns the theme's language for the tenant's tag, with the tenant's own UI strings: `de-AT` if the theme has it, else `de`.
 fn language(
+    tag: &str,
     site: &Site,
     templates: &Templates,
     content: &ThemedContent,
     report: &mut Report,
 ) -> Option<Arc<Language>> {
-    let tag = site.manifest.language.as_str();
     let Some(language) = templates.language(tag) else {
         let names = templates.languages.keys().map(String::as_str);
         let message = format!(

@@ -18,12 +18,12 @@ pub struct PreparedTenant {
     pub(crate) assets: Arc<BTreeMap<String, Asset>>,
     /// Its content, checked against the schemas of the theme.
     pub(crate) content: ThemedContent,
-    /// The language of its pages, with its own UI strings.
-    pub(crate) language: Arc<Language>,
+    /// The languages of its pages, with its own UI strings, in the order of the manifest.
+    pub(crate) languages: Vec<Arc<Language>>,
     /// The pages that search engines may index, sorted by path.
     pub(crate) pages: Vec<ListedPage>,
-    /// The listed pages as template values, by address. The value is shared because many pages may list all pages.
-    pub(crate) listed: Mutex<BTreeMap<String, Value>>,
+    /// The listed pages as template values, by language and address. The value is shared because many pages may list all pages.
+    pub(crate) listed: Mutex<BTreeMap<(usize, String), Value>>,
 }
 
 /// A page in a list of all pages.
@@ -35,6 +35,10 @@ pub(crate) struct ListedPage {
     pub(crate) path: String,
     /// The name of its layout.
     pub(crate) layout: String,
+    /// Its language, as an index into the languages of the tenant.
+    pub(crate) language: usize,
+    /// The number of segments of its path below the landing page of its language.
+    pub(crate) depth: usize,
 }
 
 impl PreparedTenant {

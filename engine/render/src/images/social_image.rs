@@ -183,7 +183,7 @@ fn render_svg(site: &Site, page: &Page, scope: &PageScope) -> Result<SocialSvg, 
             title: &page.front.title,
             heading: heading(page),
             tags: &page.front.tags,
-            date_text: page.front.date.map(|date| prepared.language.date(date)),
+            date_text: page.front.date.map(|date| scope.language().date(date)),
             ..PageView::default()
         },
     };

@@ -423,7 +423,7 @@ impl<'a> Checker<'a> {
         let page = if path.is_empty() {
             spot.page.unwrap_or("/")
         } else {
-            path
+            self.translated(path, spot.file)
         };
         let Some(ids) = self.fragments.get(page) else {
             return self.missing_page(link, page, spot);
@@ -444,6 +444,24 @@ impl<'a> Checker<'a> {
                 (message, Some(hint))
             });
         }
+    }
+
+    /// Returns the path of the translation that a link in `file` goes to, or the path itself.
+    fn translated<'p>(&self, path: &'p str, file: &str) -> &'p str
+    where
+        'a: 'p,
+    {
+        let manifest = &self.site.manifest;
+        let language = match manifest.path_of_file(file) {
+            Some(page) => manifest.language_of(&page),
+            None => 0,
+        };
+        if language == 0 {
+            return path;
+        }
+        let site: &'a Site = self.site;
+        let translation = site.translation(path, language);
+        translation.map_or(path, |page| page.path.as_str())
     }
 
     /// Reports a link whose page is not served.

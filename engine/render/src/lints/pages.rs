@@ -270,16 +270,18 @@ impl Auditor<'_> {
     /// Warns of pages that share a title or a description.
     fn duplicates(&mut self) {
         let site = self.site;
-        let mut titles: BTreeMap<&str, &Page> = BTreeMap::new();
-        let mut descriptions: BTreeMap<&str, &Page> = BTreeMap::new();
+        let mut titles: BTreeMap<(usize, &str), &Page> = BTreeMap::new();
+        let mut descriptions: BTreeMap<(usize, &str), &Page> = BTreeMap::new();
         for page in site.pages.values().filter(|page| !page.front.noindex) {
             let hint = "name the difference; search results can list both pages";
-            if let Some(other) = titles.insert(&page.front.title, page) {
+            // Translations may share a name.
+            let language = site.manifest.language_of(&page.path);
+            if let Some(other) = titles.insert((language, &page.front.title), page) {
                 let message = format!("`{}` has the same title", other.file);
                 self.warn(Code::DuplicateTitle, page, "title", message, hint);
             }
             if let Some(description) = &page.front.description
-                && let Some(other) = descriptions.insert(description, page)
+                && let Some(other) = descriptions.insert((language, description), page)
             {
                 let message = format!("`{}` has the same description", other.file);
                 self.warn(

@@ -16,10 +16,18 @@ pub(crate) fn name_of(page: &Page) -> &str {
 #[must_use]
 pub(crate) fn trail<'a>(site: &'a Site, page: &'a Page) -> Vec<(&'a str, &'a str)> {
     let mut trail = vec![(name_of(page), page.path.as_str())];
+    let (language, original) = site.manifest.split(&page.path);
+    let home = site.translation("/", language);
+    let home = home.map_or("/", |home| home.path.as_str());
     let mut parent = page.parent();
-    while let Some(path) = parent {
+    while let Some(path) = parent.filter(|_| original != "/") {
+        // The home page of the language, or of the default language, ends the trail.
+        let path = match site.manifest.split(path).1 {
+            "/" => home,
+            _ => path,
+        };
         if let Some(above) = site.pages.get(path) {
-            let name = if path == "/" {
+            let name = if path == home {
                 site.manifest.name.as_str()
             } else {
                 name_of(above)
@@ -27,13 +35,14 @@ pub(crate) fn trail<'a>(site: &'a Site, page: &'a Page) -> Vec<(&'a str, &'a str
             trail.push((name, path));
         }
         parent = match path.rsplit_once('/') {
+            _ if path == home => None,
             Some((_, "")) | None => None,
             Some(("", _)) => Some("/"),
             Some((above, _)) => Some(above),
         };
     }
     trail.reverse();
-    if page.path == "/" {
+    if original == "/" {
         trail[0].0 = &site.manifest.name;
     }
     trail
@@ -46,7 +55,9 @@ pub(crate) fn entries<'a>(site: &'a Site, collection: &str) -> Vec<&'a Page> {
         .pages
         .values()
         .map(AsRef::as_ref)
-        .filter(|page: &&Page| page.parent() == Some(collection))
+        .filter(|page: &&Page| {
+            page.parent() == Some(collection) && is_same_language(site, page, collection)
+        })
         .collect();
     entries.sort_by(|one, other| {
         other
@@ -64,7 +75,13 @@ pub(crate) fn collection_of<'a>(site: &'a Site, page: &Page) -> Option<&'a Page>
     site.pages
         .get(page.parent()?)
         .map(AsRef::as_ref)
-        .filter(|parent: &&Page| parent.front.collection.is_some())
+        .filter(|parent: &&Page| {
+            parent.front.collection.is_some() && is_same_language(site, page, &parent.path)
+        })
+}
+
+fn is_same_language(site: &Site, page: &Page, path: &str) -> bool {
+    site.manifest.language_of(&page.path) == site.manifest.language_of(path)
 }
 
 /// Returns the layout that a page is rendered with: its own, its collection's, or `page`.

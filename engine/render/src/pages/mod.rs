@@ -18,4 +18,5 @@ pub(crate) mod page;
 pub(crate) mod rendered_pages;
 pub(crate) mod resolve;
 pub(crate) mod site_view;
+pub(crate) mod translations;
 pub(crate) mod view;

@@ -29,6 +29,7 @@ use crate::pages::links::link_base::LinkBase;
 use crate::pages::links::resolver::Resolver;
 use crate::pages::links::text_context::LinkContext;
 use crate::pages::resolve::{entry, resolve};
+use crate::pages::translations::translations;
 use crate::pages::view::{LinkView, PageLink, PageView, StatusView, TemplateView};
 use crate::pages::{dev, site_view};
 use crate::resources::asset::{ASSETS, Asset, policy_hash};
@@ -38,6 +39,7 @@ use crate::resources::header_fields::{self, BodyKind};
 use crate::resources::page_markdown::named_form;
 use crate::site_files::{Feed, SiteFiles};
 use crate::styles::{PageContent, PageStyle, font_of, property};
+use crate::theme::language::Language;
 use crate::theme::{EXAMPLE, PageScope, Templates, asset_href};
 use content::address::Address;
 use content::name::reserved::WEB_MANIFEST;
@@ -72,7 +74,8 @@ pub(crate) struct Renderer<'a> {
     pub resolver: Resolver,
     canonical: &'a Address,
     prepared: &'a Arc<PreparedTenant>,
-    scope: PageScope,
+    /// The scopes of the tenant's languages, in the order of the manifest.
+    scopes: Vec<PageScope>,
     inputs: &'a CompileInputs,
     /// The generated files of the site: feeds, icons and social images.
     pub site_files: &'a SiteFiles,
@@ -82,7 +85,9 @@ pub(crate) struct Renderer<'a> {
 /// Pages without a source file.
 pub(crate) enum SpecialPage<'a> {
     /// No page exists at the path.
-    NotFound,
+    ///
+    /// The page is in the language with this index.
+    NotFound(usize),
     /// No entry of this name exists in a collection.
     Entry(&'a Page, &'a NotFound),
     /// The method is not allowed for pages.
@@ -93,7 +98,7 @@ impl SpecialPage<'_> {
     /// Returns the status code of the page (RFC 9110, section 15.5).
     pub(crate) const fn status(&self) -> StatusCode {
         match self {
-            Self::NotFound | Self::Entry(..) => StatusCode::NOT_FOUND,
+            Self::NotFound(_) | Self::Entry(..) => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
         }
     }
@@ -110,9 +115,19 @@ impl<'a> Renderer<'a> {
     ) -> Self {
         let resolver = Resolver::new(site, LinkBase::for_all_addresses(), &inputs.deployment)
             .with_assets(&prepared.assets);
+        let languages = 0..prepared.languages.len();
+        let scopes = languages.map(|language| {
+            let resolver = resolver.clone().in_language(site, language);
+            let mut scope = inputs.scope(site, resolver, prepared);
+            if language > 0 {
+                scope.language = language;
+                scope.settings = resolve(&prepared.content.settings, site, &scope);
+            }
+            scope
+        });
         Self {
             site,
-            scope: inputs.scope(site, resolver.clone(), prepared),
+            scopes: scopes.collect(),
             resolver,
             canonical,
             prepared,
@@ -236,10 +251,11 @@ impl<'a> Renderer<'a> {
 
     /// Renders a page of the tenant.
     pub(crate) fn page(&self, page: &Page) -> Result<RenderedPage, Diagnostic> {
-        let mut scope = self.scope().for_page(Some(page));
+        let language = self.site.manifest.language_of(&page.path);
+        let mut scope = self.scopes[language].clone().for_page(Some(page));
         scope.resolver = scope.resolver.in_file(&page.file);
         let rendered = markdown::render(&page.body, &scope.link_context());
-        let trail = self.trail(page);
+        let trail = self.trail(page, &scope);
         let canonical = self.resolver.url_at(self.canonical, &page.path);
         let head = self.head(page, &trail, &canonical, &scope);
         let layout = hierarchy::layout_of(self.site, page);
@@ -250,15 +266,21 @@ impl<'a> Renderer<'a> {
     /// Renders a page without a source file.
     pub(crate) fn special(&self, special: &SpecialPage<'_>) -> Result<RenderedPage, Diagnostic> {
         let status = special.status();
-        let word = |key: &str| self.prepared.language.ui_string(key);
+        let language = match special {
+            SpecialPage::NotFound(language) => *language,
+            SpecialPage::Entry(page, _) => self.site.manifest.language_of(&page.path),
+            SpecialPage::MethodNotAllowed => 0,
+        };
+        let scope = self.scopes[language].clone().for_page(None);
+        let word = |key: &str| scope.language().ui_string(key);
         let home = |key: &str| LinkView {
             label: word(key),
-            href: Some(self.resolver.href("/")),
+            href: Some(scope.resolver.href("/")),
             current: false,
             new_tab: false,
         };
         let (layout, title, text, back) = match special {
-            SpecialPage::NotFound => (
+            SpecialPage::NotFound(_) => (
                 "not-found",
                 word("engine.not_found.title"),
                 Some(word("engine.not_found.text")),
@@ -268,7 +290,7 @@ impl<'a> Renderer<'a> {
                 "not-found",
                 words.title.clone(),
                 words.text.clone(),
-                self.link(&words.back, page),
+                self.link(&words.back, page, &scope),
             ),
             SpecialPage::MethodNotAllowed => (
                 "error",
@@ -278,7 +300,6 @@ impl<'a> Renderer<'a> {
             ),
         };
         let reason = word(&format!("engine.status.{}", status.as_u16()));
-        let scope = self.scope().for_page(None);
         let common = self.common_head(&scope);
         let head = PageHead {
             title: self.title(&title),
@@ -301,6 +322,7 @@ impl<'a> Renderer<'a> {
                 reason: &reason,
                 detail: self.detail(special),
             }),
+            translations: self.switcher("/", language),
             ..PageView::default()
         };
         self.finish(page, &head, scope, false)
@@ -351,7 +373,7 @@ impl<'a> Renderer<'a> {
             page,
         };
         let rendered = self.inputs.templates.render(template, &view, scope.clone());
-        let is_right_to_left = self.prepared.language.is_right_to_left();
+        let is_right_to_left = scope.language().is_right_to_left();
         rendered.map(|(html, scope)| match is_right_to_left {
             true => (right_to_left(html), scope),
             false => (html, scope),
@@ -367,7 +389,7 @@ impl<'a> Renderer<'a> {
         layout: &'p str,
         scope: &PageScope,
     ) -> PageView<'p> {
-        let language = &self.prepared.language;
+        let language = scope.language();
         let front = &page.front;
         let collection = hierarchy::collection_of(self.site, page);
         let siblings = collection
@@ -402,19 +424,20 @@ impl<'a> Renderer<'a> {
             body: rendered.html,
             contents: rendered.headings,
             breadcrumbs: self.breadcrumbs(trail),
-            back: front.back.as_ref().map(|back| self.link(back, page)),
+            back: front.back.as_ref().map(|back| self.link(back, page, scope)),
             sections: site_view::sections(self.site, page, scope),
             entries: entries.into_iter().map(|page| entry(page, scope)).collect(),
             collection: collection.map(|page| self.link_to(page)),
             newer: neighbour(position.and_then(|index| index.checked_sub(1))),
             older: neighbour(position.map(|index| index + 1)),
+            translations: self.switcher(&page.path, scope.language),
             status: None,
         }
     }
 
     /// Resolves a link of a page's front matter.
-    fn link(&self, link: &NamedLink, page: &Page) -> LinkView {
-        let resolver = self.resolver.clone().in_file(&page.file);
+    fn link(&self, link: &NamedLink, page: &Page, scope: &PageScope) -> LinkView {
+        let resolver = scope.resolver.clone().in_file(&page.file);
         LinkView {
             label: link.label.clone(),
             href: Some(resolver.href(link.link.as_str())),
@@ -436,9 +459,9 @@ impl<'a> Renderer<'a> {
     }
 
     /// Returns the steps from the domain's home page to `page`.
-    fn trail(&self, page: &Page) -> Vec<TrailStep> {
+    fn trail(&self, page: &Page, scope: &PageScope) -> Vec<TrailStep> {
         let home = TrailStep {
-            name: self.prepared.language.ui_string("engine.home"),
+            name: scope.language().ui_string("engine.home"),
             url: format!("{}/", self.inputs.deployment.origin),
             href: self.resolver.company_href("/"),
         };
@@ -470,7 +493,12 @@ impl<'a> Renderer<'a> {
 
     /// Returns the scope in which templates run, with links for all addresses.
     pub(crate) fn scope(&self) -> PageScope {
-        self.scope.clone()
+        self.scopes[0].clone()
+    }
+
+    /// Returns the languages of the tenant's pages, in the order of the manifest.
+    pub(crate) fn languages(&self) -> &[Arc<Language>] {
+        &self.prepared.languages
     }
 
     /// Returns the scope for files that are made for one address.
@@ -532,8 +560,8 @@ impl Renderer<'_> {
             title: match page.front.draft {
                 true => {
                     let title = self.title(&page.front.title);
-                    self.prepared
-                        .language
+                    scope
+                        .language()
                         .ui_string_with("engine.draft", "title", &title)
                 }
                 false => self.title(&page.front.title),
@@ -542,6 +570,13 @@ impl Renderer<'_> {
             canonical: Some(canonical.to_owned()),
             markdown: named_form(self.site, page)
                 .map(|path| self.resolver.url_at(self.canonical, &path)),
+            alternates: translations(self.site, page)
+                .into_iter()
+                .map(|(language, path)| {
+                    let url = self.resolver.url_at(self.canonical, path);
+                    (language.to_owned(), url)
+                })
+                .collect(),
             noindex: page.front.noindex,
             kind: if is_article { "article" } else { "website" },
             structured_data: Some(self.structured_data(page, trail, canonical, image_url)),
@@ -567,7 +602,8 @@ impl Renderer<'_> {
             .iter()
             .map(|step| (step.name.clone(), step.url.clone()))
             .collect();
-        let landing = page.path == "/" || schema_of(self.site, page) == Some(PageSchema::App);
+        let (language, original) = self.site.manifest.split(&page.path);
+        let landing = original == "/" || schema_of(self.site, page) == Some(PageSchema::App);
         let questions = self.questions(page, canonical);
         let is_home = self.resolver.is_root() && page.path == "/";
         let icons = self.site_files.icons.as_ref().filter(|_| is_home);
@@ -576,7 +612,7 @@ impl Renderer<'_> {
             url: canonical,
             title: &page.front.title,
             description: self.description(page),
-            language: self.site.manifest.language.as_str(),
+            language: self.site.manifest.languages()[language].as_str(),
             schema: schema_of(self.site, page),
             published: page.front.date.map(|date| date.day().to_string()),
             modified: (page.front.updated)
@@ -613,22 +649,21 @@ impl Renderer<'_> {
         items
             .filter_map(|item| {
                 let (question, answer) = (item["question"].as_str()?, item["answer"].as_str()?);
-                Some((
-                    question.to_owned(),
-                    self.answer(answer, canonical, &page.file),
-                ))
+                Some((question.to_owned(), self.answer(answer, canonical, page)))
             })
             .collect()
     }
 
     /// Renders an answer for use outside of its page: all links are absolute and canonical.
-    fn answer(&self, text: &str, canonical: &str, file: &str) -> String {
+    fn answer(&self, text: &str, canonical: &str, page: &Page) -> String {
         let deployment = &self.inputs.deployment;
+        let language = self.site.manifest.language_of(&page.path);
         let context = LinkContext {
-            language: &self.prepared.language,
+            language: self.scopes[language].language(),
             resolver: &Resolver::at(self.site, self.canonical, deployment)
+                .in_language(self.site, language)
                 .with_assets(&self.prepared.assets)
-                .in_file(file),
+                .in_file(&page.file),
             themed: &self.inputs.templates.assets.files,
             ids: &Mutex::default(),
         };
@@ -778,7 +813,7 @@ impl Renderer<'_> {
         let shown = PageContent {
             html: &html,
             sprite: drawings.as_ref().map_or(b"", |file| &file.bytes),
-            language: self.site.manifest.language.as_str(),
+            language: self.site.manifest.languages()[scope.language].as_str(),
             islands: &islands.into_iter().collect::<Vec<_>>(),
             may_write: &|island, class| scope.islands.may_write(island, class),
             has_section_type: &|kind| kinds.contains(kind),

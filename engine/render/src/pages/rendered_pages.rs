@@ -95,7 +95,12 @@ impl<'a> RenderedPages<'a> {
                 not_found.push((page.path.as_str().into(), status, html));
             }
         }
-        let (status, html) = special(SpecialPage::NotFound);
+        for language in 1..site.manifest.languages().len() {
+            let (status, html) = special(SpecialPage::NotFound(language));
+            let home = site.manifest.home_of(language);
+            not_found.push((home.into(), status, html));
+        }
+        let (status, html) = special(SpecialPage::NotFound(0));
         not_found.push(("".into(), status, html));
         let refused = special(SpecialPage::MethodNotAllowed);
         let report = failures.report(renderer);

@@ -53,10 +53,7 @@ fn one(format: &str, text: &str, site: &Site, scope: &PageScope) -> Value {
         "date" => text.parse().ok().map(|day| {
             map([
                 ("iso", Value::from(text)),
-                (
-                    "text",
-                    Value::from(scope.prepared.language.date(Date::of(day))),
-                ),
+                ("text", Value::from(scope.language().date(Date::of(day)))),
             ])
         }),
         _ => Some(Value::from(text)),
@@ -107,10 +104,7 @@ pub(crate) fn entry<'a>(page: &'a Page, scope: &PageScope) -> EntryView<'a> {
         href: scope.resolver.href(&page.path),
         excerpt: page.front.excerpt.as_deref(),
         date: page.front.date.map(|date| date.day().to_string()),
-        date_text: page
-            .front
-            .date
-            .map(|date| scope.prepared.language.date(date)),
+        date_text: page.front.date.map(|date| scope.language().date(date)),
         tags: &page.front.tags,
     }
 }

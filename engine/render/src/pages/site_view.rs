@@ -22,7 +22,15 @@ pub(crate) fn site<'a>(site: &'a Site, scope: &'a PageScope, path: &str) -> Site
     } else {
         site.pages
             .values()
-            .filter(|page| page.front.layout.as_deref() == Some("legal") || page.path == "/support")
+            .filter(|page| {
+                let (language, original) = manifest.split(&page.path);
+                let is_legal =
+                    page.front.layout.as_deref() == Some("legal") || original == "/support";
+                // Pages without a translation are listed in the default language.
+                let is_fallback =
+                    language == 0 && site.translation(&page.path, scope.language).is_none();
+                is_legal && (language == scope.language || is_fallback)
+            })
             .map(|page| LinkView {
                 label: name_of(page).to_owned(),
                 href: Some(resolver.href(&page.path)),
@@ -37,7 +45,7 @@ pub(crate) fn site<'a>(site: &'a Site, scope: &'a PageScope, path: &str) -> Site
         tagline: manifest.tagline.as_deref(),
         description: manifest.description.as_deref(),
         root: resolver.is_root(),
-        language: manifest.language.as_str(),
+        language: manifest.languages()[scope.language].as_str(),
         home: resolver.href("/"),
         settings: scope.settings.clone(),
         search: manifest.search.then(|| resolver.href(SEARCH)),

@@ -180,8 +180,25 @@ pub struct PageView<'a> {
     pub newer: Option<PageLink>,
     /// The next older entry.
     pub older: Option<PageLink>,
+    /// The languages of the tenant, for a language switcher. Empty for a tenant with one language.
+    pub translations: Vec<TranslationView<'a>>,
     /// The status of an error page.
     pub status: Option<StatusView<'a>>,
+}
+
+/// A language in a language switcher.
+#[derive(Debug, Clone, Serialize)]
+pub struct TranslationView<'a> {
+    /// Its tag (BCP 47).
+    pub language: &'a str,
+    /// Its own name: `Deutsch`.
+    pub name: String,
+    /// Its direction: `ltr` or `rtl`.
+    pub dir: &'static str,
+    /// The URL of the translation, or of the language's home page.
+    pub url: String,
+    /// Whether the page is in this language.
+    pub is_current: bool,
 }
 
 /// The status of an error page.

@@ -66,7 +66,9 @@ impl<'a> Feed<'a> {
             .entries
             .iter()
             .filter_map(|(page, _)| page.front.last_change());
-        let language = site.manifest.language.as_str();
+        let manifest = &site.manifest;
+        let language = manifest.language_of(&self.collection.path);
+        let language = manifest.languages()[language].as_str();
         let mut xml = Xml::document();
         xml.element("feed", &[("xmlns", ATOM), ("xml:lang", language)], |xml| {
             let home = url(&self.collection.path);

@@ -8,12 +8,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::pages::hierarchy;
 use crate::pages::links::resolver::url_at;
+use crate::pages::translations::translations;
 use crate::site_files::xml::Xml;
 use content::address::{Address, Origin};
 use content::name::reserved::{SITEMAP, sitemap_part};
 use content::tenant::{Page, Site};
 
 const NAMESPACE: &str = "http://www.sitemaps.org/schemas/sitemap/0.9";
+
+/// The namespace of links to translations (<https://developers.google.com/search/docs/specialty/international/localized-versions>).
+const XHTML: &str = "http://www.w3.org/1999/xhtml";
 
 /// The limits of the protocol: 50,000 URLs and 50 MiB.
 const LIMITS: SitemapLimits = SitemapLimits {
@@ -59,6 +63,15 @@ pub(crate) fn listing(site: &Site, canonical: &Address, origin: &Origin) -> List
                 xml.element("url", &[], |xml| {
                     let url = url_at(origin, canonical, &page.path);
                     xml.text("loc", &[], &url);
+                    for (language, path) in translations(site, page) {
+                        let href = url_at(origin, canonical, path);
+                        let link = [
+                            ("rel", "alternate"),
+                            ("hreflang", language),
+                            ("href", href.as_str()),
+                        ];
+                        xml.empty("xhtml:link", &link);
+                    }
                     if let Some(day) = last_change(site, page) {
                         xml.text("lastmod", &[], &day.to_string());
                     }
@@ -141,7 +154,11 @@ fn parts<'a, 'u>(urls: &'a [&'u str], limits: SitemapLimits) -> Vec<&'a [&'u str
 
 fn document(root: &str, entries: &[&str]) -> String {
     let mut xml = Xml::document();
-    xml.element(root, &[("xmlns", NAMESPACE)], |xml| {
+    let mut namespaces = vec![("xmlns", NAMESPACE)];
+    if entries.iter().any(|entry| entry.contains("<xhtml:link")) {
+        namespaces.push(("xmlns:xhtml", XHTML));
+    }
+    xml.element(root, &namespaces, |xml| {
         for entry in entries {
             xml.raw(entry);
         }

@@ -67,7 +67,7 @@ fn t(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
         }
     }
     with_scope(|scope| {
-        let text = scope.prepared.language.text(key, &given);
+        let text = scope.language().text(key, &given);
         let text = text.map_err(tera::Error::message)?;
         scope.ui_strings.add(&text);
         Ok(Value::from(text))
@@ -89,7 +89,7 @@ fn argument(value: &Value) -> Option<Argument> {
 fn words(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
     let of = arguments.must_get::<&str>("of")?;
     with_scope(|scope| {
-        let words = scope.prepared.language.below(of);
+        let words = scope.language().below(of);
         add_all(&mut scope.ui_strings, &words);
         Value::try_from_serializable(&words)
     })
@@ -257,22 +257,23 @@ fn island_function(arguments: Kwargs, _: &State<'_>) -> TeraResult<Value> {
     })
 }
 
-/// `pages()`: the tenant's indexable pages, sorted by path. Each has `label`, `href`, `path`, `layout`, and `depth`, which is 0 for the landing page.
+/// `pages()`: the tenant's indexable pages in the language of the page, sorted by path. Each has `label`, `href`, `path`, `layout`, and `depth`, which is 0 for the landing page.
 fn pages(_: Kwargs, _: &State<'_>) -> TeraResult<Value> {
     with_scope(|scope| {
         let place = scope.resolver.own("/");
         let listed = &scope.prepared.listed;
         let mut listed = listed.lock().unwrap_or_else(PoisonError::into_inner);
-        let all = listed.entry(place).or_insert_with(|| {
-            let pages = scope.prepared.pages.iter().map(|page| {
+        let language = scope.language;
+        let all = listed.entry((language, place)).or_insert_with(|| {
+            let pages = scope.prepared.pages.iter();
+            let pages = pages.filter(|page| page.language == language).map(|page| {
                 let path = page.path.as_str();
                 let mut map = Map::default();
                 map.insert("label".into(), page.label.as_str().into());
                 map.insert("href".into(), scope.resolver.href(path).into());
                 map.insert("path".into(), path.into());
                 map.insert("layout".into(), page.layout.as_str().into());
-                let depth = path.split('/').filter(|part| !part.is_empty()).count();
-                map.insert("depth".into(), depth.into());
+                map.insert("depth".into(), page.depth.into());
                 Value::from(map)
             });
             Value::from(pages.collect::<Vec<_>>())

@@ -116,6 +116,12 @@ impl Language {
             .unwrap_or_else(|_| key.to_owned())
     }
 
+    /// Returns the language's own name, such as `Deutsch`, or its tag if the theme has no name.
+    pub(crate) fn own_name(&self) -> String {
+        self.text("language.name", &BTreeMap::new())
+            .unwrap_or_else(|_| self.tag.clone())
+    }
+
     /// Returns a UI string with one placeholder.
     pub(crate) fn ui_string_with(&self, key: &str, name: &str, value: &str) -> String {
         let arguments = [(name.to_owned(), Argument::Text(value.to_owned()))].into();

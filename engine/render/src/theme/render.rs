@@ -55,6 +55,8 @@ pub struct PageScope {
     pub resolver: Resolver,
     /// The tenant, checked against the schemas of its theme.
     pub prepared: Arc<PreparedTenant>,
+    /// The language of the page, as an index into the languages of the tenant.
+    pub(crate) language: usize,
     /// The tenant's settings as template values at this address.
     pub settings: Value,
     /// The theme.
@@ -78,10 +80,15 @@ pub struct PageScope {
 }
 
 impl PageScope {
+    /// Returns the language of the page.
+    pub(crate) fn language(&self) -> &Arc<Language> {
+        &self.prepared.languages[self.language]
+    }
+
     /// Returns the context for rendering Markdown on this page.
     pub(crate) fn link_context(&self) -> LinkContext<'_> {
         LinkContext {
-            language: &self.prepared.language,
+            language: self.language(),
             resolver: &self.resolver,
             themed: &self.templates.assets.files,
             ids: &self.ids,

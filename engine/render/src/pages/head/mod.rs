@@ -20,6 +20,8 @@ pub(crate) struct PageHead {
     pub canonical: Option<String>,
     /// The URL of the page's Markdown form, absolute.
     pub markdown: Option<String>,
+    /// The languages and absolute URLs of the page and its translations.
+    pub alternates: Vec<(String, String)>,
     /// Whether search engines must not index the page.
     pub noindex: bool,
     /// The Open Graph type: `website` or `article`.
@@ -77,6 +79,10 @@ impl PageHead {
         }
         if let Some(markdown) = &self.markdown {
             out.link("alternate", markdown, " type=\"text/markdown\"");
+        }
+        for (language, url) in &self.alternates {
+            let more = format!(" hreflang=\"{}\"", escape(language));
+            out.link("alternate", url, &more);
         }
         out.meta(
             "name",

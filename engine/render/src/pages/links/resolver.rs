@@ -65,6 +65,8 @@ pub struct Resolver {
     pub(crate) assets: Arc<BTreeMap<String, Asset>>,
     /// The file that contains the links.
     pub(crate) file: Arc<str>,
+    /// The paths of the translations in the page's language, by the path of the original. Empty in the default language.
+    pub(crate) translations: Arc<BTreeMap<String, String>>,
 }
 
 impl Resolver {
@@ -77,6 +79,7 @@ impl Resolver {
             place,
             assets: Arc::default(),
             file: MANIFEST.into(),
+            translations: Arc::default(),
         }
     }
 
@@ -104,6 +107,22 @@ impl Resolver {
         }
     }
 
+    /// Returns the resolver for links of pages in a language: links go to the translation, if there is one.
+    #[must_use]
+    pub(crate) fn in_language(self, site: &Site, language: usize) -> Self {
+        if language == 0 {
+            return self;
+        }
+        let paths = site.pages.keys().filter_map(|path| {
+            let translation = site.translation(path, language)?;
+            (*path != translation.path).then(|| (path.clone(), translation.path.clone()))
+        });
+        Self {
+            translations: Arc::new(paths.collect()),
+            ..self
+        }
+    }
+
     /// Returns the path of one of the tenant's files, and marks the file as used.
     #[must_use]
     pub(crate) fn asset(&self, asset: &Asset) -> String {
@@ -126,9 +145,9 @@ impl Resolver {
         }
         let place = match parse_link(link) {
             Ok(LinkTarget::SameTenant(path, _)) if path.is_empty() => String::new(),
-            Ok(LinkTarget::SameTenant(path, _)) => self.own(&path),
+            Ok(LinkTarget::SameTenant(path, _)) => self.own(self.translated(&path)),
             Ok(LinkTarget::OtherTenant(tenant, path, _)) if tenant == self.tenant.as_str() => {
-                self.own(&path)
+                self.own(self.translated(&path))
             }
             Ok(LinkTarget::OtherTenant(tenant, path, _)) => {
                 self.on_the_domain(&self.cross_tenant_path(&tenant, &path))
@@ -139,6 +158,10 @@ impl Resolver {
         };
         let tail = link.find(['?', '#']).unwrap_or(link.len());
         format!("{place}{}", composed(&link[tail..]))
+    }
+
+    fn translated<'p>(&'p self, path: &'p str) -> &'p str {
+        self.translations.get(path).map_or(path, String::as_str)
     }
 
     /// Returns the `Location` of a link: its `href`, percent-encoded as browsers do (WHATWG URL, section 4.4).
@@ -282,6 +305,7 @@ mod tests {
             ),
             assets: Arc::default(),
             file: MANIFEST.into(),
+            translations: Arc::default(),
         }
     }
 
