@@ -82,6 +82,7 @@ static RESOLVER: LazyLock<Resolver> = LazyLock::new(|| {
         },
         assets: Arc::new(ASSETS.clone()),
         file: "pages/index.md".into(),
+        translations: Arc::default(),
     }
 });
 

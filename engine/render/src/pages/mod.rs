@@ -15,6 +15,7 @@ pub(crate) mod head;
 pub(crate) mod hierarchy;
 pub(crate) mod links;
 pub(crate) mod page;
+mod placeholder_colours;
 pub(crate) mod rendered_pages;
 pub(crate) mod resolve;
 pub(crate) mod site_view;

@@ -35,10 +35,8 @@ const MAX_DEPTH: usize = 64;
 const MAX_MARKDOWN_BYTES: usize = 4 << 20;
 
 /// Elements without text that readers of Markdown need: controls, navigation, drawings, scripts.
-const OMITTED_ELEMENTS: [&str; 19] = [
-    "button", "canvas", "datalist", "dialog", "form", "iframe", "input", "link", "meta", "nav",
-    "noscript", "object", "progress", "script", "select", "style", "svg", "template", "textarea",
-];
+const OMITTED_ELEMENTS: &str = "button canvas datalist dialog form iframe input link meta nav \
+    noscript object progress script select style svg template textarea";
 
 /// The main content of a page as Markdown.
 #[derive(Debug, PartialEq, Eq)]
@@ -159,7 +157,7 @@ fn is_omitted(node: &Node) -> bool {
         let role = attribute(node, "role");
         role.is_some_and(|role| matches!(&*role, "navigation" | "search" | "presentation"))
     };
-    OMITTED_ELEMENTS.contains(&tag)
+    OMITTED_ELEMENTS.split(' ').any(|omitted| omitted == tag)
         || attribute(node, "aria-hidden").as_deref() == Some("true")
         || attribute(node, "hidden").is_some()
         || attribute(node, "data-nosnippet").is_some()
