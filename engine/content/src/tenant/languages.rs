@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use super::manifest::Manifest;
 use super::page::Page;
-use super::{MANIFEST, Site};
+use super::role::MANIFEST;
 use crate::formats::link::path_of;
 use crate::formats::values::Language;
 use crate::report::{Code, Diagnostic, Report, list};
@@ -51,7 +51,7 @@ impl Manifest {
     }
 
     /// Returns the path in a language for a path in the default language.
-    fn join(&self, language: usize, path: &str) -> String {
+    pub(super) fn join(&self, language: usize, path: &str) -> String {
         match (language, self.languages.get(language), path) {
             (0, ..) | (_, None, _) => path.to_owned(),
             (_, Some(language), "/") => format!("/{}", language.as_str()),
@@ -69,16 +69,6 @@ impl Manifest {
             }
         }
         path_of(file)
-    }
-}
-
-impl Site {
-    /// Returns the translation of the page at a path in another language, if it is served.
-    #[must_use]
-    pub fn translation(&self, path: &str, language: usize) -> Option<&Page> {
-        let (_, original) = self.manifest.split(path);
-        let path = self.manifest.join(language, original);
-        self.pages.get(&path).map(AsRef::as_ref)
     }
 }
 

@@ -85,6 +85,14 @@ pub enum HiddenReason {
 }
 
 impl Site {
+    /// Returns the translation of the page at a path in another language, if it is served.
+    #[must_use]
+    pub fn translation(&self, path: &str, language: usize) -> Option<&Page> {
+        let (_, original) = self.manifest.split(path);
+        let path = self.manifest.join(language, original);
+        self.pages.get(&path).map(AsRef::as_ref)
+    }
+
     /// Returns the site as it is served at time `now`: without pages that are not published yet or have expired, and without drafts unless `drafts` is set.
     ///
     /// A draft that is served is hidden from search engines. Most sites have no such pages and are not copied.

@@ -21,9 +21,8 @@ use url::Url;
 
 use crate::compile::compiled_tenant::{AddressMount, CompiledTenant};
 use crate::resources::encodings::compress::{self, CompressionLevel};
-use content::tenant::{Page, Site};
 use release::snapshot::fields::{CACHE_TAG, Fields};
-use release::snapshot::{Body, MarkdownSlot, Resource, markdown_path};
+use release::snapshot::{Body, MarkdownSlot, Resource};
 
 /// The limit on the HTML of a page that has a Markdown form, in bytes. Indentation of nested lists multiplies the length of the text.
 const MAX_HTML_BYTES: usize = 1 << 20;
@@ -349,21 +348,6 @@ fn resource(page: &Body) -> Result<Option<Resource>, String> {
         cache_tag: page.cache_tag.clone(),
         variants: compress::variants(bytes, true, CompressionLevel::Page),
     })))
-}
-
-/// Returns the path of the Markdown form that the head of a page names. Pages that search engines must not index name none, and neither do pages whose author has something else at the path.
-pub(crate) fn named_form(site: &Site, page: &Page) -> Option<String> {
-    let path = markdown_path(&page.path);
-    let manifest = &site.manifest;
-    let is_redirected = manifest.redirects.iter().any(|redirect| {
-        let old = redirect.old_path();
-        !old.is_wildcard && old.path == path && redirect.query.is_empty()
-    });
-    let is_taken = is_redirected
-        || site.pages.contains_key(&path)
-        || manifest.files().any(|(file, _)| file == path)
-        || manifest.downloads().any(|(download, _)| download == path);
-    (!page.front.noindex && !page.front.draft && !is_taken).then_some(path)
 }
 
 /// A task that makes the Markdown form of a page for all addresses of its tenant.

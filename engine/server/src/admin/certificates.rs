@@ -11,7 +11,8 @@ use axum::{Json, Router};
 use http::StatusCode;
 
 use super::query_number::Parameters;
-use super::releases::{check_permission, refusal};
+use super::refusal::refusal;
+use super::releases::check_permission;
 use super::token::AdminToken;
 use crate::acme::{RenewalRefusal, RenewalRequests};
 use crate::snapshot_store::SnapshotStore;

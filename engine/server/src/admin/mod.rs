@@ -37,6 +37,7 @@ pub mod control;
 mod guard;
 mod pages;
 mod query_number;
+mod refusal;
 mod releases;
 pub mod status;
 mod token;

@@ -8,7 +8,7 @@ use axum::extract::Query;
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 
-use super::releases::refusal;
+use super::refusal::refusal;
 
 /// The parameters of a query. Of a name that occurs twice, the last value counts.
 pub(super) type Parameters = Query<HashMap<String, String>>;

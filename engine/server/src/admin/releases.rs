@@ -24,6 +24,7 @@ use tokio::sync::Semaphore;
 use tower_http::limit::RequestBodyLimitLayer;
 
 use super::query_number::{Parameters, number};
+use super::refusal::refusal;
 use super::token::AdminToken;
 use crate::admin::console::Console;
 use crate::admin::control::{Control, ControlError, Refusal, RollbackResponse};
@@ -290,8 +291,4 @@ impl IntoResponse for ControlError {
     fn into_response(self) -> Response {
         refusal(self.status(), self.to_string())
     }
-}
-
-pub(super) fn refusal(status: StatusCode, error: String) -> Response {
-    (status, Json(Refusal { error })).into_response()
 }
