@@ -34,7 +34,7 @@ enum Place {
 use Place::{Deployment, Front, Island, Manifest, Tenant, Text, Theme};
 
 /// The blocks of each page that are not commands, in their order.
-const BLOCKS: [(&str, &[Place]); 14] = [
+const BLOCKS: [(&str, &[Place]); 15] = [
     ("guides/app-site.md", &[Manifest, Manifest, Front]),
     (
         "guides/blog.md",
@@ -56,6 +56,7 @@ const BLOCKS: [(&str, &[Place]); 14] = [
         ],
     ),
     ("guides/language.md", &[Manifest, Manifest]),
+    ("guides/two-languages.md", &[Manifest]),
     ("guides/pictures.md", &[Text, Text, Text, Text]),
     ("guides/protect.md", &[Deployment]),
     (

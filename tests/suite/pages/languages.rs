@@ -83,10 +83,60 @@ fn translations_are_served_below_their_language() {
 }
 
 #[test]
+fn switcher_links_each_page_to_its_translation() {
+    for theme in ["base", "plain"] {
+        let mut site = corner();
+        let manifest = format!("name: Corner\ntheme: {theme}\nlanguages: [en, de]\n");
+        site.write("tenants/corner/tenant.yaml", &manifest);
+        let server = TestServer::start(site.folder(), &[]);
+        let host = format!("corner.{}", server.domain());
+        let links = |path: &str| {
+            let page = server.get(&host, path).text();
+            let (_, switcher) = page.split_once("<nav class=\"languages\"")?;
+            let (switcher, _) = switcher.split_once("</nav>")?;
+            let links = switcher
+                .split("<li>")
+                .skip(1)
+                .map(|link| link.trim().to_owned());
+            Some(links.collect::<Vec<_>>())
+        };
+        let link = |href: &str, language: &str, current: &str, name: &str| {
+            format!(
+                "<a href=\"{href}\" lang=\"{language}\" hreflang=\"{language}\" dir=\"ltr\"{current}>{name}</a></li>"
+            )
+        };
+        let current = " aria-current=\"true\"";
+        for (path, english, german, is_english) in [
+            ("/terms", "/terms", "/de/terms", true),
+            ("/de/terms", "/terms", "/de/terms", false),
+            ("/prices", "/prices", "/de", true),
+        ] {
+            let (first, second) = if is_english {
+                (current, "")
+            } else {
+                ("", current)
+            };
+            let expected = vec![
+                link(english, "en", first, "English"),
+                link(german, "de", second, "Deutsch"),
+            ];
+            let found = links(path).map(|links| {
+                let links = links.into_iter();
+                links
+                    .map(|link| link.replace("\n</ul>", ""))
+                    .collect::<Vec<_>>()
+            });
+            assert_eq!(found, Some(expected), "{theme}: {path}");
+        }
+    }
+}
+
+#[test]
 fn untranslated_page_is_warning_and_default_language_has_no_suffix() {
     let mut site = corner();
     site.reload();
     let report = site.report_text();
+    assert!(!report.contains("orphan-page"), "{report}");
     assert!(
         report.contains("the page has no translation in `de`"),
         "{report}"
