@@ -223,6 +223,27 @@ fn check_no_english_word(site: &TestSite, parent: &str) {
 }
 
 #[test]
+fn consent_notice_is_left_out_by_setting_of_both_themes() {
+    for parent in ["plain", "base"] {
+        let mut site = german_over(parent);
+        let page = site.page("studio.example", "", "/").expect("a page");
+        assert!(page.contains("data-consent-open data"), "{parent}: {page}");
+        let manifest = site.path("tenants/laden/tenant.yaml");
+        let text = fs::read_to_string(manifest).expect("a manifest");
+        site.write(
+            "tenants/laden/tenant.yaml",
+            format!("{text}settings: {{consent_notice: false}}\n"),
+        );
+        site.reload();
+        assert!(site.report().is_servable(), "{}", site.report_text());
+        let page = site.page("studio.example", "", "/").expect("a page");
+        for part in ["data-consent-open data", "name=\"Consent\""] {
+            assert!(!page.contains(part), "{parent}: `{part}` in {page}");
+        }
+    }
+}
+
+#[test]
 fn error_in_own_section_type_has_place_and_nearest_key() {
     let mut site = german();
     site.edit(
