@@ -287,6 +287,17 @@ fn end(signals: &[&str]) -> i32 {
     code.expect("a code or a signal")
 }
 
+/// Returns whether this process, and so every server that it starts, ignores SIGQUIT.
+///
+/// Shells without job control start background commands that way (POSIX, Shell Command Language, section 2.12), and an ignored signal stays ignored in the programs that such a command starts.
+fn ignores_quit() -> bool {
+    const QUIT_BIT: u64 = 1 << 2;
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    ignored.is_some_and(|mask| mask & QUIT_BIT != 0)
+}
+
 /// Changes a page that no one watches, and lets SIGHUP publish the change.
 fn reload() {
     let deployment = StatefulDeployment::new();
@@ -314,6 +325,10 @@ fn every_signal_of_the_manual_has_its_effect_and_exit_code() {
             }
             "`SIGTERM`, `SIGINT`" => &[&["TERM"], &["INT"]],
             "a second `SIGTERM` or `SIGINT`" => &[&["TERM", "INT"]],
+            "`SIGQUIT`" if ignores_quit() => {
+                println!("not proven: the parent of the tests ignores SIGQUIT");
+                continue;
+            }
             "`SIGQUIT`" => &[&["QUIT"]],
             "`SIGKILL`" => &[&["KILL"]],
             other => panic!("no run proves the row of {other}"),
