@@ -63,7 +63,7 @@ pub struct RemovedTenant {
     pub at: SystemTime,
     /// Whether the state has its last valid folder, so that the tenant can be restored.
     pub is_persisted: bool,
-    /// Whether its folder was valid at any time. True if no state says so.
+    /// Whether its folder was valid at any time. Always true for a server without a state, which cannot know.
     pub was_valid: bool,
 }
 

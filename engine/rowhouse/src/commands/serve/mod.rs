@@ -27,6 +27,7 @@ use jiff::Timestamp;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Notify;
+use tokio::time::timeout;
 use tracing::subscriber::{NoSubscriber, with_default};
 use tracing::{error, info, warn};
 
@@ -61,6 +62,9 @@ const GREETING_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The longest time to render tenants before a takeover.
 const WARM_UP_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The longest time without alerts after a takeover.
+const MAX_ALERT_PAUSE: Duration = Duration::from_secs(60);
 
 /// The shortest time for writing the state at shutdown, even if draining took the whole grace period.
 const MIN_FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
@@ -447,13 +451,14 @@ impl ServerProcess {
     }
 }
 
-/// Completes a takeover, and resumes alerts once the former server has ended. Returns whether this process goes on serving.
+/// Completes a takeover, and resumes alerts once the former server has ended, or after [`MAX_ALERT_PAUSE`]. Returns whether this process goes on serving.
 async fn complete(takeover: Takeover, board: Arc<StatusBoard>) -> bool {
     let Some(former) = takeover.complete().await else {
         return false;
     };
     tokio::spawn(async move {
-        former.ended().await;
+        // A former server that hangs must not silence the alerts of this process.
+        let _ = timeout(MAX_ALERT_PAUSE, former.ended()).await;
         board.set_handing_over(false);
     });
     true
