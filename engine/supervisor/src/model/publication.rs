@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use content::name::TenantId;
 
-use crate::model::event::ChangeSet;
+use crate::model::event::{Action, ChangeSet, CommandReply, Ticket};
 
 /// A divisor of time: planning and publishing take at most `1 / MAX_PUBLISH_SHARE` of the time while many tenants change.
 const MAX_PUBLISH_SHARE: u32 = 20;
@@ -70,6 +70,37 @@ pub(super) struct Publication {
     pub(super) has_background: bool,
     /// Whether the first snapshot was published.
     pub(super) is_started: bool,
+    pub(super) replies: HeldReplies,
+}
+
+/// The commands that have succeeded, and whose replies wait until visitors see the effect.
+#[derive(Debug, Clone, Default)]
+pub(super) struct HeldReplies {
+    /// The tenants and tickets of the commands whose effect is in no snapshot yet.
+    held: Vec<(TenantId, Ticket)>,
+    /// The tickets of the commands whose effect is in the snapshot that is being published.
+    in_snapshot: Vec<Ticket>,
+}
+
+impl HeldReplies {
+    /// Holds the reply to a command.
+    pub(super) fn hold(&mut self, tenant: TenantId, ticket: Ticket) {
+        self.held.push((tenant, ticket));
+    }
+
+    /// Notes that a snapshot is made which contains the tenants for which `is_contained` holds.
+    pub(super) fn note_snapshot(&mut self, is_contained: impl Fn(&TenantId) -> bool) {
+        let contained = self.held.extract_if(.., |(tenant, _)| is_contained(tenant));
+        self.in_snapshot.extend(contained.map(|(_, ticket)| ticket));
+    }
+
+    /// Returns the replies to the commands whose effect was published.
+    pub(super) fn release(&mut self) -> impl Iterator<Item = Action> {
+        let reply = CommandReply::Done;
+        self.in_snapshot
+            .drain(..)
+            .map(move |ticket| Action::Reply { ticket, reply })
+    }
 }
 
 impl Publication {

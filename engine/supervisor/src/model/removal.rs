@@ -93,7 +93,10 @@ impl World {
     ) {
         let is_served = self.tenants.contains_key(&id);
         let reply = match (self.removals.tenants.contains_key(&id), is_served) {
-            (true, true) => CommandReply::Done,
+            (true, true) => {
+                self.reply_when_published(id, ticket, actions);
+                return;
+            }
             (false, true) => CommandReply::FolderPresent,
             (false, false) => CommandReply::UnknownTenant,
             (true, false) => {
@@ -114,7 +117,7 @@ impl World {
         actions: &mut Vec<Action>,
     ) {
         if self.tenants.contains_key(&id) {
-            self.reply_to_restore(&id, CommandReply::Done, actions);
+            self.finish_restore_commands(&id, actions);
             return;
         }
         let is_requested = self.removals.restoring.contains_key(&id);
@@ -132,11 +135,17 @@ impl World {
                 actions.push(Action::PersistRemovals);
             }
         }
-        let reply = match is_found {
-            true => CommandReply::Done,
-            false => CommandReply::NotPersisted,
-        };
-        self.reply_to_restore(&id, reply, actions);
+        match is_found {
+            true => self.finish_restore_commands(&id, actions),
+            false => self.reply_to_restore(&id, CommandReply::NotPersisted, actions),
+        }
+    }
+
+    /// Replies to the operators once visitors get the restored tenant.
+    fn finish_restore_commands(&mut self, id: &TenantId, actions: &mut Vec<Action>) {
+        for ticket in self.removals.restoring.remove(id).unwrap_or_default() {
+            self.reply_when_published(id.clone(), ticket, actions);
+        }
     }
 
     fn reply_to_restore(&mut self, id: &TenantId, reply: CommandReply, actions: &mut Vec<Action>) {

@@ -357,6 +357,11 @@ impl TenantState {
         self.pinned().is_some() || !matches!(self.serving, ServedState::Absent)
     }
 
+    /// Returns whether the next snapshot contains what the tenant serves, or the tenant has nothing to serve. It does not if a restored tenant was not planned yet.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.is_published() || self.has_inputs()
+    }
+
     /// Returns whether requests get 503 at the addresses of the tenant, because its pinned release is not known or cannot be served.
     pub(crate) const fn is_unavailable(&self) -> bool {
         match self.pin {

@@ -181,7 +181,7 @@ impl World {
                 self.evict(&waiting, &mut actions);
             }
             Event::ClockTurned => self.plan.note_everything(now.instant),
-            Event::Published { took } => self.finish_publication(now, took),
+            Event::Published { took } => self.finish_publication(now, took, &mut actions),
             Event::Recovered => self.recover(now, &mut actions),
             Event::QueueDrained(facts) => self.start_due_work(facts, now, &mut actions),
         }
@@ -672,10 +672,7 @@ impl World {
                 None => drop(self.pins.on_disk.remove(&id)),
             }
         }
-        let reply = match is_written {
-            true => CommandReply::Done,
-            false => CommandReply::NotWritten,
-        };
+        let mut is_new = false;
         if let Some(tenant) = self.tenants.get_mut(&id) {
             match tenant.pin {
                 PinState::Writing(before) if !is_written => {
@@ -686,9 +683,10 @@ impl World {
                 }
                 PinState::Writing(_) | PinState::Replacing(_) => {
                     tenant.pin = to.map_or(PinState::None, PinState::Pinned);
+                    is_new = true;
                     self.publication.urgent.note(&id, now.instant);
                     actions.push(Action::ServePin {
-                        tenant: id,
+                        tenant: id.clone(),
                         is_pinned: to.is_some(),
                     });
                 }
@@ -702,6 +700,14 @@ impl World {
                 _ => {}
             }
         }
+        if is_new {
+            self.reply_when_published(id, ticket, actions);
+            return;
+        }
+        let reply = match is_written {
+            true => CommandReply::Done,
+            false => CommandReply::NotWritten,
+        };
         actions.push(Action::Reply { ticket, reply });
     }
 
@@ -768,13 +774,34 @@ impl World {
         }
         self.publication.has_background = false;
         self.budget.evicted_bytes = 0;
+        let tenants = &self.tenants;
+        let is_settled = |id: &TenantId| tenants.get(id).is_none_or(TenantState::is_settled);
+        self.publication.replies.note_snapshot(is_settled);
         actions.push(Action::Publish(changes));
     }
 
-    /// Notes that a snapshot was published.
-    fn finish_publication(&mut self, now: ClockTime, took: Duration) {
+    /// Notes that a snapshot was published, and replies to the commands whose effect it contains.
+    fn finish_publication(&mut self, now: ClockTime, took: Duration, actions: &mut Vec<Action>) {
         self.publication.urgent.end(now.instant, took);
         self.publication.is_started = true;
+        actions.extend(self.publication.replies.release());
+    }
+
+    /// Replies to a command that has succeeded, once visitors see its effect. Before the first snapshot they see nothing, and the reply does not wait.
+    pub(super) fn reply_when_published(
+        &mut self,
+        id: TenantId,
+        ticket: Ticket,
+        actions: &mut Vec<Action>,
+    ) {
+        let is_pending = self.publication.urgent.since.is_some();
+        let is_settled = self.tenants.get(&id).is_none_or(TenantState::is_settled);
+        if self.publication.is_started && (is_pending || !is_settled) {
+            self.publication.replies.hold(id, ticket);
+        } else {
+            let reply = CommandReply::Done;
+            actions.push(Action::Reply { ticket, reply });
+        }
     }
 
     /// Restarts all readings, builds, reads and writes of pins in flight, because any of their jobs may be lost.

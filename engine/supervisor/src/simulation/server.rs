@@ -356,9 +356,19 @@ impl SimulatedServer {
         if reply == CommandReply::Done && restores {
             let is_there = self.world.tenant(tenant.as_str()).is_some();
             let removed = self.disk.removed.get(&tenant).copied();
-            let is_persisted = removed.is_some_and(|removed| removed.is_restored);
+            // `None`: the folder is back since.
+            let is_persisted = removed.is_none_or(|removed| removed.is_restored);
             self.check(is_there && is_persisted, || {
                 format!("{tenant} is not restored: {removed:?}")
+            });
+            let states = self.world.tenant(tenant.as_str());
+            let has_no_theme =
+                states.is_some_and(|states| states.has_inputs() && states.built_from().is_none());
+            let data = self.data.get(&tenant);
+            let has_failed = data.is_some_and(|data| !data.failed.is_empty());
+            let is_shown = self.snapshot.contains_key(&tenant) || has_failed || has_no_theme;
+            self.check(!self.world.is_started() || is_shown, || {
+                format!("{tenant} is restored, and visitors do not get it: {removed:?}")
             });
         } else if reply == CommandReply::Done {
             let on_disk = self.disk.pins.get(&tenant).copied();
@@ -368,12 +378,27 @@ impl SimulatedServer {
                     PinState::Pinned(number) | PinState::OnDisk(number) | PinState::Loading(number),
                 ) => on_disk == Some(number),
                 Some(PinState::None) => on_disk.is_none(),
+                // The next command is in flight.
+                Some(PinState::Writing(before)) => on_disk == before,
                 // The folder is gone.
                 None => true,
                 _ => false,
             };
             self.check(is_consistent, || {
                 format!("{tenant}: {pin:?}, and on disk {on_disk:?}")
+            });
+            let shown = self.snapshot.get(&tenant).copied();
+            let is_seen = match pin {
+                Some(PinState::Pinned(number) | PinState::Writing(Some(number))) => {
+                    shown == Some(ServedPage::Release(number))
+                }
+                Some(PinState::None | PinState::Writing(None)) => {
+                    !matches!(shown, Some(ServedPage::Release(_)))
+                }
+                _ => true,
+            };
+            self.check(!self.world.is_started() || is_seen, || {
+                format!("{tenant}: {pin:?}, and the reply comes while visitors get {shown:?}")
             });
         }
     }
