@@ -16,6 +16,21 @@ pub(super) struct Pins {
 }
 
 impl Pins {
+    /// Ends the write of a tenant's pin. Returns the pin and the ticket of its command.
+    pub(super) fn end_write(
+        &mut self,
+        id: &TenantId,
+        is_written: bool,
+    ) -> Option<(Option<u64>, Ticket)> {
+        let (to, ticket) = self.writing.remove(id)?;
+        match to {
+            _ if !is_written => {}
+            Some(number) => drop(self.on_disk.insert(id.clone(), number)),
+            None => drop(self.on_disk.remove(id)),
+        }
+        Some((to, ticket))
+    }
+
     /// Returns the initial pin of a new tenant.
     pub(super) fn of(&self, id: &TenantId) -> PinState {
         if self.writing.contains_key(id) {

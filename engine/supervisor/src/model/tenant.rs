@@ -96,6 +96,17 @@ pub(crate) enum PinState {
     Replacing(u64),
 }
 
+/// The effect of a pin's write that has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PinChange {
+    /// The tenant serves the same pages as before.
+    None,
+    /// The tenant serves the new pin, or its folder.
+    Served,
+    /// The command was for a former folder of the tenant.
+    OfFormerFolder,
+}
+
 /// The parts of a tenant that have errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct TenantErrors {
@@ -388,6 +399,27 @@ impl TenantState {
             Some(number) => PinState::Replacing(number),
             None => PinState::Writing(self.pinned()),
         }
+    }
+
+    /// Ends the write of a pin: applies the new pin, or restores the former pin.
+    pub(crate) fn end_pin_write(&mut self, to: Option<u64>, is_written: bool) -> PinChange {
+        let (pin, change) = match self.pin {
+            PinState::Writing(before) if !is_written => {
+                let pin = before.map_or(PinState::None, PinState::Pinned);
+                (pin, PinChange::None)
+            }
+            PinState::Replacing(before) if !is_written => {
+                (PinState::Unreadable(before), PinChange::None)
+            }
+            PinState::Writing(_) | PinState::Replacing(_) => (
+                to.map_or(PinState::None, PinState::Pinned),
+                PinChange::Served,
+            ),
+            PinState::Unsettled => (PinState::Unsettled, PinChange::OfFormerFolder),
+            other => (other, PinChange::None),
+        };
+        self.pin = pin;
+        change
     }
 
     /// Begins to read the pinned release. Returns the number of the release, or `None` if no read is needed.

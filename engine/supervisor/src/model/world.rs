@@ -28,7 +28,7 @@ use crate::model::readings::{MAX_HOLD_TIME, Readings};
 use crate::model::receiving::Receiving;
 use crate::model::removed_tenants::{Remembered, Removals};
 use crate::model::tenant::{
-    BuildKey, FinishedStep, FolderState, PinState, ServedState, TenantState,
+    BuildKey, FinishedStep, FolderState, PinChange, PinState, ServedState, TenantState,
 };
 
 /// The purpose that tenants are built for.
@@ -663,46 +663,29 @@ impl World {
         now: ClockTime,
         actions: &mut Vec<Action>,
     ) {
-        let Some((to, ticket)) = self.pins.writing.remove(&id) else {
+        let Some((to, ticket)) = self.pins.end_write(&id, is_written) else {
             return;
         };
-        if is_written {
-            match to {
-                Some(number) => drop(self.pins.on_disk.insert(id.clone(), number)),
-                None => drop(self.pins.on_disk.remove(&id)),
-            }
-        }
-        let mut is_new = false;
         if let Some(tenant) = self.tenants.get_mut(&id) {
-            match tenant.pin {
-                PinState::Writing(before) if !is_written => {
-                    tenant.pin = before.map_or(PinState::None, PinState::Pinned);
-                }
-                PinState::Replacing(before) if !is_written => {
-                    tenant.pin = PinState::Unreadable(before)
-                }
-                PinState::Writing(_) | PinState::Replacing(_) => {
-                    tenant.pin = to.map_or(PinState::None, PinState::Pinned);
-                    is_new = true;
+            match tenant.end_pin_write(to, is_written) {
+                PinChange::None => {}
+                PinChange::Served => {
                     self.publication.urgent.note(&id, now.instant);
                     actions.push(Action::ServePin {
                         tenant: id.clone(),
                         is_pinned: to.is_some(),
                     });
+                    self.reply_when_published(id, ticket, actions);
+                    return;
                 }
-                PinState::Unsettled => {
+                PinChange::OfFormerFolder => {
                     tenant.pin = self.pins.of(&id);
                     self.publication.urgent.note(&id, now.instant);
                     if tenant.has_inputs() {
                         load_pin(&id, tenant, actions);
                     }
                 }
-                _ => {}
             }
-        }
-        if is_new {
-            self.reply_when_published(id, ticket, actions);
-            return;
         }
         let reply = match is_written {
             true => CommandReply::Done,

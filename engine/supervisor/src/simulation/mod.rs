@@ -3,6 +3,7 @@
 //! A seed determines a history. A history that breaks an invariant is shortened before it is printed.
 //! `ROWHOUSE_LONG=1` runs a million histories instead of twenty thousand.
 
+mod confirmation;
 mod history;
 mod server;
 mod state;

@@ -11,8 +11,9 @@ use crate::model::event::{
     OutsideFacts, ReadingOutcome, ServedForm, StoreState, SurveyOutcome,
 };
 use crate::model::removed_tenants::Remembered;
-use crate::model::tenant::{BuildKey, PinState, ServedState, TenantState as States};
+use crate::model::tenant::{BuildKey, ServedState, TenantState as States};
 use crate::model::world::{Mode, World};
+use crate::simulation::confirmation::{problem_of_pin, problem_of_restore};
 use crate::simulation::history::{HistoryStep, TENANTS};
 use crate::simulation::state::{
     ObservedWait, SETTLE_MAX, ServedPage, SharedInputs, SimulatedData, SimulatedDisk,
@@ -349,57 +350,22 @@ impl SimulatedServer {
     }
 
     fn reply(&mut self, ticket: u64, reply: CommandReply) {
-        let Some((tenant, restores)) = self.commands.remove(&ticket) else {
-            self.check(false, || format!("command {ticket} has two replies"));
-            return;
-        };
-        if reply == CommandReply::Done && restores {
-            let is_there = self.world.tenant(tenant.as_str()).is_some();
-            let removed = self.disk.removed.get(&tenant).copied();
-            // `None`: the folder is back since.
-            let is_persisted = removed.is_none_or(|removed| removed.is_restored);
-            self.check(is_there && is_persisted, || {
-                format!("{tenant} is not restored: {removed:?}")
-            });
+        let command = self.commands.remove(&ticket);
+        self.check(command.is_some(), || {
+            format!("command {ticket} has two replies")
+        });
+        if let (Some((tenant, restores)), CommandReply::Done) = (command, reply) {
             let states = self.world.tenant(tenant.as_str());
-            let has_no_theme =
-                states.is_some_and(|states| states.has_inputs() && states.built_from().is_none());
-            let data = self.data.get(&tenant);
-            let has_failed = data.is_some_and(|data| !data.failed.is_empty());
-            let is_shown = self.snapshot.contains_key(&tenant) || has_failed || has_no_theme;
-            self.check(!self.world.is_started() || is_shown, || {
-                format!("{tenant} is restored, and visitors do not get it: {removed:?}")
-            });
-        } else if reply == CommandReply::Done {
-            let on_disk = self.disk.pins.get(&tenant).copied();
-            let pin = self.world.tenant(tenant.as_str()).map(|tenant| tenant.pin);
-            let is_consistent = match pin {
-                Some(
-                    PinState::Pinned(number) | PinState::OnDisk(number) | PinState::Loading(number),
-                ) => on_disk == Some(number),
-                Some(PinState::None) => on_disk.is_none(),
-                // The next command is in flight.
-                Some(PinState::Writing(before)) => on_disk == before,
-                // The folder is gone.
-                None => true,
-                _ => false,
-            };
-            self.check(is_consistent, || {
-                format!("{tenant}: {pin:?}, and on disk {on_disk:?}")
-            });
             let shown = self.snapshot.get(&tenant).copied();
-            let is_seen = match pin {
-                Some(PinState::Pinned(number) | PinState::Writing(Some(number))) => {
-                    shown == Some(ServedPage::Release(number))
+            let shown = self.world.is_started().then_some(shown);
+            let problem = match restores {
+                true => {
+                    let removed = self.disk.removed.get(&tenant).copied();
+                    problem_of_restore(states, removed, self.data.get(&tenant), shown)
                 }
-                Some(PinState::None | PinState::Writing(None)) => {
-                    !matches!(shown, Some(ServedPage::Release(_)))
-                }
-                _ => true,
+                false => problem_of_pin(states, self.disk.pins.get(&tenant).copied(), shown),
             };
-            self.check(!self.world.is_started() || is_seen, || {
-                format!("{tenant}: {pin:?}, and the reply comes while visitors get {shown:?}")
-            });
+            self.check(problem.is_none(), || format!("{tenant}: {problem:?}"));
         }
     }
 
