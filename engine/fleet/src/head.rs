@@ -1,0 +1,82 @@
+//! The head: a hint from which replicas learn what has changed, without listing all pointers.
+//!
+//! Publishers replace the head after each swap. A head that was not written costs time and not truth: replicas list the pointers now and then.
+
+use serde::{Deserialize, Serialize};
+
+/// The number of changes that a replica may miss before it lists all pointers.
+const RING: usize = 64;
+
+/// The hint of the last changes.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Head {
+    /// The number of changes so far.
+    pub sequence: u64,
+    /// The tenants of the last changes, newest first.
+    pub changed: Vec<String>,
+}
+
+/// The pointers that a replica reads after the head has changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ChangedPointers {
+    /// The pointers of these tenants.
+    Of(Vec<String>),
+    /// All pointers, because the replica has missed changes.
+    All,
+}
+
+impl Head {
+    /// Returns the head after a change of a tenant.
+    #[must_use]
+    pub fn after(&self, tenant: &str) -> Self {
+        let changed = std::iter::once(tenant.to_owned()).chain(self.changed.iter().cloned());
+        Self {
+            sequence: self.sequence + 1,
+            changed: changed.take(RING).collect(),
+        }
+    }
+
+    /// Returns the pointers that have changed since the replica has seen the sequence number `seen`.
+    #[must_use]
+    pub fn changed_since(&self, seen: u64) -> ChangedPointers {
+        let missed = self.sequence.checked_sub(seen);
+        let missed = missed.and_then(|missed| usize::try_from(missed).ok());
+        match missed.and_then(|missed| self.changed.get(..missed)) {
+            Some(changed) => {
+                let mut changed = changed.to_vec();
+                changed.sort();
+                changed.dedup();
+                ChangedPointers::Of(changed)
+            }
+            // The ring is too short, or the bucket was replaced by an older copy.
+            None => ChangedPointers::All,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_since_a_known_sequence_number_name_each_tenant_once() {
+        let head = ["mill", "corner", "mill"]
+            .iter()
+            .fold(Head::default(), |head, tenant| head.after(tenant));
+        let of = |tenants: &[&str]| {
+            ChangedPointers::Of(tenants.iter().map(|tenant| (*tenant).to_owned()).collect())
+        };
+        assert_eq!(head.changed_since(3), of(&[]));
+        assert_eq!(head.changed_since(2), of(&["mill"]));
+        assert_eq!(head.changed_since(0), of(&["corner", "mill"]));
+    }
+
+    #[test]
+    fn missed_ring_or_older_copy_of_the_bucket_reads_all_pointers() {
+        let changes = u64::try_from(RING).expect("a small number") + 1;
+        let head = (0..changes).fold(Head::default(), |head, _| head.after("mill"));
+        assert_eq!(head.changed_since(0), ChangedPointers::All);
+        assert_ne!(head.changed_since(1), ChangedPointers::All);
+        assert_eq!(head.changed_since(changes + 1), ChangedPointers::All);
+    }
+}
