@@ -1,4 +1,4 @@
-//! `rowhouse routes`: lists every page with its host, path, tenant and file.
+//! `rowhouse routes`: lists every page with its host, path, tenant, language and file.
 
 use std::process::ExitCode;
 
@@ -22,6 +22,8 @@ struct RouteLine {
     host: String,
     path: String,
     tenant: String,
+    /// The language of a page (BCP 47).
+    language: Option<String>,
     file: String,
     kind: &'static str,
     /// Whether this URL is the canonical one.
@@ -63,6 +65,10 @@ fn routes(registry: &Registry, snapshot: &Snapshot) -> Vec<RouteLine> {
                         host: host.clone(),
                         path: full,
                         tenant: site.id.to_string(),
+                        language: {
+                            let language = site.manifest.language_of(&page.path);
+                            Some(site.manifest.languages()[language].as_str().to_owned())
+                        },
                         file: site.name_of(&page.file),
                         kind: "page",
                         canonical: placed.address.canonical && path == page.path,
@@ -80,6 +86,7 @@ fn routes(registry: &Registry, snapshot: &Snapshot) -> Vec<RouteLine> {
                     host: host.clone(),
                     path,
                     tenant: site.id.to_string(),
+                    language: None,
                     file: site.name_of(&file),
                     kind: "file",
                     canonical: placed.address.canonical,
@@ -110,6 +117,9 @@ fn as_table(routes: &[RouteLine]) {
             .max()
             .unwrap_or(0)
     };
+    let language_of = |route: &RouteLine| route.language.clone().unwrap_or_default();
+    let language = routes.iter().map(|route| language_of(route).len()).max();
+    let language = language.unwrap_or(0);
     let (host, path, tenant) = (
         width(|route| &route.host),
         width(|route| &route.path),
@@ -117,10 +127,11 @@ fn as_table(routes: &[RouteLine]) {
     );
     for route in routes {
         print(&format!(
-            "{:host$}  {:path$}  {:tenant$}  {}{}",
+            "{:host$}  {:path$}  {:tenant$}  {:language$}  {}{}",
             route.host,
             route.path,
             route.tenant,
+            language_of(route),
             route.file,
             if route.canonical || route.kind != "page" {
                 ""
