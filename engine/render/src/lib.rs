@@ -52,7 +52,7 @@ pub use island::Islands;
 pub use lints::links::CrossTenantLink;
 pub use lints::pages::OrphanPage;
 pub use pages::dev;
-pub use pages::links::resolver::{DeploymentFacts, below};
+pub use pages::links::resolver::{DeploymentFacts, below, translated_companies};
 pub use resources::asset::{ASSETS, policy_hash};
 pub use resources::encodings::best_encodings::CompressTask;
 pub use resources::encodings::page_encodings::Encoder;

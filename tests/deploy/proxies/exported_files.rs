@@ -75,6 +75,9 @@ fn create_site() -> TestSite {
     .write("tenants/corner/assets/plan $1.pdf", "%PDF-1.7 a plan")
     .write("tenants/corner/assets/kit.zip", "a kit")
     .write("tenants/corner/assets/clip.mp4", "\0\0\0\x08ftyp and a film")
+    .write("tenants/ecke/tenant.yaml", "name: Ecke\nlanguages: [en, de]\n")
+    .write("tenants/ecke/pages/index.md", "---\ntitle: Home\n---\n")
+    .write("tenants/ecke/pages/index.de.md", "---\ntitle: Start\n---\n")
     .reload();
     let said = site.report_text();
     assert!(!said.contains("error["), "{said}");
@@ -252,6 +255,23 @@ fn compare_server(server: WebServer, run: impl FnOnce(&Path, SocketAddr) -> Prog
         assert!(types.contains(media_type), "{types:?}");
     }
     assert!(saved >= PLACES.len(), "no file that is saved");
+
+    for (host, prefix) in [("ecke.studio.example", ""), ("studio.example", "/ecke")] {
+        for (path, title) in [
+            ("/nothing", "Page not found"),
+            ("/de/nothing", "Seite nicht gefunden"),
+        ] {
+            let path = format!("{prefix}{path}");
+            let answer = visitor.get(host, &path, &[]).expect("an answer");
+            compare_responses(&served(&site, host, &path), &answer, &path);
+            assert_eq!(answer.status, 404, "{host}{path}");
+            assert!(
+                answer.text().contains(title),
+                "{host}{path}: {}",
+                answer.text()
+            );
+        }
+    }
 
     // The other host redirects. Compressed files and ranges work as in any web server.
     let moved = visitor

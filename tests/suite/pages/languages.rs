@@ -168,3 +168,292 @@ fn language_beside_languages_is_error() {
     let report = site.report_text();
     assert!(report.contains("hint: remove `language`"), "{report}");
 }
+
+/// Adds a root tenant in English and German, whose company has texts by language. Its page `/press` is not translated.
+fn studio() -> TestSite {
+    let mut site = corner();
+    let manifest = "name: {en: Tide, de: Flut}
+root: true
+languages: [en, de]
+tagline: {en: High water, de: Hochwasser}
+description:
+  en: When the water is high and low, on your beach and on all other beaches.
+  de: Wann das Wasser hoch steht, an Ihrem Strand und an allen anderen.
+search: true
+app:
+  name: {en: Tide Table, de: Gezeiten}
+  category: WeatherApplication
+company:
+  name: {en: Salt Company, de: Salz AG}
+  legal_name: Salt Company Ltd
+  description: {en: It sells salt., de: Sie verkauft Salz.}
+  blurb: {en: Salt for all., de: Salz für alle.}
+  email: post@salt.example
+  navigation:
+    en: [{label: About, link: /about}]
+    de: [{label: Über uns, link: /about}]
+  columns:
+    - title: {en: Links, de: Verweise}
+      links: [{label: {en: Jobs, de: Stellen}, link: /jobs}]
+  legal: [{label: {en: Press, de: Presse}, link: /press}]
+";
+    site.write("tenants/tide/tenant.yaml", manifest);
+    for (path, text) in [
+        ("index.md", "title: Home"),
+        (
+            "index.de.md",
+            "title: Start\nsections:\n  - kind: hero\n    title: Wasserstand heute",
+        ),
+        ("about.md", "title: About\naliases: [/us, /jobs]"),
+        (
+            "about.de.md",
+            "title: Wir\ndescription: Wer wir sind, seit wann es uns gibt und warum wir Salz verkaufen.",
+        ),
+        ("press.md", "title: Press"),
+    ] {
+        let text = format!("---\n{text}\n---\n\n[Us](/us), [press](/press#top)\n");
+        site.write(&format!("tenants/tide/pages/{path}"), text);
+    }
+    site.reload();
+    let report = site.report_text();
+    assert!(!report.contains("error["), "{report}");
+    site
+}
+
+#[test]
+fn manifest_texts_follow_language_of_page() {
+    let site = studio();
+    let page = |path: &str| site.page("studio.example", "", path).expect(path);
+    let (english, german) = (page("/about"), page("/de/about"));
+    for (page, texts) in [
+        (
+            &english,
+            [
+                "<title>About | Salt Company</title>",
+                "content=\"Salt Company\"",
+                "content=\"When the water",
+                "\"name\":\"Salt Company\"",
+                "Salt for all.",
+                ">Links</h2>",
+                "content=\"Tide: About\"",
+                "href=\"/site.webmanifest\"",
+            ],
+        ),
+        (
+            &german,
+            [
+                "<title>Wir | Salz AG</title>",
+                "content=\"Salz AG\"",
+                "content=\"Wer wir sind",
+                "\"name\":\"Salz AG\"",
+                "Salz f\u{fc}r alle.",
+                ">Verweise</h2>",
+                "content=\"Flut: Wir\"",
+                "href=\"/de/site.webmanifest\"",
+            ],
+        ),
+    ] {
+        for text in texts {
+            assert!(page.contains(text), "{text}: {page}");
+        }
+    }
+    assert!(!german.contains("Salt Company<"), "{german}");
+    let home = page("/de");
+    for text in [
+        "content=\"Wann das Wasser",
+        "\"name\":\"Gezeiten\"",
+        "Wasserstand heute",
+    ] {
+        assert!(home.contains(text), "{text}: {home}");
+    }
+}
+
+#[test]
+fn company_links_go_to_translation_on_pages_of_all_tenants() {
+    let site = studio();
+    for (host, prefix, path, domain) in [
+        ("studio.example", "", "/de/about", ""),
+        ("studio.example", "/corner", "/de/terms", ""),
+        (
+            "corner.studio.example",
+            "",
+            "/de/terms",
+            "https://studio.example",
+        ),
+    ] {
+        let page = site.page(host, prefix, path).expect("a page");
+        for link in [
+            format!("href=\"{domain}/de/about\""),
+            "\u{dc}ber uns".to_owned(),
+            "Stellen".to_owned(),
+            format!("<a href=\"{domain}/press\" hreflang=\"en\">Presse</a>"),
+        ] {
+            assert!(page.contains(&link), "{host}{prefix}{path}: {link}: {page}");
+        }
+        assert!(
+            !page.contains(&format!("href=\"{domain}/about\" class")),
+            "{page}"
+        );
+    }
+    let english = site
+        .page("corner.studio.example", "", "/terms")
+        .expect("a page");
+    assert!(
+        english.contains("<a href=\"https://studio.example/press\">Press</a>"),
+        "{english}"
+    );
+}
+
+#[test]
+fn link_to_page_in_other_language_says_so() {
+    let site = studio();
+    let german = site.page("studio.example", "", "/de").expect("a page");
+    assert!(german.contains("<a href=\"/de/about\">Us</a>"), "{german}");
+    assert!(
+        german.contains("<a href=\"/press#top\" hreflang=\"en\">press</a>"),
+        "{german}"
+    );
+    let english = site.page("studio.example", "", "/").expect("a page");
+    assert!(english.contains("<a href=\"/us\">Us</a>"), "{english}");
+    assert!(
+        english.contains("<a href=\"/press#top\">press</a>"),
+        "{english}"
+    );
+}
+
+#[test]
+fn each_language_has_its_own_search_and_web_manifest() {
+    let mut site = studio();
+    site.write(
+        "tenants/tide/pages/search.json.de.md",
+        "---\ntitle: Suche\n---\n",
+    );
+    site.reload();
+    let report = site.report_text();
+    assert!(report.contains("search.json.de.md"), "{report}");
+    let server = TestServer::start(studio().folder(), &[]);
+    let get = |path: &str| server.get(&server.domain(), path).text();
+    assert_eq!(
+        get("/search.json").split("\"parts\"").next(),
+        Some("{\"pages\":[[\"/\",\"Home\"],[\"/about\",\"About\"],[\"/press\",\"Press\"]],")
+    );
+    // The page without a translation is found, too.
+    assert_eq!(
+        get("/de/search.json").split("\"parts\"").next(),
+        Some("{\"pages\":[[\"/de\",\"Start\"],[\"/de/about\",\"Wir\"],[\"/press\",\"Press\"]],")
+    );
+    let german = get("/de/site.webmanifest");
+    for fact in [
+        "\"name\":\"Flut\"",
+        "\"lang\":\"de\"",
+        "\"start_url\":\"/de\"",
+        "\"scope\":\"/\"",
+    ] {
+        assert!(german.contains(fact), "{fact}: {german}");
+    }
+    let english = get("/site.webmanifest");
+    assert!(english.contains("\"name\":\"Tide\""), "{english}");
+    assert!(english.contains("\"start_url\":\"/\""), "{english}");
+}
+
+#[test]
+fn settings_and_strings_follow_language_of_page() {
+    let mut site = corner();
+    let manifest = "name: Corner
+theme: plain
+languages: [en, de]
+strings:
+  engine:
+    not_found:
+      title: {en: Gone, de: Fort}
+";
+    site.write("tenants/corner/tenant.yaml", manifest);
+    site.reload();
+    let report = site.report_text();
+    assert!(!report.contains("error["), "{report}");
+    let server = TestServer::start(site.folder(), &[]);
+    let host = format!("corner.{}", server.domain());
+    for (path, title) in [("/none", "Gone"), ("/de/none", "Fort")] {
+        let page = server.get(&host, path);
+        assert_eq!(page.status, 404);
+        assert!(page.text().contains(title), "{title}: {}", page.text());
+    }
+}
+
+#[test]
+fn text_in_unknown_language_or_without_default_is_error_with_line() {
+    let mut site = corner();
+    for (manifest, message, place, hint) in [
+        (
+            "name: {en: Corner, fr: Coin}\nlanguages: [en, de]\n",
+            "`fr` is not one of the site's `languages`",
+            "tenant.yaml:1:20",
+            "write `languages: [en, de, fr]`, or remove the value",
+        ),
+        (
+            "name: Corner\nlanguages: [en, de]\ntagline:\n  de: Ecke\n",
+            "`tagline` has no value in `en`, the default language",
+            "tenant.yaml:4:3",
+            "add `en: ...`",
+        ),
+        (
+            "name: Corner\ntagline: {en: Corner}\n",
+            "`en` is a language, but the site has no `languages`",
+            "tenant.yaml:2:11",
+            "list the languages instead of `language`: `languages: [en, ...]`",
+        ),
+        (
+            "name: Corner\nlanguages: [en, de]\nstrings: {footer: {privacy_choices: {en: A, de: B, it: C}}}\n",
+            "`it` is not one of the site's `languages`",
+            "tenant.yaml:3:52",
+            "write `languages: [en, de, it]`, or remove the value",
+        ),
+        (
+            "name: {en: Corner, de: 5}\nlanguages: [en, de]\n",
+            "`name` should be a text",
+            "tenant.yaml:1:24",
+            "",
+        ),
+    ] {
+        site.write("tenants/corner/tenant.yaml", manifest);
+        site.reload();
+        let report = site.report_text();
+        for words in [message, place, hint] {
+            assert!(report.contains(words), "{words}: {report}");
+        }
+        assert_eq!(report.matches("error[").count(), 1, "{report}");
+    }
+}
+
+#[test]
+fn language_without_pages_is_one_warning_with_line() {
+    let mut site = corner();
+    site.write(
+        "tenants/corner/tenant.yaml",
+        "name: Corner\nlanguages: [en, de, pl]\n",
+    );
+    site.reload();
+    let report = site.report_text();
+    assert_eq!(report.matches("no page is in `pl`").count(), 1, "{report}");
+    assert!(report.contains("tenant.yaml:2:1"), "{report}");
+    assert!(report.contains("pages/prices.md:2:1"), "{report}");
+}
+
+#[test]
+fn site_in_one_language_has_no_switcher_and_no_hreflang() {
+    for theme in ["base", "plain"] {
+        let mut site = corner();
+        for manifest in ["language: de\n", "languages: [de]\n"] {
+            for page in ["index.de", "terms.de"] {
+                let _ = std::fs::remove_file(site.path(&format!("tenants/corner/pages/{page}.md")));
+            }
+            let manifest = format!("name: Corner\ntheme: {theme}\n{manifest}");
+            site.write("tenants/corner/tenant.yaml", manifest);
+            site.reload();
+            let page = site.page("corner.studio.example", "", "/terms");
+            let page = page.expect("a page");
+            assert!(!page.contains("class=\"languages\""), "{page}");
+            assert!(!page.contains("hreflang"), "{page}");
+        }
+    }
+}

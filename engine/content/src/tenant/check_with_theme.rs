@@ -5,12 +5,14 @@
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, HashMap};
 
+use serde_json::Value as Json;
+
+use super::local_values::{languages_of, themed_value};
 use super::manifest::DEFAULT_THEME;
 use super::prose::entities;
 use super::{FILE_START, MANIFEST};
-use crate::formats::link::path_of;
 use crate::report::{Code, Diagnostic, Report, Severity, TextPosition, hint_for, list, nearest};
-use crate::schema::{FormattedText, Violation};
+use crate::schema::{Formats, FormattedText, Violation};
 use crate::theme::Theme;
 use crate::theme::data_schema::{CheckedData, FRAGMENT};
 use crate::theme::strings::{self, Strings};
@@ -23,6 +25,8 @@ pub struct ThemedValues {
     label: String,
     /// The name of the theme.
     pub theme: String,
+    /// The languages of the tenant; empty for one language.
+    languages: Vec<String>,
     settings: Option<Node>,
     strings: Option<Node>,
     /// The sections of each page, by file.
@@ -51,6 +55,7 @@ impl ThemedValues {
     ) -> Self {
         let count = nodes.values().map(Node::count).sum();
         let mut manifest = nodes.remove(MANIFEST);
+        let languages = manifest.as_ref().map(languages_of).unwrap_or_default();
         let mut remove = |name: &str| remove_key(manifest.as_mut()?, name);
         let theme = match remove("theme").map(|node| node.value) {
             Some(Value::Text(theme)) => theme,
@@ -67,6 +72,7 @@ impl ThemedValues {
             sections: sections.collect(),
             label,
             theme,
+            languages,
             settings,
             strings,
             texts,
@@ -74,12 +80,20 @@ impl ThemedValues {
         }
     }
 
-    /// Returns the settings, or an empty mapping if there are none.
-    fn settings(&self) -> Node {
-        self.settings.clone().unwrap_or(Node {
-            value: Value::Map(Vec::new()),
-            position: FILE_START,
-        })
+    /// Returns the settings in a language, or an empty mapping if there are none.
+    fn settings(&self, language: usize) -> Node {
+        match &self.settings {
+            Some(settings) => themed_value(settings, &self.languages, language),
+            None => Node {
+                value: Value::Map(Vec::new()),
+                position: FILE_START,
+            },
+        }
+    }
+
+    /// Returns the indices of the tenant's languages, the default language first.
+    fn language_indices(&self) -> std::ops::Range<usize> {
+        0..self.languages.len().max(1)
     }
 }
 
@@ -95,17 +109,35 @@ fn remove_key(node: &mut Node, name: &str) -> Option<Node> {
 /// A tenant's content in the shapes that its theme defines.
 #[derive(Debug, Default)]
 pub struct ThemedContent {
-    /// The settings, including the theme's defaults.
-    pub settings: CheckedData,
-    /// The sections of each page, by the page's path.
+    /// The settings in each language of the tenant, including the theme's defaults.
+    settings: Vec<CheckedData>,
+    /// The sections of each page, by the page's file.
     pub sections: BTreeMap<String, Vec<SectionData>>,
     /// All texts of sections and settings that have a format, with their positions, by file.
     pub formatted: BTreeMap<String, Vec<FormattedText>>,
-    /// The tenant's own UI strings.
-    pub strings: Strings,
+    /// The tenant's own UI strings in each of its languages.
+    strings: Vec<Strings>,
 }
 
+static NO_SETTINGS: CheckedData = CheckedData {
+    value: Json::Null,
+    formats: Formats::new(),
+};
+static NO_STRINGS: Strings = Strings::new();
+
 impl ThemedContent {
+    /// Returns the settings in a language.
+    #[must_use]
+    pub fn settings(&self, language: usize) -> &CheckedData {
+        self.settings.get(language).unwrap_or(&NO_SETTINGS)
+    }
+
+    /// Returns the tenant's own UI strings in a language.
+    #[must_use]
+    pub fn strings(&self, language: usize) -> &Strings {
+        self.strings.get(language).unwrap_or(&NO_STRINGS)
+    }
+
     /// Returns the fragments that the sections in a file define.
     pub fn fragments(&self, file: &str) -> impl Iterator<Item = &FormattedText> {
         let texts = self.formatted.get(file).into_iter().flatten();
@@ -131,13 +163,14 @@ pub fn check_with_theme(written: &ThemedValues, theme: &Theme) -> (ThemedContent
         report: Report::default(),
         formatted: BTreeMap::new(),
     };
-    let settings = check.settings();
-    let strings = check.strings();
+    let languages = written.language_indices();
+    let settings = languages.clone().map(|language| check.settings(language));
+    let settings = settings.collect();
+    let strings = languages.map(|language| check.strings(language)).collect();
     let mut sections = BTreeMap::new();
     for (file, nodes) in &written.sections {
         let read = nodes.iter().filter_map(|node| check.section(file, node));
-        let read = read.collect();
-        sections.extend(path_of(file).map(|path| (path, read)));
+        sections.insert(file.clone(), read.collect());
     }
     let content = ThemedContent {
         settings,
@@ -148,11 +181,15 @@ pub fn check_with_theme(written: &ThemedValues, theme: &Theme) -> (ThemedContent
     (content, check.report.sorted())
 }
 
-/// Returns a tenant's settings in the shape of its theme, or `None` if they do not fit.
+/// Returns a tenant's settings in the shape of its theme, in each of its languages, or `None` if they do not fit.
 #[must_use]
-pub fn settings(written: &ThemedValues, theme: &Theme) -> Option<CheckedData> {
-    let fits = theme.settings.check(&written.settings(), "`settings`");
-    fits.ok().map(|(data, _)| data)
+pub fn settings(written: &ThemedValues, theme: &Theme) -> Option<Vec<CheckedData>> {
+    let settings = written.language_indices().map(|language| {
+        let settings = written.settings(language);
+        let fits = theme.settings.check(&settings, "`settings`");
+        fits.ok().map(|(data, _)| data)
+    });
+    settings.collect()
 }
 
 struct ThemeCheck<'a> {
@@ -163,12 +200,15 @@ struct ThemeCheck<'a> {
 }
 
 impl ThemeCheck<'_> {
-    fn settings(&mut self) -> CheckedData {
-        let written = self.written.settings();
+    fn settings(&mut self, language: usize) -> CheckedData {
+        let written = self.written.settings(language);
         match self.theme.settings.check(&written, "`settings`") {
             Ok((data, formatted)) => {
                 self.report_violations(MANIFEST, Severity::Warning, entities(&written, &formatted));
-                self.formatted.insert(MANIFEST.to_owned(), formatted);
+                let all = self.formatted.entry(MANIFEST.to_owned()).or_default();
+                all.extend(formatted);
+                all.sort_by_key(|text| text.position);
+                all.dedup();
                 data
             }
             Err(problems) => {
@@ -178,10 +218,11 @@ impl ThemeCheck<'_> {
         }
     }
 
-    fn strings(&mut self) -> Strings {
+    fn strings(&mut self, language: usize) -> Strings {
         let Some(node) = &self.written.strings else {
             return Strings::new();
         };
+        let node = &themed_value(node, &self.written.languages, language);
         let (strings, problems) = strings::read(node);
         self.report_violations(MANIFEST, Severity::Error, problems);
         self.report_violations(MANIFEST, Severity::Warning, entities(node, &[]));

@@ -420,6 +420,14 @@ pub struct Company {
     pub sites: Vec<CompanySite>,
 }
 
+impl Company {
+    /// Returns the links of the header and the footer.
+    pub fn links(&self) -> impl Iterator<Item = &NamedLink> {
+        let columns = self.columns.iter().flat_map(|column| &column.links);
+        self.navigation.iter().chain(columns).chain(&self.legal)
+    }
+}
+
 /// A link with its text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -11,6 +11,7 @@ pub mod assets;
 pub mod check_with_theme;
 mod downloads;
 mod languages;
+pub mod local_values;
 pub mod manifest;
 mod outline;
 pub mod page;
@@ -32,7 +33,7 @@ use crate::formats::{self, checked_by};
 use crate::name::reserved::is_reserved;
 use crate::name::{TenantId, exported, is_route_path};
 use crate::report::{Code, Diagnostic, Report, Severity, list, size_text};
-use crate::schema::{FormattedText, Schema};
+use crate::schema::{FormattedText, Schema, Violation};
 use crate::source::{Folder, LargeSourceFile};
 use crate::yaml::{self, Node, Value};
 
@@ -61,6 +62,8 @@ pub struct Site {
     pub label: String,
     /// The manifest.
     pub manifest: Manifest,
+    /// The parts of the manifest that visitors read, in the languages after the default.
+    pub translated: Vec<Manifest>,
     /// All texts of the manifest that have a format, such as links and assets, with their positions.
     pub formatted: Vec<FormattedText>,
     /// The pages by path.
@@ -85,6 +88,33 @@ pub enum HiddenReason {
 }
 
 impl Site {
+    /// Returns the parts of the manifest that visitors read in a language: the keys that may be by language ([`local_values`]).
+    #[must_use]
+    pub fn manifest_in(&self, language: usize) -> &Manifest {
+        let translated = language.checked_sub(1);
+        let translated = translated.and_then(|index| self.translated.get(index));
+        translated.unwrap_or(&self.manifest)
+    }
+
+    /// Whether a page is named like a translation, in a language that the tenant does not have: `terms.es.md` beside `terms.md`.
+    #[must_use]
+    pub fn is_in_unlisted_language(&self, page: &Page) -> bool {
+        let original = languages::unlisted_translation(&self.manifest, page);
+        let mut pages = self.pages.values();
+        original.is_some_and(|(original, _)| pages.any(|page| page.file == original))
+    }
+
+    /// Returns the page at a path or at an alias.
+    #[must_use]
+    pub fn page_at(&self, path: &str) -> Option<&Page> {
+        let page = self.pages.get(path);
+        let aliased = || {
+            let mut pages = self.pages.values();
+            pages.find(|page| page.paths().any(|known| known == path))
+        };
+        page.or_else(aliased).map(AsRef::as_ref)
+    }
+
     /// Returns the translation of the page at a path in another language, if it is served.
     #[must_use]
     pub fn translation(&self, path: &str, language: usize) -> Option<&Page> {
@@ -146,15 +176,23 @@ impl Site {
         }
     }
 
-    /// Returns the position of a top-level text value in the manifest, if it occurs there.
+    /// Returns the position of a text in the manifest: of a top-level value, or directly within one, as in `languages: [en, de]`.
     #[must_use]
     pub fn position_of(&self, text: &str) -> Option<crate::report::TextPosition> {
         let manifest = yaml::parse(self.written.texts.get(MANIFEST)?, 1).ok()?;
         let Value::Map(pairs) = manifest.value else {
             return None;
         };
-        let is_meant = |value: &Node| matches!(&value.value, Value::Text(found) if found == text);
-        let (_, found) = pairs.into_iter().find(|(_, value)| is_meant(value))?;
+        let is_meant = |value: &&Node| matches!(&value.value, Value::Text(found) if found == text);
+        let values = || pairs.iter().map(|(_, value)| value);
+        let within = values().flat_map(|value| -> Vec<&Node> {
+            match &value.value {
+                Value::List(items) => items.iter().collect(),
+                Value::Map(pairs) => pairs.iter().map(|(_, value)| value).collect(),
+                _ => Vec::new(),
+            }
+        });
+        let found = values().chain(within).find(is_meant)?;
         Some(found.position)
     }
 
@@ -185,12 +223,17 @@ pub fn read_or_themed_values(
         node_count: 0,
     };
     let manifest = reader.manifest();
-    let pages = reader.pages(manifest.as_ref().map(|(manifest, _)| manifest));
+    let pages = reader.pages(manifest.as_ref().map(|(manifest, ..)| manifest));
     let (assets, large) = assets::read(folder, &mut reader.report);
-    if let Some((manifest, formatted)) = &manifest {
+    if let Some((manifest, _, formatted)) = &manifest {
         let (file, text) = (folder.name_of(MANIFEST), reader.texts.get(MANIFEST));
         let written = (file.as_str(), text);
-        languages::check(manifest, &pages, folder, &mut reader.report);
+        let files = languages::WrittenFiles {
+            folder,
+            nodes: &reader.nodes,
+            texts: &reader.texts,
+        };
+        languages::check(manifest, &pages, &files, &mut reader.report);
         redirects::check((manifest, formatted), &pages, written, &mut reader.report);
         downloads::check((manifest, formatted), &pages, written, &mut reader.report);
         let files = (pages.as_slice(), &assets, &large);
@@ -204,10 +247,11 @@ pub fn read_or_themed_values(
     let report = reader.report.sorted();
     let written = ThemedValues::new(folder.label.clone(), reader.nodes, reader.texts);
     let site = match manifest {
-        Some((manifest, formatted)) if report.is_servable() => Ok(Site {
+        Some((manifest, translated, formatted)) if report.is_servable() => Ok(Site {
             id: id.clone(),
             label: folder.label.clone(),
             manifest,
+            translated,
             formatted,
             pages: pages
                 .into_iter()
@@ -237,7 +281,8 @@ struct SiteReader<'a> {
 }
 
 impl SiteReader<'_> {
-    fn manifest(&mut self) -> Option<(Manifest, Vec<FormattedText>)> {
+    /// Reads the manifest: in the default language, and the parts that visitors read in each other language.
+    fn manifest(&mut self) -> Option<(Manifest, Vec<Manifest>, Vec<FormattedText>)> {
         let Some(bytes) = self.folder.files.get(MANIFEST) else {
             self.report.push(
                 Diagnostic::error(
@@ -250,13 +295,32 @@ impl SiteReader<'_> {
             return None;
         };
         let text = self.text(MANIFEST, bytes)?;
-        let (mut manifest, formatted): (Manifest, _) =
-            self.typed(MANIFEST, &text, &text, 1, &MANIFEST_SCHEMA)?;
+        let node = self.parsed(MANIFEST, &text, &text, 1)?;
+        let languages = local_values::languages_of(&node);
+        self.report_violations(MANIFEST, &text, local_values::problems(&node, &languages));
+        let default = local_values::in_default_language(&node, &languages);
+        let mut formatted = Vec::new();
+        let manifest = self.checked(MANIFEST, &text, &default, &MANIFEST_SCHEMA, &mut formatted);
+        let translated: Vec<Option<Manifest>> = (1..languages.len())
+            .map(|language| {
+                let node = local_values::translation(&node, &languages, language);
+                self.checked(MANIFEST, &text, &node, &MANIFEST_SCHEMA, &mut formatted)
+            })
+            .collect();
+        formatted.sort_by_key(|text: &FormattedText| text.position);
+        formatted.dedup();
+        if manifest.is_none() {
+            self.explain_invisible_space(MANIFEST, &text, &text, 1);
+        }
+        self.warn_of_prose(MANIFEST, &text, &node, &formatted);
+        self.nodes.insert(MANIFEST.to_owned(), node);
+        let mut manifest: Manifest = manifest?;
         if let Some(first) = manifest.languages.first() {
             manifest.language = first.clone();
             self.report_two_language_keys(&text);
         }
-        Some((manifest, formatted))
+        let translated: Option<Vec<Manifest>> = translated.into_iter().collect();
+        Some((manifest, translated?, formatted))
     }
 
     /// Reports a manifest with `language` beside `languages`.
@@ -359,7 +423,7 @@ impl SiteReader<'_> {
                 )
                 .hint("use only letters, digits, `-`, `.`, `_` and `~` in the names of pages and their folders"),
             );
-        } else if is_reserved(&path) {
+        } else if is_reserved(manifest.map_or(&path, |manifest| manifest.split(&path).1)) {
             let message = format!("the page's path {}", formats::reserved_message(&path));
             let diagnostic = Diagnostic::error(Code::BadPath, self.folder.name_of(file), message);
             self.report
@@ -512,39 +576,65 @@ impl SiteReader<'_> {
         first_line: usize,
         schema: &Schema,
     ) -> Option<(T, Vec<FormattedText>)> {
-        let name = self.folder.name_of(file);
-        let node = match yaml::parse(yaml, first_line) {
-            Ok(node) => node,
-            Err(error) => {
-                self.report.push(error.diagnostic(name, text));
-                return None;
+        let node = self.parsed(file, text, yaml, first_line)?;
+        let mut formatted = Vec::new();
+        let value = self.checked(file, text, &node, schema, &mut formatted);
+        if value.is_none() {
+            self.explain_invisible_space(file, text, yaml, first_line);
+        }
+        self.warn_of_prose(file, text, &node, &formatted);
+        self.nodes.insert(file.to_owned(), node);
+        Some((value?, formatted))
+    }
+
+    /// Parses `yaml`, which begins at `first_line` of the file's `text`.
+    fn parsed(&mut self, file: &str, text: &str, yaml: &str, first_line: usize) -> Option<Node> {
+        match yaml::parse(yaml, first_line) {
+            Ok(node) => {
+                self.node_count += node.count();
+                Some(node)
             }
-        };
-        self.node_count += node.count();
-        let (problems, formatted) = schema.check(&node);
+            Err(error) => {
+                let name = self.folder.name_of(file);
+                self.report.push(error.diagnostic(name, text));
+                None
+            }
+        }
+    }
+
+    /// Deserialises a node after a check against its schema, and adds its texts with a format to `formatted`.
+    fn checked<T: DeserializeOwned>(
+        &mut self,
+        file: &str,
+        text: &str,
+        node: &Node,
+        schema: &Schema,
+        formatted: &mut Vec<FormattedText>,
+    ) -> Option<T> {
+        let (problems, found) = schema.check(node);
+        if !problems.is_empty() {
+            self.report_violations(file, text, problems);
+            return None;
+        }
+        formatted.extend(found);
         let mut json = node.to_json();
         // Sections are checked with the theme, from the node. A second copy would only use memory.
         if let Json::Object(pairs) = &mut json {
             pairs.shift_remove("sections");
         }
-        if !problems.is_empty()
-            && let Some(cause) = yaml::invisible_space(yaml)
-        {
-            let position = crate::report::TextPosition {
-                line: cause.position.line + first_line - 1,
-                ..cause.position
-            };
-            let diagnostic = Diagnostic::error(Code::BadYaml, &name, cause.message);
-            self.report
-                .push(diagnostic.hint(cause.hint).at(position, text));
+        match serde_json::from_value(json) {
+            Ok(value) => Some(value),
+            Err(error) => {
+                let name = self.folder.name_of(file);
+                self.report
+                    .push(Diagnostic::error(Code::WrongType, name, error.to_string()));
+                None
+            }
         }
-        let elsewhere = ["sections", "settings", "strings"];
-        for warning in prose::check(&node, &formatted, (&name, text), &elsewhere) {
-            let code = warning.code;
-            self.report.add(Severity::Warning, code, &name, || warning);
-        }
-        self.nodes.insert(file.to_owned(), node);
-        let clean = problems.is_empty();
+    }
+
+    fn report_violations(&mut self, file: &str, text: &str, problems: Vec<Violation>) {
+        let name = self.folder.name_of(file);
         for problem in problems {
             let code = problem.code;
             self.report
@@ -553,16 +643,29 @@ impl SiteReader<'_> {
                     ..Diagnostic::error(code, &name, problem.message).at(problem.position, text)
                 });
         }
-        if !clean {
-            return None;
+    }
+
+    /// Names an invisible space, which may be the cause of all errors of a file.
+    fn explain_invisible_space(&mut self, file: &str, text: &str, yaml: &str, first_line: usize) {
+        if let Some(cause) = yaml::invisible_space(yaml) {
+            let position = crate::report::TextPosition {
+                line: cause.position.line + first_line - 1,
+                ..cause.position
+            };
+            let name = self.folder.name_of(file);
+            let diagnostic = Diagnostic::error(Code::BadYaml, name, cause.message);
+            self.report
+                .push(diagnostic.hint(cause.hint).at(position, text));
         }
-        match serde_json::from_value(json) {
-            Ok(value) => Some((value, formatted)),
-            Err(error) => {
-                self.report
-                    .push(Diagnostic::error(Code::WrongType, name, error.to_string()));
-                None
-            }
+    }
+
+    /// Warns of texts that pages show differently from the source.
+    fn warn_of_prose(&mut self, file: &str, text: &str, node: &Node, formatted: &[FormattedText]) {
+        let name = self.folder.name_of(file);
+        let elsewhere = ["sections", "settings", "strings"];
+        for warning in prose::check(node, formatted, (&name, text), &elsewhere) {
+            let code = warning.code;
+            self.report.add(Severity::Warning, code, &name, || warning);
         }
     }
 }

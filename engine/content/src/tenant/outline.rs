@@ -14,6 +14,7 @@ use crate::schema::FormattedText;
 #[derive(Serialize, Deserialize)]
 struct PersistedOutline {
     manifest: Manifest,
+    translated: Vec<Manifest>,
     /// The text of the manifest as the author wrote it.
     text: Option<String>,
     formatted: Vec<FormattedText>,
@@ -54,6 +55,7 @@ impl Site {
         };
         let persisted = PersistedOutline {
             manifest: self.manifest.clone(),
+            translated: self.translated.clone(),
             text: self.written.texts.get(MANIFEST).cloned(),
             formatted: self.formatted.clone(),
             pages: self.pages.values().map(|boxed| page(boxed)).collect(),
@@ -78,6 +80,7 @@ impl Site {
             id,
             label,
             manifest: persisted.manifest,
+            translated: persisted.translated,
             formatted: persisted.formatted,
             pages: pages
                 .map(|page| (page.path.clone(), Box::new(page)))

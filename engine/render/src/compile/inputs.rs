@@ -42,18 +42,34 @@ impl CompileInputs {
         }
     }
 
-    /// Creates the scope in which a page's templates run. It has used no island yet.
-    pub(crate) fn scope(
+    /// Creates the scopes in which the templates of pages run, one for each language of the tenant. They have used no island yet.
+    pub(crate) fn scopes(
+        &self,
+        site: &Site,
+        resolver: &Resolver,
+        prepared: &Arc<PreparedTenant>,
+    ) -> Vec<PageScope> {
+        let languages = 0..prepared.languages.len();
+        languages
+            .map(|language| {
+                let resolver = resolver.clone().in_language(site, language);
+                self.scope(site, resolver, prepared, language)
+            })
+            .collect()
+    }
+
+    fn scope(
         &self,
         site: &Site,
         resolver: Resolver,
         prepared: &Arc<PreparedTenant>,
+        language: usize,
     ) -> PageScope {
         let mut scope = PageScope {
             resolver: resolver.with_assets(&prepared.assets),
             settings: Value::none(),
             prepared: Arc::clone(prepared),
-            language: 0,
+            language,
             templates: Arc::clone(&self.templates),
             islands: Arc::clone(&self.islands),
             cache: Arc::clone(&self.cache),
@@ -64,7 +80,7 @@ impl CompileInputs {
             ui_strings: Default::default(),
             failed: None,
         };
-        scope.settings = resolve(&prepared.content.settings, site, &scope);
+        scope.settings = resolve(prepared.content.settings(language), site, &scope);
         scope
     }
 }

@@ -63,7 +63,8 @@ pub fn compile(
         return (None, report);
     };
     let at_home = Resolver::at(site, canonical, &inputs.deployment);
-    let site_files = SiteFiles::new(site, &inputs.scope(site, at_home, &prepared), canonical);
+    let scopes = inputs.scopes(site, &at_home.with_assets(assets), &prepared);
+    let site_files = SiteFiles::new(site, &scopes, canonical);
     report.extend(site_files.problem.clone());
     report.extend(site_files.warnings.clone());
     let renderer = Renderer::new(site, canonical, &prepared, inputs, &site_files);
@@ -194,12 +195,12 @@ fn mount(
     files: &Arc<ResourceTable>,
     address: &Address,
 ) -> Mount {
-    let scope = renderer.scope_at(address);
-    let resolver = &scope.resolver;
+    let scopes = renderer.scopes_at(address);
+    let resolver = &scopes[0].resolver;
     let mut resources = ResourceTable::new();
     renderer
         .site_files
-        .add_to(renderer.site, &scope, &mut resources);
+        .add_to(renderer.site, &scopes, &mut resources);
     let fields = renderer.fields(styles, address);
     let body = |status, html: &str, page| {
         let html = resolver.place.replace_marks(html);

@@ -16,8 +16,10 @@ use crate::resources::tenant_files::{tenant_asset, tenant_assets};
 use crate::theme::Templates;
 use crate::theme::language::Language;
 use content::report::{Code, Diagnostic, Report, hint_for};
-use content::tenant::check_with_theme::{ThemedContent, check_with_theme, settings};
+use content::tenant::check_with_theme::{check_with_theme, settings};
 use content::tenant::{MANIFEST, Site, assets};
+use content::theme::data_schema::CheckedData;
+use content::theme::strings::Strings;
 
 /// Prepares a tenant. Returns `None` if it does not fit its theme; the report says why.
 pub(crate) fn prepare(
@@ -29,10 +31,13 @@ pub(crate) fn prepare(
     let (content, problems) = check_with_theme(&site.written, &templates.theme);
     let fits = problems.is_servable();
     report.extend(problems);
-    let tags = site.manifest.languages().iter();
+    let tags = site.manifest.languages().iter().enumerate();
     // Each language that the theme lacks is reported.
     let languages: Vec<_> = tags
-        .map(|tag| language(tag.as_str(), site, templates, &content, report))
+        .map(|(index, tag)| {
+            let own = content.strings(index);
+            language(tag.as_str(), site, templates, own, report)
+        })
         .collect();
     let languages: Option<Vec<_>> = languages.into_iter().collect();
     Some(PreparedTenant {
@@ -69,7 +74,7 @@ fn language(
     tag: &str,
     site: &Site,
     templates: &Templates,
-    content: &ThemedContent,
+    own: &Strings,
     report: &mut Report,
 ) -> Option<Arc<Language>> {
     let Some(language) = templates.language(tag) else {
@@ -91,10 +96,10 @@ fn language(
         report.push(located.hint(hint));
         return None;
     };
-    let as_it_is = content.strings.is_empty() && templates.languages.contains_key(tag);
+    let as_it_is = own.is_empty() && templates.languages.contains_key(tag);
     Some(match as_it_is {
         true => Arc::clone(language),
-        false => Arc::new(language.of_tenant(tag, &content.strings)),
+        false => Arc::new(language.of_tenant(tag, own)),
     })
 }
 
@@ -106,13 +111,29 @@ pub fn card(tenant: &str, name: &str, site: Option<(&Site, &Templates)>) -> Site
         name: name.to_owned(),
         settings: None,
         shown: Value::from(Map::default()),
+        translated: BTreeMap::new(),
     };
     let Some((site, templates)) = site else {
         return card;
     };
-    let Some(data) = settings(&site.written, &templates.theme) else {
+    let Some(all) = settings(&site.written, &templates.theme) else {
         return card;
     };
+    let languages = site.manifest.languages().iter();
+    for (index, (language, data)) in languages.zip(all).enumerate() {
+        let shown = shown_settings(&data, site, templates);
+        if index == 0 {
+            card.shown = shown;
+            card.settings = Some(Arc::new(data));
+        } else if shown != card.shown {
+            card.translated.insert(language.as_str().to_owned(), shown);
+        }
+    }
+    card
+}
+
+/// Returns the settings of a site as template values for the pages of all sites.
+fn shown_settings(data: &CheckedData, site: &Site, templates: &Templates) -> Value {
     let mut drawings = BTreeMap::new();
     for (pointer, format) in &data.formats {
         let Some(Json::String(text)) = data.value.pointer(pointer) else {
@@ -127,9 +148,7 @@ pub fn card(tenant: &str, name: &str, site: Option<(&Site, &Templates)>) -> Site
             drawings.insert(pointer.clone(), Value::safe_string(&html));
         }
     }
-    card.shown = shown(&data, &drawings);
-    card.settings = Some(Arc::new(data));
-    card
+    shown(data, &drawings)
 }
 
 /// Returns an SVG of a setting as inline HTML for the pages of all sites. The tenant's own report names SVGs that are not shown.

@@ -44,7 +44,7 @@ pub(crate) struct ListedPage {
 impl PreparedTenant {
     /// Returns the day and night colours of a role: the tenant's own, else the theme's.
     pub(crate) fn role<'a>(&'a self, name: &str, theme: &'a Theme) -> Option<(&'a str, &'a str)> {
-        let own = self.content.settings.value.get(name).and_then(colours);
+        let own = self.content.settings(0).value.get(name).and_then(colours);
         let role = || theme.manifest.roles.get(name);
         own.or_else(|| role().map(|role| (role.day.as_str(), role.night.as_str())))
     }

@@ -28,9 +28,16 @@ pub struct SiteCard {
     pub(crate) settings: Option<Arc<CheckedData>>,
     /// The settings as template values.
     pub(crate) shown: Value,
+    /// The settings as template values in other languages of the tenant, by language tag.
+    pub(crate) translated: BTreeMap<String, Value>,
 }
 
 impl SiteCard {
+    /// Returns the settings as template values for a page in a language.
+    pub(crate) fn shown_in(&self, tag: &str) -> &Value {
+        self.translated.get(tag).unwrap_or(&self.shown)
+    }
+
     /// Returns the day and night colours of a setting.
     pub(crate) fn colours(&self, name: &str) -> Option<(&str, &str)> {
         colours(self.settings.as_ref()?.value.get(name)?)

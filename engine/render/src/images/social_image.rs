@@ -43,17 +43,23 @@ struct SocialSvg {
 /// Prepares the social images of a tenant. There are none if the theme has no template or the tenant names its own image.
 pub(crate) fn prepare(
     site: &Site,
-    scope: &PageScope,
+    scopes: &[PageScope],
     ground: Option<&str>,
 ) -> PreparedSocialImages {
     let mut social = PreparedSocialImages::default();
+    let scope = &scopes[0];
     let templates = &scope.templates;
-    if site.manifest.image.is_some() || !templates.theme.files.contains_key(SOCIAL) {
+    if !templates.theme.files.contains_key(SOCIAL) {
         return social;
     }
-    let pages = site.pages.values();
-    let pages = pages.filter(|page| page.front.image.is_none());
-    let made = map_parallel(pages, |page| (page, render_svg(site, page, scope)));
+    let language = |page: &Page| site.manifest.language_of(&page.path);
+    let pages = site.pages.values().filter(|page| {
+        let is_named = site.manifest_in(language(page)).image.is_some();
+        page.front.image.is_none() && !is_named
+    });
+    let made = map_parallel(pages, |page| {
+        (page, render_svg(site, page, &scopes[language(page)]))
+    });
     let mut beside_titles = BTreeSet::new();
     for (page, shown) in made {
         match shown {
@@ -72,7 +78,7 @@ pub(crate) fn prepare(
             Err(diagnostic) => social.failures.push((diagnostic, page.file.clone())),
         }
     }
-    let beside_titles = site_warning(site, scope, beside_titles);
+    let beside_titles = site_warning(site, scopes, beside_titles);
     social.warnings.extend(beside_titles);
     social
 }
@@ -132,10 +138,19 @@ fn page_warning(site: &Site, page: &Page, scope: &PageScope, letters: &[String])
 }
 
 /// Warns of characters that occur in no page title. They come from the names of the site and the company, else from the template.
-fn site_warning(site: &Site, scope: &PageScope, mut missing: BTreeSet<char>) -> Option<Diagnostic> {
-    let company = &scope.resolver.deployment.company.name;
-    let name = &site.manifest.name;
-    let names = format!("{name} {company}");
+fn site_warning(
+    site: &Site,
+    scopes: &[PageScope],
+    mut missing: BTreeSet<char>,
+) -> Option<Diagnostic> {
+    let names: Vec<&str> = scopes
+        .iter()
+        .flat_map(|scope| {
+            let name = &site.manifest_in(scope.language).name;
+            [name.as_str(), &scope.resolver.company().name]
+        })
+        .collect();
+    let names = names.join(" ");
     let (letters, hint) = match remove_letters(&names, &mut missing) {
         Some(letters) => (
             letters,
@@ -151,10 +166,10 @@ fn site_warning(site: &Site, scope: &PageScope, mut missing: BTreeSet<char>) -> 
     }
     let message = format!(
         "{}: the social images show no text",
-        describe_missing(scope, &letters)
+        describe_missing(&scopes[0], &letters)
     );
     let warning = Diagnostic::warning(Code::MissingLetters, site.name_of(MANIFEST), message);
-    let warning = match site.position_of(name) {
+    let warning = match site.position_of(&site.manifest.name) {
         Some(place) => site.locate(warning, MANIFEST, place),
         None => warning,
     };
@@ -165,7 +180,8 @@ fn site_warning(site: &Site, scope: &PageScope, mut missing: BTreeSet<char>) -> 
 #[must_use]
 pub(crate) fn alt_text(site: &Site, page: &Page) -> String {
     let title = heading(page);
-    match site.manifest.name.as_str() {
+    let language = site.manifest.language_of(&page.path);
+    match site.manifest_in(language).name.as_str() {
         name if name == title => title.to_owned(),
         name => format!("{name}: {title}"),
     }
@@ -177,7 +193,7 @@ fn render_svg(site: &Site, page: &Page, scope: &PageScope) -> Result<SocialSvg, 
     let view = TemplateView {
         head: String::new(),
         site: site_view::site(site, scope, &page.path),
-        company: site_view::company(resolver, &page.path),
+        company: site_view::company(resolver, site.manifest.split(&page.path).1),
         page: PageView {
             path: &page.path,
             title: &page.front.title,

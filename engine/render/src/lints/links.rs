@@ -27,6 +27,7 @@ use content::report::{
 };
 use content::schema::FormattedText;
 use content::tenant::check_with_theme::ThemedContent;
+use content::tenant::manifest::Company;
 use content::tenant::{HiddenReason, MANIFEST, Page, Site, assets};
 use content::yaml::position_in_block;
 
@@ -511,14 +512,11 @@ impl<'a> Checker<'a> {
 
     /// Reports a company link to one of the tenant's files. Pages of other sites show the link, too, but do not have the file.
     fn linked_file(&mut self, link: &str, key: &str, spot: ReferenceSpot<'_>) {
-        let company = self.site.manifest.company.as_ref();
-        let columns = company.into_iter().flat_map(|company| &company.columns);
-        let links = columns.flat_map(|column| &column.links).chain(
-            company
-                .into_iter()
-                .flat_map(|company| company.navigation.iter().chain(&company.legal)),
-        );
-        let is_shared = links.into_iter().any(|shared| shared.link.as_str() == link);
+        let languages = 0..self.site.manifest.languages().len();
+        let companies =
+            languages.filter_map(|language| self.site.manifest_in(language).company.as_deref());
+        let mut links = companies.flat_map(Company::links);
+        let is_shared = links.any(|shared| shared.link.as_str() == link);
         if spot.file == MANIFEST && is_shared {
             self.report(Severity::Error, Code::BrokenLink, spot, || {
                 let message = format!(

@@ -157,6 +157,10 @@ impl Auditor<'_> {
     }
 
     fn orphan(&mut self, page: &Page) {
+        // Another warning names the language that the tenant lacks.
+        if self.site.is_in_unlisted_language(page) {
+            return;
+        }
         let message = format!("no page links to `{}`", page.path);
         let hint = "link to the page from another page, or set `noindex: true`";
         self.orphans.push(OrphanPage {

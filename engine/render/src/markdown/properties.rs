@@ -68,6 +68,8 @@ static RESOLVER: LazyLock<Resolver> = LazyLock::new(|| {
             origin: "https://studio.example".parse().unwrap(),
             root: None,
             company: serde_json::from_value(company).unwrap(),
+            translated: Default::default(),
+            linked_pages: Default::default(),
             image: None,
             year: 2026,
             hsts: Hsts::default(),
@@ -82,6 +84,7 @@ static RESOLVER: LazyLock<Resolver> = LazyLock::new(|| {
         },
         assets: Arc::new(ASSETS.clone()),
         file: "pages/index.md".into(),
+        language: "en".into(),
         translations: Arc::default(),
     }
 });

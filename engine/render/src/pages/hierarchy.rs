@@ -28,7 +28,7 @@ pub(crate) fn trail<'a>(site: &'a Site, page: &'a Page) -> Vec<(&'a str, &'a str
         };
         if let Some(above) = site.pages.get(path) {
             let name = if path == home {
-                site.manifest.name.as_str()
+                site.manifest_in(language).name.as_str()
             } else {
                 name_of(above)
             };
@@ -43,7 +43,7 @@ pub(crate) fn trail<'a>(site: &'a Site, page: &'a Page) -> Vec<(&'a str, &'a str
     }
     trail.reverse();
     if original == "/" {
-        trail[0].0 = &site.manifest.name;
+        trail[0].0 = &site.manifest_in(language).name;
     }
     trail
 }

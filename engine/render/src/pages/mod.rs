@@ -2,7 +2,7 @@
 //!
 //! - [`page`] renders one page, [`rendered_pages`] all pages of a tenant.
 //! - [`view`] defines the values that templates see. [`site_view`], [`resolve`] and [`data_walk`] create them from the content.
-//! - [`head`] writes the head, and [`links`] resolves links.
+//! - [`head`] writes the head, and [`links`] resolves links. [`link_languages`] adds `hreflang` to them.
 //! - [`hierarchy`] finds breadcrumbs and the entries of collections.
 //! - [`gallery`] and [`dev`] make the pages that `--dev` adds.
 //!
@@ -14,6 +14,7 @@ pub(crate) mod gallery;
 pub(crate) mod head;
 pub(crate) mod hierarchy;
 mod language_switcher;
+pub(crate) mod link_languages;
 pub(crate) mod links;
 mod markdown_form;
 pub(crate) mod page;

@@ -22,6 +22,7 @@ use crate::pages::head::{
     PageHead, SCRIPTS_MARK, STYLE_MARK, SocialImage, preload, speculation_rules,
 };
 use crate::pages::hierarchy::{self, schema_of};
+use crate::pages::link_languages::PageLanguages;
 use crate::pages::links::link_base::LinkBase;
 use crate::pages::links::resolver::Resolver;
 use crate::pages::links::text_context::LinkContext;
@@ -44,7 +45,7 @@ use content::report::Diagnostic;
 use content::tenant::assets::named;
 use content::tenant::manifest::NamedLink;
 use content::tenant::page::{NotFound, PageSchema};
-use content::tenant::{MANIFEST, Page, Site};
+use content::tenant::{MANIFEST, Manifest, Page, Site};
 use content::theme::data_schema::CheckedData;
 use release::snapshot::fields::Fields;
 use release::snapshot::{Body, Resource};
@@ -73,6 +74,8 @@ pub(crate) struct Renderer<'a> {
     pub(super) prepared: &'a Arc<PreparedTenant>,
     /// The scopes of the tenant's languages, in the order of the manifest.
     scopes: Vec<PageScope>,
+    /// The languages of the pages that links may lead to.
+    link_languages: PageLanguages,
     pub(super) inputs: &'a CompileInputs,
     /// The generated files of the site: feeds, icons and social images.
     pub site_files: &'a SiteFiles,
@@ -112,25 +115,16 @@ impl<'a> Renderer<'a> {
     ) -> Self {
         let resolver = Resolver::new(site, LinkBase::for_all_addresses(), &inputs.deployment)
             .with_assets(&prepared.assets);
-        let languages = 0..prepared.languages.len();
-        let scopes = languages.map(|language| {
-            let resolver = resolver.clone().in_language(site, language);
-            let mut scope = inputs.scope(site, resolver, prepared);
-            if language > 0 {
-                scope.language = language;
-                scope.settings = resolve(&prepared.content.settings, site, &scope);
-            }
-            scope
-        });
         Self {
             site,
-            scopes: scopes.collect(),
+            scopes: inputs.scopes(site, &resolver, prepared),
+            link_languages: PageLanguages::of(site, inputs),
             resolver,
             canonical,
             prepared,
             inputs,
             site_files,
-            own_style: own_style(&prepared.content.settings),
+            own_style: own_style(prepared.content.settings(0)),
         }
     }
 
@@ -299,9 +293,12 @@ impl<'a> Renderer<'a> {
         let reason = word(&format!("engine.status.{}", status.as_u16()));
         let common = self.common_head(&scope);
         let head = PageHead {
-            title: self.title(&title),
+            title: title_of(&title, &scope),
             description: Some(text.clone().unwrap_or_else(|| title.clone())),
-            image: common.image.clone().or_else(|| self.generated_image("/")),
+            image: common.image.clone().or_else(|| {
+                let home = self.site.translation("/", language);
+                self.generated_image(home.map_or("/", |home| &home.path))
+            }),
             noindex: true,
             structured_data: None,
             ..common
@@ -344,7 +341,8 @@ impl<'a> Renderer<'a> {
         draft: bool,
     ) -> Result<RenderedPage, Diagnostic> {
         let template = format!("layouts/{}.html", page.layout);
-        let sections = self.prepared.content.sections.get(page.path);
+        let file = self.site.pages.get(page.path).map(|page| &page.file);
+        let sections = file.and_then(|file| self.prepared.content.sections.get(file));
         let kinds = sections.into_iter().flatten();
         let kinds = kinds.map(|section| section.kind.as_str()).collect();
         let (html, scope) = self.render_template(&template, page, head, scope)?;
@@ -352,6 +350,9 @@ impl<'a> Renderer<'a> {
         let scripts =
             dev::tag(&scope, &html, head, draft) + &script_tags(&scope) + &speculation_rules::tag();
         let html = media::load_first_eagerly(html).replacen(SCRIPTS_MARK, &scripts, 1);
+        let html = self
+            .link_languages
+            .mark_links(html, scope.language, &scope.resolver);
         Ok(self.add_style(html, &kinds, &scope, &self.own_style))
     }
 
@@ -366,7 +367,10 @@ impl<'a> Renderer<'a> {
         let view = TemplateView {
             head: head.html(),
             site: site_view::site(self.site, &scope, page.path),
-            company: site_view::company(&self.resolver, page.path),
+            company: {
+                let path = self.site.manifest.split(page.path).1;
+                site_view::company(&scope.resolver, path)
+            },
             page,
         };
         let rendered = self.inputs.templates.render(template, &view, scope.clone());
@@ -459,8 +463,11 @@ impl<'a> Renderer<'a> {
     fn trail(&self, page: &Page, scope: &PageScope) -> Vec<TrailStep> {
         let home = TrailStep {
             name: scope.language().ui_string("engine.home"),
-            url: format!("{}/", self.inputs.deployment.origin),
-            href: self.resolver.company_href("/"),
+            url: {
+                let origin = &self.inputs.deployment.origin;
+                format!("{origin}{}", scope.resolver.company_path("/"))
+            },
+            href: scope.resolver.company_href("/"),
         };
         let own = hierarchy::trail(self.site, page)
             .into_iter()
@@ -498,13 +505,18 @@ impl<'a> Renderer<'a> {
         &self.prepared.languages
     }
 
-    /// Returns the scope for files that are made for one address.
-    pub(crate) fn scope_at(&self, address: &Address) -> PageScope {
-        let resolver = Resolver::at(self.site, address, &self.inputs.deployment);
-        PageScope {
-            resolver: resolver.with_assets(&self.prepared.assets),
-            ..self.scope()
-        }
+    /// Returns the scopes for files that are made for one address, by language.
+    pub(crate) fn scopes_at(&self, address: &Address) -> Vec<PageScope> {
+        let place = LinkBase::at(address, &self.inputs.deployment.origin);
+        let scopes = self.scopes.iter().cloned();
+        let scopes = scopes.map(|scope| PageScope {
+            resolver: Resolver {
+                place: place.clone(),
+                ..scope.resolver
+            },
+            ..scope
+        });
+        scopes.collect()
     }
 
     /// Returns the link base of the tenant's canonical address.
@@ -548,7 +560,10 @@ impl Renderer<'_> {
         let common = self.common_head(scope);
         let own = page.front.image.as_ref();
         let image = own
-            .and_then(|image| self.named_image(image.as_str(), &page.file))
+            .and_then(|image| {
+                let manifest = self.site.manifest_in(scope.language);
+                self.named_image(image.as_str(), &page.file, manifest)
+            })
             .or_else(|| self.generated_image(&page.path))
             .or_else(|| common.image.clone());
         let image_url = image.as_ref().map(|image| image.url.as_str());
@@ -556,12 +571,12 @@ impl Renderer<'_> {
         PageHead {
             title: match page.front.draft {
                 true => {
-                    let title = self.title(&page.front.title);
+                    let title = title_of(&page.front.title, scope);
                     scope
                         .language()
                         .ui_string_with("engine.draft", "title", &title)
                 }
-                false => self.title(&page.front.title),
+                false => title_of(&page.front.title, scope),
             },
             description: self.description(page).map(ToOwned::to_owned),
             canonical: Some(canonical.to_owned()),
@@ -576,9 +591,9 @@ impl Renderer<'_> {
                 .collect(),
             noindex: page.front.noindex,
             kind: if is_article { "article" } else { "website" },
-            structured_data: Some(self.structured_data(page, trail, canonical, image_url)),
+            structured_data: Some(self.structured_data(page, trail, canonical, image_url, scope)),
             feed: Feed::for_page(self.site, page).map(|feed| {
-                let title = feed.title(&self.inputs.deployment.company.name);
+                let title = feed.title(&scope.resolver.company().name);
                 (title, self.resolver.url_at(self.canonical, &feed.path()))
             }),
             image,
@@ -592,6 +607,7 @@ impl Renderer<'_> {
         trail: &[TrailStep],
         canonical: &str,
         image: Option<&str>,
+        scope: &PageScope,
     ) -> serde_json::Value {
         let deployment = &self.inputs.deployment;
         let home_url = format!("{}/", deployment.origin);
@@ -600,6 +616,7 @@ impl Renderer<'_> {
             .map(|step| (step.name.clone(), step.url.clone()))
             .collect();
         let (language, original) = self.site.manifest.split(&page.path);
+        let manifest = self.site.manifest_in(language);
         let landing = original == "/" || schema_of(self.site, page) == Some(PageSchema::App);
         let questions = self.questions(page, canonical);
         let is_home = self.resolver.is_root() && page.path == "/";
@@ -620,15 +637,13 @@ impl Renderer<'_> {
             breadcrumbs: &breadcrumbs,
             is_home,
             home_url: &home_url,
-            company: &deployment.company,
+            company: scope.resolver.company(),
             logo: logo.as_deref(),
-            app: self
-                .site
-                .manifest
+            app: manifest
                 .app
                 .as_deref()
                 .filter(|_| landing)
-                .map(|app| (app, app.name.as_deref().unwrap_or(&self.site.manifest.name))),
+                .map(|app| (app, app.name.as_deref().unwrap_or(&manifest.name))),
             questions: &questions,
         })
     }
@@ -636,7 +651,7 @@ impl Renderer<'_> {
     /// Returns the questions and answers of the page's FAQ sections.
     fn questions(&self, page: &Page, canonical: &str) -> Vec<(String, String)> {
         let kinds = &self.inputs.templates.theme.section_types;
-        let sections = self.prepared.content.sections.get(&page.path);
+        let sections = self.prepared.content.sections.get(&page.file);
         let items = sections
             .into_iter()
             .flatten()
@@ -673,20 +688,19 @@ impl Renderer<'_> {
     /// Returns the head values that all pages of the tenant share.
     fn common_head(&self, scope: &PageScope) -> PageHead {
         let theme = &self.inputs.templates;
-        let company = &self.inputs.deployment.company;
-        let manifest = &self.site.manifest;
+        let manifest = self.site.manifest_in(scope.language);
         let role = |name: &String| {
             let (day, night) = self.prepared.role(name, &theme.theme)?;
             Some((day.to_owned(), night.to_owned()))
         };
         let icons = self.site_files.icons.as_ref();
         PageHead {
-            site_name: company.name.clone(),
+            site_name: scope.resolver.company().name.clone(),
             image: manifest
                 .image
                 .as_ref()
-                .and_then(|image| self.named_image(image.as_str(), MANIFEST))
-                .or_else(|| self.default_image()),
+                .and_then(|image| self.named_image(image.as_str(), MANIFEST, manifest))
+                .or_else(|| self.default_image(manifest)),
             kind: "website",
             theme_colors: theme.theme.manifest.theme_color.as_ref().and_then(role),
             icon: icons.and_then(|icons| asset_href(scope, &icons.path)),
@@ -694,7 +708,10 @@ impl Renderer<'_> {
                 let name = icons.touch.file_name("touch-icon");
                 self.resolver.own(&format!("{ASSETS}{name}"))
             }),
-            manifest: Some(self.resolver.href(WEB_MANIFEST)),
+            manifest: {
+                let path = self.site.manifest.join(scope.language, WEB_MANIFEST);
+                Some(self.resolver.href(&path))
+            },
             app_store_id: manifest
                 .app
                 .as_ref()
@@ -705,11 +722,11 @@ impl Renderer<'_> {
     }
 
     /// Returns the social image that an author named.
-    fn named_image(&self, written: &str, file: &str) -> Option<SocialImage> {
+    fn named_image(&self, written: &str, file: &str, manifest: &Manifest) -> Option<SocialImage> {
         let (_, asset) = named(&self.prepared.assets, written, file)?;
         Some(SocialImage {
             url: self.canonical_asset(&asset.mark_used().hashed_name),
-            alt: self.site_alt_text(),
+            alt: site_alt_text(manifest),
             size: asset.raster.as_ref().and_then(|raster| raster.size),
         })
     }
@@ -726,10 +743,10 @@ impl Renderer<'_> {
     }
 
     /// Returns the root tenant's social image, the default if the theme generates none.
-    fn default_image(&self) -> Option<SocialImage> {
+    fn default_image(&self, manifest: &Manifest) -> Option<SocialImage> {
         Some(SocialImage {
             url: self.inputs.deployment.image.clone()?,
-            alt: self.site_alt_text(),
+            alt: site_alt_text(manifest),
             size: None,
         })
     }
@@ -739,26 +756,27 @@ impl Renderer<'_> {
         self.resolver.url_at(self.canonical, &path)
     }
 
-    fn site_alt_text(&self) -> String {
-        let manifest = &self.site.manifest;
-        match &manifest.tagline {
-            Some(tagline) => format!("{}: {tagline}", manifest.name),
-            None => manifest.name.clone(),
-        }
-    }
-
-    fn title(&self, page: &str) -> String {
-        format!("{page} | {}", self.inputs.deployment.company.name)
-    }
-
     fn description<'p>(&'p self, page: &'p Page) -> Option<&'p str> {
         let own = page
             .front
             .description
             .as_deref()
             .or(page.front.excerpt.as_deref());
-        own.or(self.site.manifest.description.as_deref())
+        let language = self.site.manifest.language_of(&page.path);
+        own.or(self.site.manifest_in(language).description.as_deref())
     }
+}
+
+fn site_alt_text(manifest: &Manifest) -> String {
+    match &manifest.tagline {
+        Some(tagline) => format!("{}: {tagline}", manifest.name),
+        None => manifest.name.clone(),
+    }
+}
+
+/// Returns the title of a page with the company's name.
+fn title_of(page: &str, scope: &PageScope) -> String {
+    format!("{page} | {}", scope.resolver.company().name)
 }
 
 /// A rendered page. Its links contain the marks of [`LinkBase`](crate::pages::links::link_base::LinkBase).

@@ -25,7 +25,7 @@ fn one(format: &str, text: &str, site: &Site, scope: &PageScope) -> Value {
     let found = match format {
         "link" | "route" => Some(Value::from(scope.resolver.href(text))),
         "collection" => {
-            let entries = entries(site, text);
+            let entries = entries(site, scope.resolver.translated(text));
             let entries = entries
                 .into_iter()
                 .map(|page| Value::from_serializable(&entry(page, scope)));

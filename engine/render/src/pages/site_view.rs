@@ -16,6 +16,7 @@ use content::tenant::{Page, Site};
 #[must_use]
 pub(crate) fn site<'a>(site: &'a Site, scope: &'a PageScope, path: &str) -> SiteView<'a> {
     let manifest = &site.manifest;
+    let local = site.manifest_in(scope.language);
     let resolver = &scope.resolver;
     let legal = if resolver.is_root() {
         Vec::new()
@@ -41,19 +42,21 @@ pub(crate) fn site<'a>(site: &'a Site, scope: &'a PageScope, path: &str) -> Site
     };
     SiteView {
         id: site.id.as_str(),
-        name: &manifest.name,
-        tagline: manifest.tagline.as_deref(),
-        description: manifest.description.as_deref(),
+        name: &local.name,
+        tagline: local.tagline.as_deref(),
+        description: local.description.as_deref(),
         root: resolver.is_root(),
         language: manifest.languages()[scope.language].as_str(),
         home: resolver.href("/"),
         settings: scope.settings.clone(),
-        search: manifest.search.then(|| resolver.href(SEARCH)),
-        app: manifest.app.as_deref(),
+        search: manifest
+            .search
+            .then(|| resolver.href(&manifest.join(scope.language, SEARCH))),
+        app: local.app.as_deref(),
         navigation: company_links(
-            &resolver.deployment.company.navigation,
+            &resolver.company().navigation,
             resolver,
-            path,
+            manifest.split(path).1,
             resolver.is_root(),
         )
         .into_iter()
@@ -67,10 +70,10 @@ pub(crate) fn site<'a>(site: &'a Site, scope: &'a PageScope, path: &str) -> Site
     }
 }
 
-/// Returns the company as the page at `path` sees it.
+/// Returns the company as a page sees it. `path` is the path of the page or of its original.
 #[must_use]
 pub(crate) fn company<'a>(resolver: &'a Resolver, path: &str) -> CompanyView<'a> {
-    let company = &resolver.deployment.company;
+    let company = resolver.company();
     let links = |links: &[NamedLink]| company_links(links, resolver, path, resolver.is_root());
     CompanyView {
         name: &company.name,
@@ -110,14 +113,17 @@ fn card_view(card: &SiteCard, resolver: &Resolver) -> Value {
     let root = resolver.deployment.root.as_ref();
     let mut view = Map::default();
     view.insert("id".into(), id.into());
-    view.insert("name".into(), card.name.as_str().into());
+    let mut names = resolver.company().sites.iter();
+    let name = names.find(|site| site.tenant == id);
+    let name = name.map_or(card.name.as_str(), |site| site.name.as_str());
+    view.insert("name".into(), name.into());
     view.insert("href".into(), resolver.href(&format!("{id}:/")).into());
     view.insert("here".into(), (id == resolver.tenant.as_str()).into());
     view.insert(
         "root".into(),
         root.is_some_and(|root| root.as_str() == id).into(),
     );
-    view.insert("settings".into(), card.shown.clone());
+    view.insert("settings".into(), card.shown_in(&resolver.language).clone());
     view.into()
 }
 
@@ -144,7 +150,7 @@ fn company_links(
 /// Returns the sections of a page as template values.
 #[must_use]
 pub(crate) fn sections(site: &Site, page: &Page, scope: &PageScope) -> Vec<Value> {
-    let sections = scope.prepared.content.sections.get(&page.path);
+    let sections = scope.prepared.content.sections.get(&page.file);
     let sections = sections.into_iter().flatten();
     sections
         .map(|section| resolve(&section.data, site, scope))

@@ -60,15 +60,15 @@ impl<'a> Feed<'a> {
 
     /// Writes the feed for the canonical address.
     pub(super) fn xml(&self, site: &Site, resolver: &Resolver, canonical: &Address) -> String {
-        let company = &resolver.deployment.company;
+        let manifest = &site.manifest;
+        let language = manifest.language_of(&self.collection.path);
+        let language = manifest.languages()[language].as_str();
+        let company = resolver.deployment.company_in(language);
         let url = |path: &str| resolver.url_at(canonical, path);
         let updated = self
             .entries
             .iter()
             .filter_map(|(page, _)| page.front.last_change());
-        let manifest = &site.manifest;
-        let language = manifest.language_of(&self.collection.path);
-        let language = manifest.languages()[language].as_str();
         let mut xml = Xml::document();
         xml.element("feed", &[("xmlns", ATOM), ("xml:lang", language)], |xml| {
             let home = url(&self.collection.path);

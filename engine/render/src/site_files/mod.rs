@@ -6,9 +6,9 @@
 //! | this module | texts listed in the manifest | a tenant, on its own hosts |
 //! | [`association`] | the association of a host with an app | a tenant, on its own hosts |
 //! | [`host`] | `/robots.txt`, `/sitemap.xml`, `/.well-known/security.txt` | a host |
-//! | [`search`] | `/search.json` | a tenant, at every address |
+//! | [`search`] | `/search.json`, `/de/search.json` | a tenant, at every address |
 //! | [`sitemap`] | the tenant's entries in its host's sitemap | |
-//! | [`webmanifest`] | `/site.webmanifest` | a tenant, at every address |
+//! | [`webmanifest`] | `/site.webmanifest`, `/de/site.webmanifest` | a tenant, at every address |
 //!
 //! A tenant's files are made when it is compiled. The supervisor makes a host's files from its tenants' entries, and only when an entry changes.
 //!
@@ -61,14 +61,16 @@ pub(super) struct SiteFiles {
     /// The error if drawing the icon takes too much work.
     pub(super) problem: Option<Diagnostic>,
     ground: Option<String>,
-    search: Option<SearchIndex>,
+    /// The search index of each language.
+    search: Vec<Option<SearchIndex>>,
     everywhere: Vec<(String, Arc<Resource>)>,
     at_hosts: Vec<(String, Arc<Resource>)>,
 }
 
 impl SiteFiles {
-    /// Makes the files. `scope` belongs to the tenant's `canonical` address.
-    pub(super) fn new(site: &Site, scope: &PageScope, canonical: &Address) -> Self {
+    /// Makes the files. `scopes` belong to the tenant's languages and its `canonical` address.
+    pub(super) fn new(site: &Site, scopes: &[PageScope], canonical: &Address) -> Self {
+        let scope = &scopes[0];
         let resolver = &scope.resolver;
         let is_secure = resolver.deployment.origin.is_secure();
         let templates = &scope.templates;
@@ -81,7 +83,7 @@ impl SiteFiles {
             Ok(icons) => (icons, None),
             Err(problem) => (None, Some(problem)),
         };
-        let social = social_image::prepare(site, scope, ground.as_deref());
+        let social = social_image::prepare(site, scopes, ground.as_deref());
         let feeds = site.pages.values().filter_map(|page| Feed::of(site, page));
         let associations = association::files(site)
             .into_iter()
@@ -104,7 +106,9 @@ impl SiteFiles {
             warnings: social.warnings,
             problem,
             ground,
-            search: SearchIndex::of(site, scope),
+            search: (scopes.iter())
+                .map(|scope| SearchIndex::of(site, scope))
+                .collect(),
             everywhere: feeds
                 .map(|feed| {
                     let xml = feed.xml(site, resolver, canonical);
@@ -114,8 +118,9 @@ impl SiteFiles {
         }
     }
 
-    /// Adds the files to the resources of the address that `scope` is for.
-    pub(super) fn add_to(&self, site: &Site, scope: &PageScope, resources: &mut ResourceTable) {
+    /// Adds the files to the resources of the address that `scopes` are for.
+    pub(super) fn add_to(&self, site: &Site, scopes: &[PageScope], resources: &mut ResourceTable) {
+        let scope = &scopes[0];
         let is_secure = scope.resolver.deployment.origin.is_secure();
         for (path, resource) in &self.everywhere {
             resources.insert(path.as_str().into(), Arc::clone(resource));
@@ -125,12 +130,15 @@ impl SiteFiles {
                 resources.insert(path.as_str().into(), Arc::clone(resource));
             }
         }
-        let text = webmanifest::text(site, scope, self.icons.as_ref(), self.ground.as_deref());
-        let manifest = plain_file(webmanifest::MEDIA_TYPE, text, is_secure);
-        resources.insert(WEB_MANIFEST.into(), manifest);
-        if let Some(search) = &self.search {
-            let index = plain_file(search::MEDIA_TYPE, search.text(&scope.resolver), is_secure);
-            resources.insert(SEARCH.into(), index);
+        for (scope, search) in scopes.iter().zip(&self.search) {
+            let path = |path| site.manifest.join(scope.language, path).into();
+            let text = webmanifest::text(site, scope, self.icons.as_ref(), self.ground.as_deref());
+            let manifest = plain_file(webmanifest::MEDIA_TYPE, text, is_secure);
+            resources.insert(path(WEB_MANIFEST), manifest);
+            if let Some(search) = search {
+                let index = plain_file(search::MEDIA_TYPE, search.text(&scope.resolver), is_secure);
+                resources.insert(path(SEARCH), index);
+            }
         }
     }
 

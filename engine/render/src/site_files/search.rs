@@ -1,4 +1,4 @@
-//! The search index of a tenant's pages: `{"pages": [[href, title]...], "parts": [[page, fragment, heading, words]...]}`.
+//! The search index of a tenant's pages in one language: `{"pages": [[href, title]...], "parts": [[page, fragment, heading, words]...]}`.
 //!
 //! The index contains every part of every page that search engines may index. Words of a page's description are always included, because the author chose them for search.
 //! Other words are included as far as the size allows: the words that occur in the fewest parts first.
@@ -45,16 +45,23 @@ struct SearchEntry {
 }
 
 impl SearchIndex {
-    /// Builds the index, if the tenant's manifest enables search.
+    /// Builds the index of the pages in the language of `scope`, if the tenant's manifest enables search.
+    ///
+    /// The index also has the pages of the default language without a translation: links lead to them, too.
     pub(super) fn of(site: &Site, scope: &PageScope) -> Option<Self> {
         if !site.manifest.search {
             return None;
         }
+        let is_listed = |page: &Page| match site.manifest.language_of(&page.path) {
+            language if language == scope.language => true,
+            0 => site.translation(&page.path, scope.language).is_none(),
+            _ => false,
+        };
         let found: Vec<&Page> = site
             .pages
             .values()
             .map(AsRef::as_ref)
-            .filter(|page: &&Page| !page.front.noindex)
+            .filter(|page: &&Page| !page.front.noindex && is_listed(page))
             .collect();
         let title = |page: &Page| {
             page.front

@@ -10,7 +10,7 @@ use content::tenant::Site;
 /// The media type of a web manifest (W3C, Web Application Manifest, section 5.1).
 pub(super) const MEDIA_TYPE: &str = "application/manifest+json";
 
-/// Writes the manifest of a tenant for the address that `scope` is for.
+/// Writes the manifest of a tenant for the address and the language that `scope` is for.
 pub(super) fn text(
     site: &Site,
     scope: &PageScope,
@@ -31,16 +31,19 @@ pub(super) fn text(
         });
         vector.into_iter().chain(sizes)
     });
-    let manifest = &site.manifest;
+    let manifest = site.manifest_in(scope.language);
     let mut text = json!({
         "name": manifest.name,
-        "lang": manifest.language.as_str(),
+        "lang": site.manifest.languages()[scope.language].as_str(),
         "id": home,
         "start_url": home,
-        "scope": home,
+        "scope": scope.resolver.own("/"),
         "display": "browser",
         "icons": drawn.collect::<Vec<_>>(),
     });
+    if scope.language().is_right_to_left() {
+        text["dir"] = "rtl".into();
+    }
     if let Some(description) = &manifest.description {
         text["description"] = description.as_str().into();
     }

@@ -4,7 +4,8 @@
 
 use content::address::deployment::Claims;
 use content::formats::schema_of;
-use content::tenant::{FrontMatter, Manifest};
+use content::tenant::FrontMatter;
+use content::tenant::local_values::manifest_schema;
 use content::theme::section_type::SectionType;
 use content::theme::{self, Theme, ThemeManifest};
 use serde_json::{Map, Value as Json};
@@ -45,7 +46,7 @@ fn files() -> [FileKind; 4] {
             title: "tenant.yaml",
             description: "Every key of a tenant's manifest, tenant.yaml, with its type, its default, its meaning and an example.",
             intro: "`tenant.yaml` describes a site, apart from its pages. Only `name` is required. A key that this page does not list is the error [`unknown-key`](/reference/errors#unknown-key).",
-            schema: schema_of::<Manifest>(),
+            schema: manifest_schema(),
         },
         FileKind {
             name: "front-matter",
@@ -166,7 +167,7 @@ fn one(root: &Json, value: &Json, path: &str, required: bool, all: &mut Vec<Stri
 /// Adds the keys within a value: of an object, of the items of a list, or of the values of a map.
 fn nested(root: &Json, value: &Json, path: &str, all: &mut Vec<String>) {
     let value = followed(root, value);
-    for one in shapes(value) {
+    for one in shapes(value).filter(|shape| !is_by_language(shape)) {
         nested(root, one, path, all);
     }
     let items = &value["items"];
@@ -196,6 +197,11 @@ fn nested(root: &Json, value: &Json, path: &str, all: &mut Vec<String>) {
 fn shapes(schema: &Json) -> impl Iterator<Item = &Json> {
     let shapes = schema["anyOf"].as_array().into_iter().flatten();
     shapes.filter(|shape| shape["type"] != "null")
+}
+
+/// Whether a shape is a value by language, whose keys are those of the plain value.
+fn is_by_language(shape: &Json) -> bool {
+    shape["propertyNames"].is_object()
 }
 
 fn properties(schema: &Json) -> impl Iterator<Item = (&String, &Json)> {
@@ -271,6 +277,10 @@ fn type_of(root: &Json, value: &Json) -> String {
             let most = followed["maxItems"].as_u64();
             let most = most.map_or_else(String::new, |most| format!(", at most {most}"));
             format!("list of {}{most}", many(root, &followed["items"]))
+        }
+        (Some("object"), _) if is_by_language(followed) => {
+            let plain = type_of(root, &followed["additionalProperties"]);
+            format!("{plain} by language")
         }
         (Some("object"), _) if followed["additionalProperties"].is_object() => {
             format!(

@@ -155,7 +155,7 @@ fn addresses() -> ReferencePage {
         ),
         (
             reserved::WEB_MANIFEST,
-            "The web manifest, with name, colours and icons. Below every address of a tenant.",
+            "The web manifest, with name, colours and icons. Below every address of a tenant, and below each language: `/de/site.webmanifest`.",
         ),
         (
             reserved::FEED,
@@ -163,7 +163,7 @@ fn addresses() -> ReferencePage {
         ),
         (
             reserved::SEARCH,
-            "The search index of a tenant with `search: true` in its manifest, at most 50 KB. Below every address of the tenant.",
+            "The search index of a tenant with `search: true` in its manifest, at most 50 KB. Below every address of the tenant, and below each language: `/de/search.json`.",
         ),
         (
             reserved::APPLE_ASSOCIATION,

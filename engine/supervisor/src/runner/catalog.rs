@@ -25,6 +25,7 @@ use content::tenant::{MANIFEST, Site};
 use render::CompileInputs;
 use render::DeploymentFacts;
 use render::Templates;
+use render::translated_companies;
 
 use crate::jobs::outcome::FolderReading;
 use crate::jobs::packed_folder::FolderContent;
@@ -341,11 +342,18 @@ impl Catalog {
             (company_site.clone(), source)
         });
         let sites = sites.collect();
+        let (mut translated, linked_pages) = site.map(translated_companies).unwrap_or_default();
+        for translated in translated.values_mut() {
+            let sites = &mut translated.company.sites;
+            sites.retain(|site| !access.names(&site.tenant));
+        }
         let deployment = DeploymentFacts {
             origin: origin.clone(),
             sites: self.cards.update(sites),
             year: company.time_zone.year(now),
             company,
+            translated,
+            linked_pages,
             image: site.and_then(|site| render::default_image(site, origin)),
             root,
             hsts: (settings.config.hsts)

@@ -8,7 +8,7 @@
 //! | to a fact of the company | `company:email` |
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use percent_encoding::percent_decode_str;
@@ -36,8 +36,12 @@ pub struct DeploymentFacts {
     pub origin: Origin,
     /// The tenant at the domain's root.
     pub root: Option<TenantId>,
-    /// The company profile, from the root tenant.
+    /// The company profile, from the root tenant, in its default language.
     pub company: Company,
+    /// The company profile in the other languages of the root tenant, by language tag.
+    pub translated: BTreeMap<String, TranslatedCompany>,
+    /// The languages of the root tenant's pages that the profile links to, by path.
+    pub linked_pages: BTreeMap<String, String>,
     /// The absolute URL of the root tenant's social image, the default for pages and tenants without one.
     pub image: Option<String>,
     /// The cards of the company's sites that pages show.
@@ -50,6 +54,76 @@ pub struct DeploymentFacts {
     pub caching: CachePolicy,
     /// Whether section examples are pages that other pages of the origin show in frames. True in the manual only.
     pub shows_section_examples: bool,
+}
+
+/// The company profile in another language than the default of the root tenant.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TranslatedCompany {
+    /// The profile, with its texts in the language.
+    pub company: Company,
+    /// The paths of the linked pages that are translated, by the path of the original.
+    pub pages: BTreeMap<String, String>,
+}
+
+impl DeploymentFacts {
+    /// Returns the company profile in a language: `de` for `de-AT`, too. The default language stands in for other languages.
+    #[must_use]
+    pub fn company_in(&self, tag: &str) -> &Company {
+        let translated = self.translated_company(tag);
+        translated.map_or(&self.company, |translated| &translated.company)
+    }
+
+    fn translated_company(&self, tag: &str) -> Option<&TranslatedCompany> {
+        let primary = tag.split('-').next().unwrap_or(tag);
+        let exact = self.translated.get(tag);
+        exact.or_else(|| self.translated.get(primary))
+    }
+}
+
+/// Returns the company profile of the root tenant in all its languages but the default, and the languages of the pages that the profile links to.
+#[must_use]
+pub fn translated_companies(
+    root: &Site,
+) -> (
+    BTreeMap<String, TranslatedCompany>,
+    BTreeMap<String, String>,
+) {
+    let languages = root.manifest.languages();
+    let companies = (0..languages.len()).filter_map(|index| {
+        let company = root.manifest_in(index).company.as_deref()?;
+        Some((index, company.clone()))
+    });
+    let companies: Vec<(usize, Company)> = companies.collect();
+    let links = companies.iter().flat_map(|(_, company)| company.links());
+    let paths = links.filter_map(
+        |link| match parse_link(&rooted(link.link.as_str(), MANIFEST)) {
+            Ok(LinkTarget::SameTenant(path, _)) if !path.is_empty() => Some(path),
+            _ => None,
+        },
+    );
+    let mut paths: BTreeSet<String> = paths.collect();
+    paths.insert("/".to_owned());
+    let mut linked = BTreeMap::new();
+    let mut translated = BTreeMap::new();
+    for (index, company) in companies {
+        let tag = languages[index].as_str();
+        let mut pages = BTreeMap::new();
+        for path in &paths {
+            let Some(page) = root.page_at(path) else {
+                continue;
+            };
+            let language = root.manifest.language_of(&page.path);
+            linked.insert(path.clone(), languages[language].as_str().to_owned());
+            if let Some(translation) = root.translation(&page.path, index) {
+                linked.insert(translation.path.clone(), tag.to_owned());
+                pages.insert(path.clone(), translation.path.clone());
+            }
+        }
+        if index > 0 {
+            translated.insert(tag.to_owned(), TranslatedCompany { company, pages });
+        }
+    }
+    (translated, linked)
 }
 
 /// Resolves the links of one tenant for one address, or for all of them.
@@ -65,6 +139,8 @@ pub struct Resolver {
     pub(crate) assets: Arc<BTreeMap<String, Asset>>,
     /// The file that contains the links.
     pub(crate) file: Arc<str>,
+    /// The tag of the page's language.
+    pub(crate) language: Arc<str>,
     /// The paths of the translations in the page's language, by the path of the original. Empty in the default language.
     pub(crate) translations: Arc<BTreeMap<String, String>>,
 }
@@ -79,6 +155,7 @@ impl Resolver {
             place,
             assets: Arc::default(),
             file: MANIFEST.into(),
+            language: site.manifest.languages()[0].as_str().into(),
             translations: Arc::default(),
         }
     }
@@ -113,14 +190,26 @@ impl Resolver {
         if language == 0 {
             return self;
         }
-        let paths = site.pages.keys().filter_map(|path| {
-            let translation = site.translation(path, language)?;
-            (*path != translation.path).then(|| (path.clone(), translation.path.clone()))
-        });
+        let mut paths = BTreeMap::new();
+        for page in site.pages.values() {
+            let Some(translation) = site.translation(&page.path, language) else {
+                continue;
+            };
+            // An alias of the original leads to the translation, too.
+            let translated = page.paths().filter(|_| page.path != translation.path);
+            paths.extend(translated.map(|path| (path.to_owned(), translation.path.clone())));
+        }
         Self {
-            translations: Arc::new(paths.collect()),
+            language: site.manifest.languages()[language].as_str().into(),
+            translations: Arc::new(paths),
             ..self
         }
+    }
+
+    /// Returns the company profile in the page's language.
+    #[must_use]
+    pub(crate) fn company(&self) -> &Company {
+        self.deployment.company_in(&self.language)
     }
 
     /// Returns the path of one of the tenant's files, and marks the file as used.
@@ -160,7 +249,8 @@ impl Resolver {
         format!("{place}{}", composed(&link[tail..]))
     }
 
-    fn translated<'p>(&'p self, path: &'p str) -> &'p str {
+    /// Returns the path of the translation of a page, or the path itself if there is none.
+    pub(crate) fn translated<'p>(&'p self, path: &'p str) -> &'p str {
         self.translations.get(path).map_or(path, String::as_str)
     }
 
@@ -181,9 +271,19 @@ impl Resolver {
     pub fn company_href(&self, link: &str) -> String {
         let link = rooted(link, MANIFEST);
         match parse_link(&link) {
-            Ok(LinkTarget::SameTenant(path, _)) if !path.is_empty() => self.on_the_domain(&link),
+            Ok(LinkTarget::SameTenant(path, _)) if !path.is_empty() => {
+                let page = self.company_path(&path);
+                self.on_the_domain(&format!("{page}{}", &link[path.len()..]))
+            }
             _ => self.href(&link),
         }
+    }
+
+    /// Returns the path of one of the root tenant's pages that the company profile links to, in the page's language.
+    pub(crate) fn company_path<'p>(&'p self, path: &'p str) -> &'p str {
+        let translated = self.deployment.translated_company(&self.language);
+        let page = translated.and_then(|translated| translated.pages.get(path));
+        page.map_or(path, String::as_str)
     }
 
     /// Returns the absolute URL of one of the tenant's pages at an address.
@@ -193,7 +293,7 @@ impl Resolver {
     }
 
     fn company_fact(&self, fact: &str) -> String {
-        let company = &self.deployment.company;
+        let company = self.company();
         match fact {
             "email" => Some(format!("mailto:{}", company.email.as_str())),
             "scheduling" => company
@@ -291,6 +391,8 @@ mod tests {
                 origin: "https://studio.example".parse().expect("an origin"),
                 root: None,
                 company: serde_json::from_value(company).expect("a company"),
+                translated: BTreeMap::new(),
+                linked_pages: BTreeMap::new(),
                 image: None,
                 sites: Vec::new(),
                 year: 2026,
@@ -305,6 +407,7 @@ mod tests {
             ),
             assets: Arc::default(),
             file: MANIFEST.into(),
+            language: "en".into(),
             translations: Arc::default(),
         }
     }

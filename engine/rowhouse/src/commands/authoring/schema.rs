@@ -17,8 +17,9 @@ use content::address::deployment::Claims;
 use content::formats::schema_of;
 use content::name::TenantId;
 use content::source::{self, Folder, FolderLimits};
+use content::tenant::local_values::{allow_languages, manifest_schema};
 use content::tenant::manifest::DEFAULT_THEME;
-use content::tenant::{FrontMatter, MANIFEST, Manifest};
+use content::tenant::{FrontMatter, MANIFEST};
 use content::theme::strings::{Strings, Text};
 use content::theme::{self, Theme, ThemeManifest};
 use content::yaml::{self, Value};
@@ -27,7 +28,7 @@ use content::yaml::{self, Value};
 pub(crate) fn run(arguments: &SchemaArguments) -> anyhow::Result<ExitCode> {
     let mut schemas = Map::new();
     for (name, title, schema) in [
-        ("tenant", "A tenant's manifest", schema_of::<Manifest>()),
+        ("tenant", "A tenant's manifest", manifest_schema()),
         ("page", "A page's front matter", schema_of::<FrontMatter>()),
         (
             "deployment",
@@ -118,8 +119,10 @@ fn theme_folders(directory: Option<&Path>) -> anyhow::Result<BTreeMap<String, Fo
 
 /// Returns the schema of a manifest with the `settings` and `strings` of a theme.
 fn manifest(theme: &Theme) -> Json {
-    let mut schema = titled(schema_of::<Manifest>(), "A tenant's manifest");
-    embed(&mut schema, "theme-settings", theme.settings.json());
+    let mut schema = titled(manifest_schema(), "A tenant's manifest");
+    let mut settings = theme.settings.json().clone();
+    allow_languages(&mut settings);
+    embed(&mut schema, "theme-settings", &settings);
     schema["properties"]["settings"] = json!({"$ref": "#/$defs/theme-settings"});
     let languages = theme.languages();
     if let Some((_, strings)) = languages.first() {
