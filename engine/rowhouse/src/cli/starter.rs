@@ -21,9 +21,11 @@ pub struct NewArguments {
     /// Colour of links and buttons [default: green]
     #[arg(long, value_name = "COLOUR")]
     pub colour: Option<Colour>,
-    /// Language of the pages [default: en]
-    #[arg(long, value_name = "TAG")]
-    pub language: Option<StarterLanguage>,
+    /// Languages of the pages, the default language first [default: en]
+    ///
+    /// With `en,de`, the starter has each page in both languages: `index.md` and `index.de.md`.
+    #[arg(long, value_name = "TAGS", value_delimiter = ',')]
+    pub language: Vec<StarterLanguage>,
     /// Theme [default: `base`, or `plain` for a manual]
     #[arg(long, value_name = "NAME")]
     pub theme: Option<String>,

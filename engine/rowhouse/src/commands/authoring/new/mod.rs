@@ -17,6 +17,7 @@ use self::ask::Questions;
 use crate::cli::{Colour, NewArguments, StarterKind, StarterLanguage};
 use crate::commands::output::{print, print_message};
 use content::name::TenantId;
+use content::tenant::MANIFEST;
 use content::tenant::manifest::DEFAULT_THEME;
 
 /// The files of new tenants, by kind and language; those in `all` are for every language. The placeholders are `{{id}}`, `{{name}}`, `{{today}}`, `{{facts}}` and `{{drawing}}`.
@@ -27,6 +28,9 @@ struct Starter;
 /// The theme of a manual, since `base` has no layout for long documents.
 const MANUAL_THEME: &str = "plain";
 
+/// The keys of the manifest with a text in each language.
+const LOCAL_TEXTS: [&str; 2] = ["tagline:", "description:"];
+
 /// The values of a new tenant.
 #[derive(Debug, PartialEq)]
 struct NewTenant {
@@ -34,7 +38,8 @@ struct NewTenant {
     name: String,
     kind: StarterKind,
     colour: Colour,
-    language: StarterLanguage,
+    /// The languages of its pages, the default language first.
+    languages: Vec<StarterLanguage>,
     theme: String,
 }
 
@@ -103,13 +108,20 @@ fn values<R: std::io::BufRead, W: std::io::Write>(
         }
         (None, None) => Colour::Green,
     };
-    let language = match (arguments.language, &mut questions) {
-        (Some(language), _) => language,
-        (None, Some(questions)) => {
-            questions.choice("Language of the pages", StarterLanguage::En)?
+    let languages = match (arguments.language.as_slice(), &mut questions) {
+        ([], Some(questions)) => {
+            vec![questions.choice("Language of the pages", StarterLanguage::En)?]
         }
-        (None, None) => StarterLanguage::En,
+        ([], None) => vec![StarterLanguage::En],
+        (languages, _) => languages.to_vec(),
     };
+    if let Some(twice) = (1..languages.len()).find(|at| languages[..*at].contains(&languages[*at]))
+    {
+        bail!(
+            "`{}` is there twice: name each language once",
+            languages[twice].tag()
+        );
+    }
     let theme = arguments.theme.clone().unwrap_or_else(|| match kind {
         StarterKind::Manual => MANUAL_THEME.to_owned(),
         _ => DEFAULT_THEME.to_owned(),
@@ -122,7 +134,7 @@ fn values<R: std::io::BufRead, W: std::io::Write>(
         name,
         kind,
         colour,
-        language,
+        languages,
         theme,
     })
 }
@@ -130,20 +142,57 @@ fn values<R: std::io::BufRead, W: std::io::Write>(
 impl NewTenant {
     /// Returns the files with their paths in the tenant's folder.
     fn files(&self) -> Vec<(String, String)> {
-        let kind = self.kind.name();
-        let folders = ["all", self.language.tag()].map(|folder| format!("{kind}/{folder}/"));
-        let path_of = |path: &str| {
-            let inner = folders.iter().find_map(|folder| path.strip_prefix(folder));
-            inner.map(ToOwned::to_owned)
-        };
+        let mut files = self.files_in("all");
+        let mut manifests = Vec::new();
+        for (index, language) in self.languages.iter().enumerate() {
+            for (path, text) in self.files_in(language.tag()) {
+                match (path.strip_suffix(".md"), index) {
+                    _ if path == MANIFEST => manifests.push(text),
+                    (Some(page), 1..) => {
+                        files.push((format!("{page}.{}.md", language.tag()), text))
+                    }
+                    _ => files.push((path, text)),
+                }
+            }
+        }
+        files.push((MANIFEST.to_owned(), self.manifest(&manifests)));
+        files.sort();
+        files
+    }
+
+    /// Returns the files in one folder of the starter, with their paths in the tenant's folder.
+    fn files_in(&self, folder: &str) -> Vec<(String, String)> {
+        let folder = format!("{}/{folder}/", self.kind.name());
         let files = Starter::iter().filter_map(|path| {
             let text = Starter::get(&path)?;
+            let inner = path.strip_prefix(&folder)?;
             Some((
-                path_of(&path)?,
+                inner.to_owned(),
                 self.filled(&String::from_utf8_lossy(&text.data)),
             ))
         });
         files.collect()
+    }
+
+    /// Returns the manifest of the default language, with texts by language if there are several.
+    fn manifest(&self, by_language: &[String]) -> String {
+        let (Some(manifest), true) = (by_language.first(), by_language.len() > 1) else {
+            return by_language.concat();
+        };
+        let mut text = String::new();
+        for line in manifest.lines() {
+            let Some(key) = LOCAL_TEXTS.iter().find(|key| line.starts_with(**key)) else {
+                text += &format!("{line}\n");
+                continue;
+            };
+            text += &format!("{key}\n");
+            for (language, manifest) in self.languages.iter().zip(by_language) {
+                let value = manifest.lines().find_map(|line| line.strip_prefix(key));
+                let value = value.unwrap_or_default();
+                text += &format!("  {}:{value}\n", language.tag());
+            }
+        }
+        text
     }
 
     fn filled(&self, text: &str) -> String {
@@ -165,8 +214,13 @@ impl NewTenant {
         if self.theme != DEFAULT_THEME {
             facts += &format!("theme: {}\n", self.theme);
         }
-        if self.language != StarterLanguage::En {
-            facts += &format!("language: {}\n", self.language.tag());
+        match self.languages.as_slice() {
+            [StarterLanguage::En] => {}
+            [language] => facts += &format!("language: {}\n", language.tag()),
+            languages => {
+                let tags: Vec<&str> = languages.iter().map(|language| language.tag()).collect();
+                facts += &format!("languages: [{}]\n", tags.join(", "));
+            }
         }
         let [day, night, on_night] = self.colour.values();
         facts += &format!(
@@ -228,7 +282,7 @@ mod tests {
             "by its number, once that is valid"
         );
         assert_eq!(tenant.colour, Colour::Blue);
-        assert_eq!(tenant.language, StarterLanguage::De, "by its name");
+        assert_eq!(tenant.languages, [StarterLanguage::De], "by its name");
         assert!(
             asked.contains("`Corner` is not a valid tenant id"),
             "{asked}"
@@ -240,6 +294,37 @@ mod tests {
     fn with_an_id_no_question_is_asked() {
         let (tenant, asked) = answered(&["corner"], "");
         assert_eq!((tenant.kind, asked.as_str()), (StarterKind::App, ""));
+    }
+
+    #[test]
+    fn starter_in_two_languages_has_each_page_twice() {
+        let (tenant, _) = answered(&["corner", "--kind", "blog", "--language", "de,en"], "");
+        let files = tenant.files();
+        for path in ["pages/blog/first.md", "pages/blog/first.en.md"] {
+            assert!(files.iter().any(|(file, _)| file == path), "{path}");
+        }
+        let (_, manifest) = files.iter().find(|(path, _)| path == MANIFEST).unwrap();
+        for line in [
+            "languages: [de, en]",
+            "tagline:",
+            "  de: Eine Zeile",
+            "  en: One line",
+        ] {
+            assert!(
+                manifest.contains(&format!("\n{line}")),
+                "{line}: {manifest}"
+            );
+        }
+        let twice = values::<std::io::Empty, std::io::Sink>(
+            &arguments(&["corner", "--language", "en,en"]),
+            None,
+        );
+        assert!(
+            twice
+                .unwrap_err()
+                .to_string()
+                .contains("`en` is there twice")
+        );
     }
 
     #[test]
