@@ -18,9 +18,9 @@ fn every_starter_passes_check_except_fill_in_warnings() {
             .iter()
             .filter(|kind| theme == "plain" || **kind != "manual");
         for kind in kinds {
-            for language in ["en", "de"] {
+            for language in ["en", "de", "en,de"] {
                 let colour = colours.next().expect("a colour");
-                let id = format!("{kind}-{language}-{theme}");
+                let id = format!("{kind}-{}-{theme}", language.replace(',', "-"));
                 let arguments = [
                     "new",
                     &id,
@@ -53,7 +53,7 @@ fn every_starter_passes_check_except_fill_in_warnings() {
         "{}",
         stderr(&check)
     );
-    for id in ["manual-de-plain", "landing-en-base"] {
+    for id in ["manual-de-plain", "landing-en-base", "blog-en-de-base"] {
         assert!(text.contains(&format!("tenants/{id}/")), "{id}: {text}");
     }
 }

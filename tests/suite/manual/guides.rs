@@ -56,7 +56,7 @@ const BLOCKS: [(&str, &[Place]); 15] = [
         ],
     ),
     ("guides/language.md", &[Manifest, Manifest]),
-    ("guides/two-languages.md", &[Manifest]),
+    ("guides/two-languages.md", &[Manifest, Manifest, Manifest]),
     ("guides/pictures.md", &[Text, Text, Text, Text]),
     ("guides/protect.md", &[Deployment]),
     (

@@ -62,7 +62,10 @@ fn keys(root: &Json, schema: &Json, path: &str, found: &mut BTreeSet<String>) {
             .expect("a definition");
         return keys(root, inner, path, found);
     }
-    for one in schema["anyOf"].as_array().into_iter().flatten() {
+    // A value by language has the keys of the plain value.
+    let is_plain = |one: &&Json| one["propertyNames"].is_null();
+    let shapes = schema["anyOf"].as_array().into_iter().flatten();
+    for one in shapes.filter(is_plain) {
         keys(root, one, path, found);
     }
     if schema["items"].is_object() {

@@ -1,6 +1,7 @@
 //! A tenant in several languages.
 
-use rowhouse_tests::{TestServer, TestSite, fixture};
+use rowhouse_tests::{TestServer, TestSite, fixture, run, stdout};
+use serde_json::Value as Json;
 
 /// Adds a tenant in English and German whose page `/prices` is not translated.
 fn corner() -> TestSite {
@@ -455,5 +456,30 @@ fn site_in_one_language_has_no_switcher_and_no_hreflang() {
             assert!(!page.contains("class=\"languages\""), "{page}");
             assert!(!page.contains("hreflang"), "{page}");
         }
+    }
+}
+
+#[test]
+fn routes_and_schema_know_languages() {
+    let site = corner();
+    let routes = stdout(&run(site.folder(), &["routes"]));
+    for line in [
+        "/corner/de/terms  corner  de  tenants/corner/pages/terms.de.md",
+        "/corner/terms     corner  en  tenants/corner/pages/terms.md",
+    ] {
+        assert!(routes.contains(line), "{line}: {routes}");
+    }
+    let routes = stdout(&run(site.folder(), &["routes", "--format", "json"]));
+    assert!(routes.contains("\"language\": \"de\""), "{routes}");
+    let schemas = stdout(&run(site.folder(), &["schema"]));
+    let schemas: Json = serde_json::from_str(&schemas).expect("JSON");
+    for pointer in [
+        "/tenant/properties/name",
+        "/tenant/$defs/NamedLink/properties/label",
+        "/tenant/$defs/Company/properties/navigation",
+    ] {
+        let shapes = &schemas.pointer(pointer).expect(pointer)["anyOf"];
+        assert_eq!(shapes[0], shapes[1]["additionalProperties"], "{pointer}");
+        assert!(shapes[0]["type"].is_string(), "{pointer}: {shapes}");
     }
 }
