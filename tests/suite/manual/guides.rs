@@ -292,7 +292,7 @@ fn island_of_guide_is_rendered() {
         "themes/bakery/sections/counter/schema.yaml",
         "description: Counts.\n",
     );
-    for language in ["en", "de"] {
+    for language in ["ar", "de", "en", "fr"] {
         let words = "islands: {counter: {add: One more}}\n";
         reader.write(&format!("themes/bakery/strings/{language}.yaml"), words);
     }

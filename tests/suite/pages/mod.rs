@@ -7,4 +7,5 @@ mod first_view;
 mod islands;
 mod languages;
 mod markdown_forms;
+mod right_to_left;
 mod site_files;

@@ -221,15 +221,15 @@ mod tests {
     fn theme_without_a_ui_string_uses_that_of_the_program() {
         let node = crate::yaml::parse("engine: {table: جدول}", 1).expect("YAML");
         let mut languages = BTreeMap::from([
-            ("ar".to_owned(), read(&node).0),
+            ("fa".to_owned(), read(&node).0),
             ("de-AT".to_owned(), Strings::new()),
         ]);
         let mut report = Report::default();
         let words = built_in(&crate::theme::embedded()["base"].files);
-        complete("themes/arab", &mut languages, &words, &mut report);
+        complete("themes/persian", &mut languages, &words, &mut report);
         let written = |language: &str, key: &str| languages[language][key].written();
-        assert_eq!(written("ar", "engine.table"), "جدول");
-        assert_eq!(written("ar", "engine.alerts.note"), "Note");
+        assert_eq!(written("fa", "engine.table"), "جدول");
+        assert_eq!(written("fa", "engine.alerts.note"), "Note");
         assert_eq!(written("de-AT", "engine.alerts.note"), "Hinweis");
         assert!(report.is_servable());
         assert_eq!(
