@@ -73,7 +73,10 @@ const BLOCKS: [(&str, &[Place]); 15] = [
             Front,
         ],
     ),
-    ("guides/theme.md", &[Manifest, Theme("theme.yaml")]),
+    (
+        "guides/theme.md",
+        &[Manifest, Theme("theme.yaml"), Theme("css/bakery.css")],
+    ),
     ("reference/markdown.md", &[Text, Text, Text]),
     ("reference/templates.md", &[]),
 ];

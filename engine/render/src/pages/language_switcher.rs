@@ -19,10 +19,7 @@ impl Renderer<'_> {
             TranslationView {
                 language: tag.as_str(),
                 name: language.own_name(),
-                dir: match language.is_right_to_left() {
-                    true => "rtl",
-                    false => "ltr",
-                },
+                dir: language.direction(),
                 url: self.resolver.own(target),
                 is_current: index == current,
             }

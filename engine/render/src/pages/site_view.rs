@@ -47,6 +47,7 @@ pub(crate) fn site<'a>(site: &'a Site, scope: &'a PageScope, path: &str) -> Site
         description: local.description.as_deref(),
         root: resolver.is_root(),
         language: manifest.languages()[scope.language].as_str(),
+        dir: scope.language().direction(),
         home: resolver.href("/"),
         settings: scope.settings.clone(),
         search: manifest

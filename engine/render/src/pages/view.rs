@@ -34,6 +34,8 @@ pub struct SiteView<'a> {
     pub root: bool,
     /// Its language.
     pub language: &'a str,
+    /// The direction of its language: `ltr` or `rtl`.
+    pub dir: &'static str,
     /// The link to its landing page.
     pub home: String,
     /// Its settings, resolved.

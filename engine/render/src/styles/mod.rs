@@ -37,6 +37,9 @@ pub(super) struct Styles {
     written: Mutex<HashMap<String, Arc<str>>>,
 }
 
+/// The attribute of elements that are written from right to left.
+const RIGHT_TO_LEFT: &str = " dir=\"rtl\"";
+
 /// Limit on the cached styles. The cache is cleared when it is full.
 const MAX_CACHED_STYLES: usize = 64;
 
@@ -156,11 +159,11 @@ impl Styles {
                 !face.is_whole() && shown.iter().any(|these| these.are_in(&face.ranges))
             }
         };
-        let fonts = faces.iter().map(|face| match needs_face(face) {
-            true => "1",
-            false => "0",
-        });
+        let digit = |used: bool| if used { "1" } else { "0" };
+        let fonts = faces.iter().map(|face| digit(needs_face(face)));
+        let has_right_to_left = page.html.contains(RIGHT_TO_LEFT);
         let key = [
+            vec![digit(has_right_to_left)],
             fonts.collect(),
             known.copied().collect::<Vec<_>>(),
             section_types.map(String::as_str).collect(),
@@ -181,6 +184,7 @@ impl Styles {
             let mut css = String::new();
             let uses = RuleFilter {
                 has_class: &has_class,
+                has_right_to_left,
                 uses_property,
                 needs_face: &needs_face,
             };

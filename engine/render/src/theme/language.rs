@@ -95,6 +95,14 @@ impl Language {
         is_right_to_left(&self.tag)
     }
 
+    /// Returns the value of `dir` for the language: `ltr` or `rtl`.
+    pub(crate) fn direction(&self) -> &'static str {
+        match self.is_right_to_left() {
+            true => "rtl",
+            false => "ltr",
+        }
+    }
+
     /// Returns the plural forms that the language needs and a string lacks, with the key of the string.
     pub(crate) fn missing_forms(&self) -> Vec<(&str, &'static str)> {
         let texts = self.strings.iter().filter_map(|(key, text)| match text {

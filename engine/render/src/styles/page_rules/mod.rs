@@ -3,6 +3,7 @@
 //! - A `@font-face` is left out if the page shows no character of its `unicode-range` (CSS Fonts 4, section 4.5). A `@font-face` is also left out if the page uses another file of the font ([`FontFace::is_whole`]).
 //! - A selector is left out if it names a class that the page does not have. A rule without selectors is left out.
 //! - In `:is(.a,.b)`, at least one class must exist on the page; missing classes are left out. Other classes in parentheses, as in `:not(.a)`, are ignored.
+//! - A selector with `[dir="rtl"]` is left out if no element of the page is written from right to left.
 
 use std::collections::BTreeSet;
 
@@ -16,6 +17,8 @@ const GROUPS: [&str; 5] = ["container", "layer", "media", "starting-style", "sup
 pub(super) struct RuleFilter<'a> {
     /// Whether an element may have a class.
     pub(super) has_class: &'a dyn Fn(&str) -> bool,
+    /// Whether an element has `dir="rtl"`.
+    pub(super) has_right_to_left: bool,
     /// Whether the page uses a custom property of `:root`.
     pub(super) uses_property: &'a dyn Fn(&str) -> bool,
     /// Whether the page needs a `@font-face`.
@@ -159,6 +162,7 @@ impl StyleRules {
     pub(super) fn write(&self, page: RuleFilter<'_>, css: &mut String) {
         let RuleFilter {
             has_class,
+            has_right_to_left,
             uses_property,
             needs_face,
         } = page;
@@ -172,6 +176,7 @@ impl StyleRules {
                 Rule::Style(selectors, block) => {
                     let matching = selectors
                         .iter()
+                        .filter(|selector| has_right_to_left || !selector.is_right_to_left())
                         .filter_map(|selector| selector.text(has_class));
                     let matching = matching.collect::<Vec<String>>().join(",");
                     if matching.is_empty() {
@@ -268,13 +273,15 @@ enum SelectorPiece {
     Class(String, String),
     /// `:is(` or `:where(` with classes, one of which an element must have.
     Any(String, Vec<(String, String)>),
+    /// `[dir="rtl"]`.
+    RightToLeft(String),
 }
 
 impl Selector {
     /// Returns all classes in the selector.
     fn classes(&self) -> impl Iterator<Item = &str> {
         self.0.iter().flat_map(|piece| match piece {
-            SelectorPiece::Text(_) => Vec::new(),
+            SelectorPiece::Text(_) | SelectorPiece::RightToLeft(_) => Vec::new(),
             SelectorPiece::Class(name, _) => vec![name.as_str()],
             SelectorPiece::Any(_, classes) => {
                 classes.iter().map(|(name, _)| name.as_str()).collect()
@@ -282,12 +289,20 @@ impl Selector {
         })
     }
 
+    /// Whether an element must have `dir="rtl"`.
+    fn is_right_to_left(&self) -> bool {
+        let mut pieces = self.0.iter();
+        pieces.any(|piece| matches!(piece, SelectorPiece::RightToLeft(_)))
+    }
+
     /// Returns the selector for a page with these classes, or `None` if it cannot match.
     fn text(&self, has_class: &dyn Fn(&str) -> bool) -> Option<String> {
         let mut text = String::new();
         for piece in &self.0 {
             match piece {
-                SelectorPiece::Text(written) => text.push_str(written),
+                SelectorPiece::Text(written) | SelectorPiece::RightToLeft(written) => {
+                    text.push_str(written);
+                }
                 SelectorPiece::Class(name, written) => {
                     text.push_str(has_class(name).then_some(written.as_str())?);
                 }
@@ -352,8 +367,28 @@ fn selectors(list: &str) -> Vec<Selector> {
                     start = parser.position();
                 }
             }
+            Ok(Token::SquareBracketBlock) => {
+                if parser.parse_nested_block(right_to_left).is_ok() {
+                    let text = text(&parser, begins);
+                    let written = parser.slice_from(begins).to_owned();
+                    current
+                        .0
+                        .extend([text, SelectorPiece::RightToLeft(written)]);
+                    start = parser.position();
+                }
+            }
             Ok(token) => skip_block(&mut parser, &token),
         }
+    }
+}
+
+/// Parses the content of `[dir="rtl"]`.
+fn right_to_left<'i>(parser: &mut Parser<'i, '_>) -> Result<(), ParseError<'i, ()>> {
+    parser.expect_ident_matching("dir")?;
+    parser.expect_delim('=')?;
+    match parser.expect_ident_or_string()?.eq_ignore_ascii_case("rtl") {
+        true => Ok(()),
+        false => Err(parser.new_custom_error(())),
     }
 }
 

@@ -5,6 +5,7 @@ use super::*;
 /// A page that uses everything.
 const ALL: RuleFilter<'_> = RuleFilter {
     has_class: &|_| true,
+    has_right_to_left: true,
     uses_property: &|_| true,
     needs_face: &|_| true,
 };
@@ -49,6 +50,21 @@ fn rule_is_left_out_if_no_selector_can_match() {
         ".a{b:c}.a{h:i}p{j:k}.a:not(.d){l:m}[x=\".d\"]{q:r}"
     );
     assert_eq!(used(css, &["a", "d", "e"]), css);
+}
+
+#[test]
+fn right_to_left_rules_are_left_out_if_no_element_is_right_to_left() {
+    let css = "[dir=\"rtl\"] .a,.b{c:d}html[dir=rtl]{e:f}@media print{:is(.a,.b)[dir='RTL']::before{g:h}}[dir=\"ltr\"]{i:j}:not([dir=\"rtl\"]){k:l}[title=\"dir=rtl\"]{m:n}[dir]{o:p}";
+    assert_eq!(written(css, ALL), css);
+    let has_right_to_left = false;
+    let page = RuleFilter {
+        has_right_to_left,
+        ..ALL
+    };
+    assert_eq!(
+        written(css, page),
+        ".b{c:d}[dir=\"ltr\"]{i:j}:not([dir=\"rtl\"]){k:l}[title=\"dir=rtl\"]{m:n}[dir]{o:p}"
+    );
 }
 
 #[test]
