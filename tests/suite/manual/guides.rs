@@ -55,7 +55,7 @@ const BLOCKS: [(&str, &[Place]); 15] = [
             Theme("sections/counter/section.html"),
         ],
     ),
-    ("guides/language.md", &[Manifest, Manifest]),
+    ("guides/language.md", &[Manifest, Manifest, Manifest]),
     ("guides/two-languages.md", &[Manifest, Manifest, Manifest]),
     ("guides/pictures.md", &[Text, Text, Text, Text]),
     ("guides/protect.md", &[Deployment]),

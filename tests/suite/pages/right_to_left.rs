@@ -104,3 +104,26 @@ fn only_arabic_pages_are_right_to_left() {
         }
     }
 }
+
+#[test]
+fn page_without_right_to_left_text_has_no_rules_for_it() {
+    for theme in THEMES {
+        let mut site = arabic(theme);
+        site.write(
+            "tenants/corner/tenant.yaml",
+            format!("name: Corner\ntheme: {theme}\n"),
+        );
+        site.write(
+            "tenants/corner/pages/index.md",
+            "---\ntitle: Home\n---\n\nText.\n",
+        );
+        let server = TestServer::start(site.folder(), &[]);
+        let has_rules = |path: &str| {
+            let page = server.get(&server.domain(), path).text();
+            assert!(page.contains("<style>"), "{path}: {page}");
+            page.contains("[dir=\"rtl\"]")
+        };
+        assert!(has_rules("/about"), "{theme}");
+        assert!(!has_rules("/corner"), "{theme}");
+    }
+}

@@ -12,7 +12,7 @@ import type { Props } from './props.ts';
 
 /** Milliseconds until a toast closes. */
 const DURATION = 5000;
-/** Pixels to the right after which a swipe dismisses the toast. */
+/** Pixels to the edge of the page after which a swipe dismisses the toast. */
 const SWIPE_THRESHOLD = 50;
 const HOTKEY = ['F8'];
 
@@ -22,7 +22,7 @@ export default function Toasts({ labels }: Props) {
     <Radix.Provider
       label={labels.toast}
       duration={DURATION}
-      swipeDirection="right"
+      swipeDirection={document.dir === 'rtl' ? 'left' : 'right'}
       swipeThreshold={SWIPE_THRESHOLD}
     >
       {toasts.map((toast) => (
