@@ -127,3 +127,13 @@ fn page_without_right_to_left_text_has_no_rules_for_it() {
         assert!(!has_rules("/corner"), "{theme}");
     }
 }
+
+#[test]
+fn social_images_show_arabic_titles() {
+    let mut site = arabic("base");
+    site.reload();
+    let report = site.report_text();
+    // The site has pages without a translation, so the report has warnings.
+    assert!(report.contains("missing-translation"), "{report}");
+    assert!(!report.contains("missing-letters"), "{report}");
+}
