@@ -390,6 +390,22 @@ fn running_server_serves_on_if_new_process_does_not_become_ready() {
 }
 
 #[test]
+fn alarm_of_a_misspelt_tenant_does_not_stop_a_takeover() {
+    let deployment = Deployment::new();
+    let hash = "0".repeat(64);
+    let rules = format!(
+        "root: home\naccess: {{client: {{user: a, token_sha256: \"{hash}\"}}}}\ntenants: {{hom: {{access: [client]}}}}\n"
+    );
+    std::fs::write(deployment.path("tenants/deployment.yaml"), rules).expect("a file");
+    let mut running = deployment.start(&[]);
+    let alarm = running.get_admin("/readyz").expect("a response");
+    assert!(alarm.1.contains("unknown tenant `hom`"), "{}", alarm.1);
+    let mut next = deployment.start(&["--takeover"]);
+    assert_eq!(running.program.wait(), Some(0));
+    next.program.must_run();
+}
+
+#[test]
 fn takeover_without_running_server_starts_normally() {
     let deployment = Deployment::new();
     // A process that has ended leaves its socket.

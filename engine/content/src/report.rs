@@ -131,7 +131,7 @@ codes! {
     UnknownKey => "unknown-key", "A key is unknown, most often because of a typing error.";
     UnknownLanguage => "unknown-language", "The theme has no UI strings in the tenant's language.";
     UnknownLayout => "unknown-layout", "A page or a collection names a layout that the theme does not have.";
-    UnknownTenant => "unknown-tenant", "A link or `deployment.yaml` names a tenant that does not exist.";
+    UnknownTenant => "unknown-tenant", "A link or `deployment.yaml` names a tenant that does not exist. If the entry in `deployment.yaml` has `access`, the problem is an error, because the entry protects no site. A tenant without an entry whose name is near the unknown name answers 503 until the name is correct.";
     UnknownTheme => "unknown-theme", "The theme does not exist, or its files have errors.";
     UnusedAsset => "unused-asset", "No page and no key of the tenant shows, links to or offers the file. Either nothing needs the file, or a link spells its name differently. The file is served all the same.";
     UnsafeSvg => "unsafe-svg", "An SVG of a tenant contains something that could run, load or link elsewhere, and is served without that part. Or the file is not well-formed SVG and cannot be served. No code of a tenant runs at an address that the tenant shares with others.";
@@ -435,20 +435,38 @@ impl IntoIterator for Report {
 /// Returns the candidate that is nearest to `typed`, by edit distance.
 #[must_use]
 pub fn nearest<'a>(typed: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    const MAX_COMPARED_BYTES: usize = 200;
-    let length = typed.chars().count();
-    if length > MAX_COMPARED_BYTES {
-        return None;
-    }
-    let allowed = |candidate: &str| candidate.chars().count().max(3) / 3 + 1;
-    candidates
-        .into_iter()
-        // The edit distance is at least the difference in length.
-        .filter(|candidate| candidate.chars().count().abs_diff(length) <= allowed(candidate))
-        .map(|candidate| (strsim::damerau_levenshtein(typed, candidate), candidate))
-        .filter(|(distance, candidate)| *distance <= allowed(candidate))
+    near(typed, candidates)
         .min()
         .map(|(_, candidate)| candidate)
+}
+
+/// Returns all candidates that are equally near to `typed`, by edit distance.
+#[must_use]
+pub fn all_nearest<'a>(typed: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    let near: Vec<(usize, &str)> = near(typed, candidates).collect();
+    let least = near.iter().map(|(distance, _)| *distance).min();
+    let nearest = near.into_iter();
+    let nearest = nearest.filter(|(distance, _)| Some(*distance) == least);
+    nearest.map(|(_, candidate)| candidate).collect()
+}
+
+/// Returns the candidates that `typed` may be a misspelling of, each with its edit distance.
+fn near<'a>(
+    typed: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> impl Iterator<Item = (usize, &'a str)> {
+    const MAX_COMPARED_BYTES: usize = 200;
+    let length = typed.chars().count();
+    let is_short = length <= MAX_COMPARED_BYTES;
+    let candidates = candidates.into_iter().filter(move |_| is_short);
+    candidates.filter_map(move |candidate| {
+        let characters = candidate.chars().count();
+        let allowed = characters.max(3) / 3 + 1;
+        // The edit distance is at least the difference in length.
+        let may_fit = characters.abs_diff(length) <= allowed;
+        let distance = may_fit.then(|| strsim::damerau_levenshtein(typed, candidate))?;
+        (distance <= allowed).then_some((distance, candidate))
+    })
 }
 
 /// Formats names as a list in prose, each in backticks: `a`, `b` and `c`.

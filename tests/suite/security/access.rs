@@ -418,6 +418,82 @@ fn broken_or_removed_deployment_file_opens_nothing() {
 }
 
 #[test]
+fn misspelt_entry_closes_the_site_that_it_may_mean() {
+    let protected = Protected::new();
+    let misspelt = protected.rules.replace("  app:", "  appp:");
+    assert_ne!(misspelt, protected.rules);
+    let misspelt = misspelt.replace("    aliases: [/apps/app]\n", "");
+    let misspelt = misspelt.replace("    hosts: [client.localhost, client.example]\n", "");
+    protected.write(FILE, &misspelt);
+    let check = run(protected.folder.path(), &["check"]);
+    let report = String::from_utf8_lossy(&check.stdout).into_owned();
+    assert_eq!(check.status.code(), Some(1), "{report}");
+    assert!(report.contains("error[unknown-tenant]: unknown tenant `appp`: this entry protects no site\n --> tenants/deployment.yaml:"), "{report}");
+    assert!(
+        report.contains("did you mean `app`? Until the name is correct, `app` answers 503"),
+        "{report}"
+    );
+    let server = protected.serve(&[]);
+    let host = format!("app.{}", server.domain());
+    let secret = || protected.allowed(&server, &host, "/secret");
+    assert_shows_nothing(&secret(), 503, "from the first response");
+    let path = server.get(&server.domain(), "/app/secret");
+    assert_shows_nothing(&path, 503, "below the domain");
+    assert_eq!(server.get(&server.domain(), "/").status, 200);
+    let ready = || server.get_admin("/readyz").text();
+    assert!(
+        ready().contains("unknown tenant `appp`") && ready().contains("`app` answers 503"),
+        "{}",
+        ready()
+    );
+    // A tenant that is added is closed from its first response.
+    protected.write("tenants/appa/tenant.yaml", "name: Zanzibar\n");
+    protected.write("tenants/appa/pages/index.md", "---\ntitle: Zanzibar\n---\n");
+    let added = format!("appa.{}", server.domain());
+    wait(&server, "the new tenant", || {
+        server.get(&added, "/").status != 421
+    });
+    assert_shows_nothing(&server.get(&added, "/"), 503, "a new tenant");
+    let listed = misspelt.replace("tenants:", "tenants:\n  appa: {}");
+    protected.write(FILE, &listed);
+    wait(&server, "a tenant with an entry", || {
+        server.get(&added, "/").status == 200
+    });
+    assert_shows_nothing(&secret(), 503, "the other tenant");
+    protected.write(FILE, &protected.rules);
+    wait(&server, "the correct name", || secret().status == 200);
+    assert_shows_nothing(&server.get(&host, "/secret"), 401, "protected");
+    assert!(!ready().contains("alarm"), "{}", ready());
+    // The entry of a removed tenant closes no other site, and raises no alarm.
+    fs::remove_dir_all(protected.path("tenants/app")).expect("a folder");
+    wait(&server, "the removal", || secret().status != 200);
+    assert_eq!(server.get(&added, "/").status, 200);
+    assert!(!ready().contains("unknown tenant"), "{}", ready());
+}
+
+#[test]
+fn entry_that_is_near_no_tenant_is_a_warning() {
+    let protected = Protected::new();
+    let rules = protected.rules.replace("  app:", "  app: {}\n  elsewhere:");
+    let rules = rules.replace("    aliases: [/apps/app]\n", "");
+    let rules = rules.replace("    hosts: [client.localhost, client.example]\n", "");
+    protected.write(FILE, &rules);
+    let check = run(protected.folder.path(), &["check"]);
+    let report = String::from_utf8_lossy(&check.stdout).into_owned();
+    assert!(
+        report.contains(
+            "warning[unknown-tenant]: unknown tenant `elsewhere`: this entry protects no site"
+        ),
+        "{report}"
+    );
+    let server = protected.serve(&[]);
+    let host = format!("app.{}", server.domain());
+    assert_eq!(server.get(&host, "/secret").status, 200);
+    let ready = server.get_admin("/readyz").text();
+    assert!(!ready.contains("unknown tenant"), "{ready}");
+}
+
+#[test]
 fn first_startup_with_broken_file_closes_every_tenant() {
     for flags in [&[][..], &["--deployment", "missing.yaml"]] {
         let protected = Protected::new();

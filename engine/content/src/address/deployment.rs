@@ -2,7 +2,7 @@
 //!
 //! The operator writes the file. Tenants cannot, because it is outside their folders. If the file exists, addresses that it does not list are not assigned.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use jiff::tz::TimeZone;
@@ -14,7 +14,9 @@ use serde_json::Value as Json;
 use crate::formats::checked_by;
 use crate::formats::values::{Date, HostName, Prefix, Sha256Digest, UserName};
 use crate::name::{TenantId, ascii_host};
-use crate::report::{Code, Diagnostic, Report, TextPosition, hint_for};
+use crate::report::{
+    Code, Diagnostic, Report, Severity, TextPosition, all_nearest, hint_for, list,
+};
 use crate::schema::Schema;
 use crate::tenant::manifest::{MAX_ALIASES, MAX_HOSTS};
 use crate::yaml::{self, Node, Value};
@@ -222,20 +224,49 @@ impl DeploymentFile {
         &self.label
     }
 
-    /// Returns a warning for each listed tenant that does not exist. These are warnings, because the tenant may be added later.
+    /// Returns the entries that protect a tenant that does not exist.
+    pub fn unknown_protected(&self, is_known: impl Fn(&str) -> bool) -> impl Iterator<Item = &str> {
+        let ids = self.protected().map(|(id, _)| id);
+        ids.filter(move |id| !is_known(id))
+    }
+
+    /// Returns the tenants that an unknown entry may be meant for: of the tenants without an entry, those with the nearest names.
+    #[must_use]
+    pub fn meant_by<'a>(&self, entry: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+        let unlisted = known.filter(|id| !self.claims.tenants.contains_key(*id));
+        all_nearest(&entry.to_lowercase(), unlisted)
+    }
+
+    /// Returns a diagnostic for each listed tenant that does not exist. An entry that may misspell a protected tenant is an error. Other entries are warnings, because the tenant may be added later. `closed`: the tenants that are closed because of an entry.
     #[must_use]
     pub fn unknown_tenants<'a>(
         &self,
         known: impl Iterator<Item = &'a str> + Clone,
+        closed: &BTreeMap<Box<str>, BTreeSet<Box<str>>>,
     ) -> Vec<Diagnostic> {
         let unknown_tenant = |name: &str, position: Option<TextPosition>| {
             if known.clone().any(|known| known == name) {
                 return None;
             }
             let message = format!("unknown tenant `{name}`");
+            let entry = self.claims.tenants.get(name);
+            if entry.is_none_or(|entry| entry.access.is_empty()) {
+                let warning = self.warning(Code::UnknownTenant, message, position);
+                return Some(warning.hint(hint_for(name, known.clone())));
+            }
+            let message = format!("{message}: this entry protects no site");
+            let warning = self.warning(Code::UnknownTenant, message, position);
+            let Some(meant) = closed.get(name) else {
+                let hint = "add the folder of the tenant, or remove the entry of a tenant that was removed";
+                return Some(warning.hint(hint));
+            };
+            let severity = Severity::Error;
             Some(
-                self.warning(Code::UnknownTenant, message, position)
-                    .hint(hint_for(name, known.clone())),
+                Diagnostic {
+                    severity,
+                    ..warning
+                }
+                .hint(misspelt_hint(meant)),
             )
         };
         let root = self.claims.root.as_deref();
@@ -366,6 +397,19 @@ impl DeploymentFile {
     fn value(&self, path: &[&str]) -> Option<&Node> {
         find(&self.node, path).map(|(_, node)| node)
     }
+}
+
+/// Returns a hint about an entry that may be meant for these tenants, which are closed.
+fn misspelt_hint(meant: &BTreeSet<Box<str>>) -> String {
+    let tenants = list(meant.iter().map(|id| &**id));
+    let example = meant.first().map_or("", |id| id);
+    let verb = match meant.len() {
+        1 => "answers",
+        _ => "answer",
+    };
+    format!(
+        "did you mean {tenants}? Until the name is correct, {tenants} {verb} 503; an entry of its own, such as `{example}: {{}}`, opens a tenant"
+    )
 }
 
 /// Returns whether a text that is not valid may be meant to protect tenants: it has a word of a credential.

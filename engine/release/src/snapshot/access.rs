@@ -22,7 +22,7 @@ pub struct AccessTable {
 pub enum AccessRule {
     /// A request needs one of these credentials.
     Credentials(Box<[Credential]>),
-    /// No credential is known, because `deployment.yaml` is not valid or missing. No request is answered with content.
+    /// No credential is known, because `deployment.yaml` is not valid or missing, or may misspell the tenant's name. No request is answered with content.
     Closed,
 }
 
@@ -55,6 +55,14 @@ impl AccessTable {
             open: open.into_iter().collect(),
             ..self
         }
+    }
+
+    /// Returns the table with these tenants closed.
+    #[must_use]
+    pub fn with_closed(mut self, closed: impl IntoIterator<Item = Box<str>>) -> Self {
+        let closed = closed.into_iter().map(|id| (id, AccessRule::Closed));
+        self.rules.extend(closed);
+        self
     }
 
     /// Returns the rule of a tenant, or `None` if the tenant is open.
@@ -112,5 +120,7 @@ mod tests {
         assert_eq!(table.rule("b"), None);
         assert_eq!(table.rule("c"), Some(&AccessRule::Closed));
         assert!(!table.is_open() && AccessTable::default().is_open());
+        let table = table.with_closed(["b".into()]);
+        assert_eq!(table.rule("b"), Some(&AccessRule::Closed));
     }
 }

@@ -279,6 +279,12 @@ impl Registry {
         self.alarm.as_deref().or(self.catalog.addresses.alarm())
     }
 
+    /// Returns the alarm for operators: [`Self::alarm`], or the tenants that are closed because `deployment.yaml` may misspell their names.
+    #[must_use]
+    pub fn any_alarm(&self) -> Option<&str> {
+        self.alarm().or(self.catalog.addresses.misspelt_alarm())
+    }
+
     /// Returns the state of every tenant, for the admin listener.
     #[must_use]
     pub fn status(&self) -> DeploymentStatus {
@@ -301,7 +307,7 @@ impl Registry {
     ) -> DeploymentStatus {
         DeploymentStatus {
             complete: self.world.is_started(),
-            alarm: self.alarm().map(ToOwned::to_owned),
+            alarm: self.any_alarm().map(ToOwned::to_owned),
             polling: self.is_polling,
             tenants,
             removed: self.removed_tenants(),

@@ -424,7 +424,7 @@ impl ReloadLoop {
         }
         let status = self.board.current();
         for (reload, begun) in std::mem::take(&mut state.reloads) {
-            let alarm = self.registry.alarm().map(ToOwned::to_owned);
+            let alarm = self.registry.any_alarm().map(ToOwned::to_owned);
             self.board.reloaded(begun.elapsed(), alarm);
             let took_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
             let names = (reload.tenants.as_ref()).map(|names| read_tenants(names, &status));

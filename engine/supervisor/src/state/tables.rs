@@ -56,6 +56,7 @@ const ADDRESSES: &str = "addresses";
 const VALID_DEPLOYMENT: &str = "good.deployment";
 const ACCESS: &str = "access";
 const PROTECTED: &[u8] = b"protected";
+const FOUND: &[u8] = b"found";
 const CLOSED: &[u8] = b"closed";
 const REPLACED_TENANT: &str = "old.tenant.";
 const REPLACED_SHARED: &str = "old.shared";
@@ -312,7 +313,10 @@ impl PersistedState {
                 let row = move |id: Box<str>| (String::from(id).into(), kind.into());
                 ids.into_iter().map(row)
             };
-            let protected = rows(access.protected, PROTECTED);
+            let not_found = access.protected.difference(&access.found).cloned();
+            let not_found = rows(not_found.collect(), PROTECTED);
+            let found = rows(access.found, FOUND);
+            let protected = not_found.chain(found);
             protected.chain(rows(access.closed, CLOSED)).collect()
         });
     }
@@ -434,7 +438,10 @@ impl PersistedState {
 fn load_access(store: &Store) -> PersistedAccess {
     let mut access = PersistedAccess::default();
     for (id, kind) in in_memory(store, ACCESS).unwrap_or_default() {
-        let id = String::from_utf8_lossy(&id).into();
+        let id: Box<str> = String::from_utf8_lossy(&id).into();
+        if *kind == *FOUND {
+            access.found.insert(id.clone());
+        }
         match &*kind {
             CLOSED => access.closed.insert(id),
             _ => access.protected.insert(id),

@@ -119,7 +119,7 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     let events = arguments
         .dev
         .then(|| EventChannel::new(&registry.diagnostics(None)));
-    board.reloaded(begin.elapsed(), registry.alarm().map(ToOwned::to_owned));
+    board.reloaded(begin.elapsed(), registry.any_alarm().map(ToOwned::to_owned));
     let changes = watch.sender();
     let reloads = ReloadLoop {
         registry,

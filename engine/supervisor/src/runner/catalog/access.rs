@@ -5,6 +5,7 @@
 //! | file | tenants that the last valid file protects | other tenants |
 //! |---|---|---|
 //! | valid | - | as the file says |
+//! | valid, and protects an unknown tenant | - | the tenants without an entry whose names are nearest are closed |
 //! | not valid, or cannot be read | keep their credentials | tenants that were added since are closed, if the file may protect them |
 //! | removed while the program runs | closed | tenants that were added since are closed, if the file protected any tenant |
 //! | not valid at the first startup | - | closed, if the file may protect them |
@@ -12,7 +13,7 @@
 //!
 //! **Invariant:** pure: the file, the rules before and the persisted rules decide.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -44,6 +45,12 @@ pub(crate) struct AccessControl {
     closed_before: BTreeSet<Box<str>>,
     /// The tenants that stay open while the file is not valid. `None` while the file is valid or protects no tenant.
     open: Option<BTreeSet<Box<str>>>,
+    /// The tenants that are closed because an entry may misspell their names, by entry.
+    misspelt: BTreeMap<Box<str>, BTreeSet<Box<str>>>,
+    /// The entries in force that have named a tenant. The entry of a removed tenant closes no tenant that was open beside it.
+    found: BTreeSet<Box<str>>,
+    /// The tenants that the entry of a removed tenant may mean, because they were closed before, or protected by an earlier process.
+    suspected: BTreeSet<Box<str>>,
     /// Whether the rules have changed since [`Self::mark_applied`].
     is_new: bool,
 }
@@ -53,11 +60,15 @@ pub(crate) struct AccessControl {
 pub(crate) struct PersistedAccess {
     pub(crate) protected: BTreeSet<Box<str>>,
     pub(crate) closed: BTreeSet<Box<str>>,
+    /// The protected tenants that existed.
+    pub(crate) found: BTreeSet<Box<str>>,
 }
 
 impl AccessControl {
     /// Restores the persisted facts.
     pub(crate) fn restore(&mut self, persisted: PersistedAccess) {
+        self.suspected = persisted.protected.clone();
+        self.found = persisted.found;
         self.protected = persisted.protected;
         self.closed_before = persisted.closed;
     }
@@ -65,7 +76,20 @@ impl AccessControl {
     /// Returns the rules in force.
     pub(crate) fn table(&self) -> Arc<AccessTable> {
         let closed = || Arc::new(AccessTable::default().with_others_closed([]));
-        self.table.clone().unwrap_or_else(closed)
+        let table = self.table.clone().unwrap_or_else(closed);
+        match self.misspelt.is_empty() {
+            true => table,
+            false => Arc::new((*table).clone().with_closed(self.closed_as_misspelt())),
+        }
+    }
+
+    /// Returns the tenants that are closed because an entry may misspell their names, by entry.
+    pub(crate) const fn misspelt(&self) -> &BTreeMap<Box<str>, BTreeSet<Box<str>>> {
+        &self.misspelt
+    }
+
+    fn closed_as_misspelt(&self) -> impl Iterator<Item = Box<str>> {
+        self.misspelt.values().flatten().cloned()
     }
 
     /// Returns whether the rules have changed since [`Self::mark_applied`].
@@ -129,6 +153,37 @@ impl AccessControl {
         }
     }
 
+    /// Closes the tenants whose names `file` may misspell. `tenants`: all tenants. `is_added`: whether a tenant was added since the last call, or since an earlier process.
+    pub(crate) fn close_misspelt<'t>(
+        &mut self,
+        file: Option<&DeploymentFile>,
+        tenants: impl Iterator<Item = &'t str> + Clone,
+        is_known: impl Fn(&str) -> bool,
+        is_added: impl Fn(&str) -> bool,
+    ) {
+        let mut misspelt = BTreeMap::new();
+        if let Some(file) = file {
+            let entries = file.protected().map(|(id, _)| id);
+            let found = entries.filter(|id| is_known(id) || self.found.contains(*id));
+            self.found = found.map(Box::from).collect();
+            for entry in file.unknown_protected(&is_known) {
+                let is_leftover = self.found.contains(entry);
+                let may_mean =
+                    |id: &&str| !is_leftover || is_added(id) || self.suspected.contains(*id);
+                let meant = file.meant_by(entry, tenants.clone().filter(may_mean));
+                if !meant.is_empty() {
+                    let meant: BTreeSet<Box<str>> = meant.into_iter().map(Box::from).collect();
+                    misspelt.insert(entry.into(), meant);
+                }
+            }
+        }
+        self.suspected = misspelt.values().flatten().cloned().collect();
+        if self.misspelt != misspelt {
+            self.misspelt = misspelt;
+            self.is_new = true;
+        }
+    }
+
     /// Returns the facts to persist. `tenants`: the tenants that have addresses.
     pub(crate) fn persistable<'t>(
         &self,
@@ -141,9 +196,11 @@ impl AccessControl {
             }
             None => self.closed_before.clone(),
         };
+        let protected = self.protected.iter().cloned();
         PersistedAccess {
-            protected: self.protected.clone(),
+            protected: protected.chain(self.closed_as_misspelt()).collect(),
             closed,
+            found: self.found.intersection(&self.protected).cloned().collect(),
         }
     }
 
@@ -270,6 +327,95 @@ mod tests {
         assert_eq!(apply(&mut control, FileState::Absent, None, &[]), [OPEN; 3]);
         let rules = apply(&mut control, INVALID, None, BOTH);
         assert_eq!(rules, [OPEN, OPEN, CLOSED]);
+    }
+
+    /// Returns the rules after `after` follow the tenants `before`.
+    fn close<'r>(
+        control: &mut AccessControl,
+        file: &DeploymentFile,
+        before: &[&str],
+        after: &[&str],
+    ) -> [Option<&'r str>; 3] {
+        control.close_misspelt(
+            Some(file),
+            after.iter().copied(),
+            |id| after.contains(&id),
+            |id| !before.contains(&id),
+        );
+        apply(control, FileState::Valid, Some(file), after)
+    }
+
+    #[test]
+    fn misspelt_entry_closes_the_nearest_tenant_without_an_entry() {
+        for (entries, expected) in [
+            ("secrte: {access: [client]}", [CLOSED, OPEN, OPEN]),
+            ("SECRET: {access: [client]}", [CLOSED, OPEN, OPEN]),
+            ("secrte: {access: [client]}, secret: {}", [OPEN; 3]),
+            ("secrte: {aliases: [/a]}", [OPEN; 3]),
+            ("elsewhere: {access: [client]}", [OPEN; 3]),
+            (
+                "secret: {access: [client]}, publi: {access: [client]}",
+                [KEY, CLOSED, OPEN],
+            ),
+        ] {
+            let file = file(&format!("tenants: {{{entries}}}"));
+            let mut control = AccessControl::default();
+            assert_eq!(close(&mut control, &file, &[], ALL), expected, "{entries}");
+            assert!(control.is_new());
+            let closed = control.persistable(ids(ALL).iter()).protected;
+            assert_eq!(closed.contains("public"), expected[1] == CLOSED);
+        }
+    }
+
+    #[test]
+    fn entry_of_a_removed_tenant_closes_only_a_tenant_that_is_added() {
+        let file = file("tenants: {secret: {access: [client]}}");
+        let mut control = AccessControl::default();
+        let both = &["secret", "secret-2"][..];
+        close(&mut control, &file, &[], both);
+        control.mark_applied();
+        let rule = |control: &AccessControl, id| control.table().rule(id).cloned();
+        close(&mut control, &file, both, &["secret-2"]);
+        assert_eq!(rule(&control, "secret-2"), None);
+        assert!(!control.is_new());
+        // The folder was renamed.
+        let renamed = &["secret-2", "secrets"][..];
+        for before in [&["secret-2"][..], renamed] {
+            close(&mut control, &file, before, renamed);
+            assert_eq!(rule(&control, "secrets"), Some(AccessRule::Closed));
+            assert_eq!(rule(&control, "secret-2"), None);
+        }
+    }
+
+    #[test]
+    fn restart_remembers_entries_of_removed_tenants() {
+        let file = file("tenants: {secret: {access: [client]}}");
+        let restart = |persisted: &PersistedAccess, tenants: &[&str]| {
+            let mut control = AccessControl::default();
+            control.restore(persisted.clone());
+            control.update(FileState::Valid, Some(&file), &BTreeSet::new());
+            let is_known = |id: &str| tenants.contains(&id);
+            control.close_misspelt(Some(&file), tenants.iter().copied(), is_known, |_| false);
+            control
+        };
+        let mut control = AccessControl::default();
+        close(&mut control, &file, &[], &["secret", "secret-2"]);
+        let persisted = control.persistable([].iter());
+        assert_eq!(persisted.found, BTreeSet::from(["secret".into()]));
+        let control = restart(&persisted, &["secret-2"]);
+        assert!(control.misspelt().is_empty());
+        assert_eq!(control.table().rule("secret-2"), None);
+        // Without the state, the entry may mean the other tenant.
+        let control = restart(&PersistedAccess::default(), &["secret-2"]);
+        let closed = Some(&AccessRule::Closed);
+        assert_eq!(control.table().rule("secret-2"), closed);
+        // A tenant that was closed stays closed.
+        let persisted = PersistedAccess {
+            found: persisted.found,
+            ..control.persistable([].iter())
+        };
+        let control = restart(&persisted, &["secret-2"]);
+        assert_eq!(control.table().rule("secret-2"), closed);
     }
 
     #[test]

@@ -38,6 +38,8 @@ pub(crate) struct AssignedAddresses {
     report: Report,
     /// The alarm for operators while the file has errors.
     alarm: Option<String>,
+    /// The alarm for operators while tenants are closed because the file may misspell their names.
+    misspelt_alarm: Option<String>,
 }
 
 /// The tenants whose addresses an assignment has changed.
@@ -85,6 +87,11 @@ impl AssignedAddresses {
     /// Returns the alarm for operators, if the file has errors.
     pub(crate) fn alarm(&self) -> Option<&str> {
         self.alarm.as_deref()
+    }
+
+    /// Returns the alarm for operators, if tenants are closed because the file may misspell their names.
+    pub(crate) fn misspelt_alarm(&self) -> Option<&str> {
+        self.misspelt_alarm.as_deref()
     }
 
     /// Returns whether the file in force has changed since the last assignment.
@@ -178,6 +185,16 @@ impl AssignedAddresses {
         let in_force = self.deployment.as_ref().filter(|file| file.is_valid());
         let tenants = self.assignment.owners.values().collect();
         self.access.update(state, in_force, &tenants);
+        // A snapshot that is assembled before the next assignment must not open a tenant. Before the first assignment, no tenant has an address.
+        let known = &self.assigned_to;
+        if !known.is_empty() {
+            self.access.close_misspelt(
+                in_force,
+                known.keys().map(TenantId::as_str),
+                |id| known.contains_key(id),
+                |_| false,
+            );
+        }
     }
 
     /// Returns the alarm of an absent file that protected tenants.
@@ -196,6 +213,14 @@ impl AssignedAddresses {
         tenants: &mut BTreeMap<TenantId, Box<TenantData>>,
         only: Option<&BTreeSet<TenantId>>,
     ) -> AddressChanges {
+        let is_listed_before = |id: &TenantId| self.assigned_to.contains_key(id);
+        let is_listing_same = |only: &BTreeSet<TenantId>| {
+            only.iter()
+                .all(|id| is_listed_before(id) == tenants.contains_key(id))
+        };
+        if self.has_new_rules() || !only.is_some_and(is_listing_same) {
+            self.close_misspelt(tenants);
+        }
         let only = only.filter(|_| !self.has_new_rules());
         let Some(only) = only else {
             return self.assign_all(origin, tenants);
@@ -210,6 +235,43 @@ impl AssignedAddresses {
         };
         self.apply(assignment, only, tenants);
         AddressChanges::OfChangedTenants
+    }
+
+    /// Closes the tenants whose names the file may misspell.
+    fn close_misspelt(&mut self, tenants: &BTreeMap<TenantId, Box<TenantData>>) {
+        let file = self.deployment.as_ref().filter(|file| file.is_valid());
+        let ids = tenants.keys().map(TenantId::as_str);
+        // At startup, the tenants of an earlier process are those with addresses.
+        let former: BTreeSet<&str> = match self.assigned_to.is_empty() {
+            true => self
+                .assignment
+                .owners
+                .values()
+                .map(TenantId::as_str)
+                .collect(),
+            false => BTreeSet::new(),
+        };
+        self.access.close_misspelt(
+            file,
+            ids.clone(),
+            |id| tenants.contains_key(id),
+            |id| !self.assigned_to.contains_key(id) && !former.contains(id),
+        );
+        let unknown = file.and_then(|file| {
+            let unknown = file.unknown_tenants(ids, self.access.misspelt());
+            let is_error = |diagnostic: &Diagnostic| diagnostic.severity == Severity::Error;
+            unknown.into_iter().find(is_error)
+        });
+        let alarm = unknown.map(|first| {
+            let hint = first.hint.as_deref().unwrap_or_default();
+            format!("{}; {hint}", one_line(&first))
+        });
+        if let Some(alarm) = &alarm
+            && self.misspelt_alarm.as_ref() != Some(alarm)
+        {
+            warn!(code = Code::UnknownTenant.as_str(), "{alarm}");
+        }
+        self.misspelt_alarm = alarm;
     }
 
     /// Assigns the addresses of all tenants again.
@@ -326,7 +388,9 @@ impl AssignedAddresses {
         now: Timestamp,
     ) -> Vec<Diagnostic> {
         let warnings = self.deployment.iter().flat_map(|file| {
-            let unknown_tenants = file.unknown_tenants(known.clone()).into_iter();
+            let unknown_tenants = file
+                .unknown_tenants(known.clone(), self.access.misspelt())
+                .into_iter();
             unknown_tenants.chain(file.expired_credentials(now))
         });
         self.report.iter().cloned().chain(warnings).collect()

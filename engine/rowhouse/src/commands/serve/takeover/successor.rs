@@ -162,12 +162,11 @@ impl Takeover {
     /// # Errors
     /// When the folders or `deployment.yaml` cannot be used: the running server may have read them before.
     pub(crate) fn check_ready(registry: &Registry) -> anyhow::Result<()> {
-        let status = registry.status();
-        if let Some(alarm) = status.alarm {
-            return Err(anyhow!(alarm).context("the new process is not ready"));
+        if let Some(alarm) = registry.alarm() {
+            return Err(anyhow!(alarm.to_owned()).context("the new process is not ready"));
         }
         ensure!(
-            status.complete,
+            registry.status().complete,
             "the new process is not ready: reading the folders failed"
         );
         Ok(())
