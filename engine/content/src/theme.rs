@@ -145,6 +145,14 @@ pub fn embedded() -> BTreeMap<String, Folder> {
     folders
 }
 
+/// Adds the built-in themes that `folders` lacks, so that a theme needs no copy of its parent.
+#[must_use]
+pub fn with_embedded(folders: BTreeMap<String, Folder>) -> BTreeMap<String, Folder> {
+    let mut all = embedded();
+    all.extend(folders);
+    all
+}
+
 static SCHEMA: LazyLock<Schema> = LazyLock::new(checked_by::<ThemeManifest>);
 
 /// The UI strings of the built-in theme `base`. It has every string that the program uses.

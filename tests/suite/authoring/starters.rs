@@ -1,8 +1,13 @@
-//! Sites of `rowhouse new` pass `check`, with every combination of flags.
+//! Sites of `rowhouse new` and themes of `rowhouse new-theme` pass `check`, with every combination of flags.
 
 use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use rowhouse_tests::{run, stderr, stdout};
+use rowhouse_tests::{TestServer, run, stderr, stdout};
+
+/// The timeout of a saved file on a busy machine.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 const KINDS: [&str; 4] = ["landing", "app", "blog", "manual"];
 const COLOURS: [&str; 5] = ["green", "blue", "red", "violet", "grey"];
@@ -109,4 +114,108 @@ fn new_without_terminal_does_not_ask() {
         "{}",
         stderr(&manual)
     );
+}
+
+#[test]
+fn child_theme_of_new_theme_needs_no_copy_of_its_parent() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let new = run(folder, &["new-theme", "bakery", "--parent", "plain"]);
+    assert!(new.status.success(), "{}", stderr(&new));
+    assert_eq!(
+        stdout(&new),
+        "themes/bakery/theme.yaml\nthemes/bakery/css/bakery.css\nthemes/bakery/layouts/not-found.html\n"
+    );
+    let write = |file: &str, text: &str| {
+        let path = folder.join(file);
+        fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
+        fs::write(path, text).expect("a file");
+    };
+    write(
+        "tenants/bakery/tenant.yaml",
+        "name: Alder Lane\ntheme: bakery\nroot: true\n",
+    );
+    write(
+        "tenants/bakery/pages/index.md",
+        "---\ntitle: Alder Lane\ndescription: Bread from one oven, five days a week, at the door until it is gone.\nsections:\n  - {kind: hero, title: Still warm, actions: [{label: Call, link: \"tel:+13125550142\"}]}\n---\n",
+    );
+    let check = run(folder, &["check"]);
+    assert_eq!(stdout(&check), "", "{}", stderr(&check));
+    let server = TestServer::start(folder, &[]);
+    let home = server.get(&server.domain(), "/").text();
+    assert!(home.contains("border-radius:2rem"), "{home}");
+    let missing = || server.get(&server.domain(), "/nothing").text();
+    assert!(missing().contains("class=\"frame notice\""), "the parent's");
+
+    // A style, a role and a template of the theme replace those of the parent.
+    let manifest = folder.join("themes/bakery/theme.yaml");
+    let text = fs::read_to_string(&manifest).expect("a manifest");
+    let changed = text.replace("  paper: {day: \"#ffffff\"", "  paper: {day: \"#fdf8f0\"");
+    assert_ne!(changed, text);
+    fs::write(&manifest, changed).expect("a file");
+    let layout = folder.join("themes/bakery/layouts/not-found.html");
+    let text = fs::read_to_string(&layout).expect("a layout");
+    fs::write(&layout, text.replace("frame notice", "frame shelf")).expect("a file");
+    let begin = Instant::now();
+    loop {
+        let home = server.get(&server.domain(), "/").text();
+        if home.contains("#fdf8f0") && missing().contains("class=\"frame shelf\"") {
+            break;
+        }
+        assert!(begin.elapsed() < TIMEOUT, "{home}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn child_theme_of_each_built_in_theme_passes_check() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    for parent in ["base", "plain"] {
+        let name = format!("over-{parent}");
+        let new = run(folder, &["new-theme", &name, "--parent", parent]);
+        assert!(new.status.success(), "{}", stderr(&new));
+        let tenant = folder.join("tenants").join(&name);
+        fs::create_dir_all(tenant.join("pages")).expect("a folder");
+        fs::write(
+            tenant.join("tenant.yaml"),
+            format!("name: A\ntheme: {name}\n"),
+        )
+        .expect("a file");
+        let page = "---\ntitle: A home page\ndescription: A home page that shows nothing but the theme, so that the theme alone is checked.\n---\nText.\n";
+        fs::write(tenant.join("pages/index.md"), page).expect("a file");
+    }
+    let check = run(folder, &["check"]);
+    assert_eq!(stdout(&check), "", "{}", stderr(&check));
+    assert_eq!(check.status.code(), Some(0));
+}
+
+#[test]
+fn new_theme_never_changes_a_folder_that_exists() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    for (arguments, message) in [
+        (
+            &["bakery", "--parent", "plan"][..],
+            "the program has no theme `plan`: did you mean `plain`?",
+        ),
+        (&["plain"][..], "the program has a theme `plain` already"),
+        (&["Bakery"][..], "use small letters, digits and hyphens"),
+        (&["../bakery"][..], "use small letters, digits and hyphens"),
+    ] {
+        let new = run(folder, &[&["new-theme"], arguments].concat());
+        assert_eq!(new.status.code(), Some(2), "{arguments:?}");
+        assert!(stderr(&new).contains(message), "{}", stderr(&new));
+        assert!(!folder.join("themes").exists(), "{arguments:?}");
+    }
+    let theme = folder.join("themes/bakery");
+    fs::create_dir_all(&theme).expect("a folder");
+    let new = run(folder, &["new-theme", "bakery"]);
+    assert_eq!(new.status.code(), Some(2));
+    assert!(
+        stderr(&new).contains("`themes/bakery` already exists"),
+        "{}",
+        stderr(&new)
+    );
+    assert!(fs::read_dir(theme).expect("a folder").next().is_none());
 }

@@ -44,7 +44,9 @@ use flags::{CachingFlags, LimitFlags};
 use https::HttpsFlags;
 pub use https::{CertificatesArguments, CertificatesCommand, ProbeArguments, RenewArguments};
 pub use running::{AdminTokenFlag, ListFormat, RunningServer};
-pub use starter::{Colour, NewArguments, StarterKind, StarterLanguage, plain_name};
+pub use starter::{
+    Colour, NewArguments, NewThemeArguments, StarterKind, StarterLanguage, plain_name,
+};
 pub use version::VERSION;
 
 /// Serves many small sites from one program: a site is a folder.
@@ -130,6 +132,10 @@ pub enum Command {
     Import(ImportArguments),
     /// Create the folder of a new tenant
     New(NewArguments),
+    /// Create the folder of a new theme with a parent
+    ///
+    /// The theme has only its differences from the parent: colours, a style sheet, and one replaced file as an example.
+    NewTheme(NewThemeArguments),
     /// Check whether a running server is ready
     Probe(ProbeArguments),
     /// Write JSON Schemas with which editors complete and check YAML

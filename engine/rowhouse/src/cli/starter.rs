@@ -1,4 +1,4 @@
-//! The arguments of `new`.
+//! The arguments of `new` and `new-theme`.
 
 use std::path::PathBuf;
 
@@ -37,6 +37,25 @@ pub struct NewArguments {
         default_value = "tenants"
     )]
     pub tenants: PathBuf,
+}
+
+/// The arguments of `new-theme`.
+#[derive(Debug, Clone, Args)]
+pub struct NewThemeArguments {
+    /// Name of the theme and of its folder (a-z, 0-9, hyphens)
+    #[arg(value_name = "NAME", value_parser = theme_name)]
+    pub name: String,
+    /// Built-in theme that provides everything that the new theme lacks
+    #[arg(long, value_name = "NAME", default_value = "plain")]
+    pub parent: String,
+    /// Folder of themes
+    #[arg(
+        long,
+        env = "ROWHOUSE_THEMES",
+        value_name = "DIR",
+        default_value = "themes"
+    )]
+    pub themes: PathBuf,
 }
 
 /// The kind of a new tenant.
@@ -111,6 +130,23 @@ impl Colour {
             Self::Violet => ["#6b3a8f", "#cda6ee", "#1f0d2e"],
             Self::Grey => ["#414b57", "#b3bdc9", "#12161b"],
         }
+    }
+}
+
+/// Parses the name of a theme, which is also the name of a folder and of a layer of styles.
+///
+/// # Errors
+/// Returns a message if the name is not a word of small letters, digits and hyphens.
+fn theme_name(text: &str) -> Result<String, String> {
+    let is_plain =
+        |letter: u8| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == b'-';
+    match text.starts_with(|letter: char| letter.is_ascii_lowercase()) && text.bytes().all(is_plain)
+    {
+        true => Ok(text.to_owned()),
+        false => Err(
+            "use small letters, digits and hyphens, and begin with a letter, as in `bakery`"
+                .to_owned(),
+        ),
     }
 }
 

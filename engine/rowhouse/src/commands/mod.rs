@@ -40,6 +40,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Some(Command::Certificates(arguments)) => operations::certificates::run(&arguments),
         Some(Command::Import(arguments)) => authoring::import::run(&arguments),
         Some(Command::New(arguments)) => authoring::new::run(&arguments),
+        Some(Command::NewTheme(arguments)) => authoring::new_theme::run(&arguments),
         Some(Command::Probe(arguments)) => Ok(operations::probe::run(&arguments)),
         Some(Command::Schema(arguments)) => authoring::schema::run(&arguments),
         Some(Command::Completions(arguments)) => Ok(authoring::shell::completions(&arguments)),

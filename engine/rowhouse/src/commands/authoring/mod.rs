@@ -8,6 +8,7 @@ pub(crate) mod import;
 pub(crate) mod live;
 pub(crate) mod manual;
 pub(crate) mod new;
+pub(crate) mod new_theme;
 pub(crate) mod routes;
 pub(crate) mod sarif;
 pub(crate) mod schema;

@@ -114,7 +114,7 @@ fn theme_folders(directory: Option<&Path>) -> anyhow::Result<BTreeMap<String, Fo
         let (folder, _) = source::read(&path, &label, FolderLimits::default(), None);
         (name, folder)
     });
-    Ok(folders.collect())
+    Ok(theme::with_embedded(folders.collect()))
 }
 
 /// Returns the schema of a manifest with the `settings` and `strings` of a theme.

@@ -19,7 +19,7 @@ use crate::state::tables::{ValidThemeFolder, load_themes};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Themes {
     loaded: BTreeMap<String, LoadedTheme>,
-    /// The folders of the themes; empty for the themes within the program, which are always valid.
+    /// The folders of the themes, without the themes within the program, which are always valid.
     folders: BTreeMap<String, Folder>,
     directory: PathBuf,
     /// The valid themes that an earlier process persisted.
@@ -60,7 +60,7 @@ impl LastValidThemes {
             if self.folders.is_empty() {
                 return None;
             }
-            let mut folders = self.folders.clone();
+            let mut folders = theme::with_embedded(self.folders.clone());
             folders.extend(load_themes(store, &self.directory));
             let load = || {
                 let (theme, report) = theme::load(name, &folders);
@@ -100,7 +100,7 @@ impl Themes {
                         folders.ok_or(problem)?
                     }
                 };
-                self.folders.clone()
+                theme::with_embedded(self.folders.clone())
             }
         };
         self.loaded.retain(|name, _| folders.contains_key(name));
