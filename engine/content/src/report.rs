@@ -71,6 +71,7 @@ codes! {
     BadStyle => "bad-style", "A stylesheet has an unmatched bracket or an unclosed string. Browsers would read the rules after that place differently than intended (CSS Syntax Level 3).";
     BadValue => "bad-value", "A value has the right type but is not valid. Examples are a date that does not exist, a URL without a scheme, and a colour that is not `#rrggbb`.";
     BadYaml => "bad-yaml", "The file is not valid YAML. Most often a value needs quotes, or a space is in fact a tab or a character that only looks like a space. If rowhouse does not recognise the cause, the report shows the parser's own message.";
+    BlockedMarkup => "blocked-markup", "A template has markup that browsers ignore, because the Content Security Policy of pages blocks it: a `style` attribute, a `<style>` element, an event handler such as `onclick`, or a script. Only the engine adds styles and scripts to pages.";
     BrokenFragment => "broken-fragment", "A link has a fragment, and no element of the page has that id.";
     BrokenLink => "broken-link", "A link points to a page that its tenant does not have. If the page is missing on purpose, list the link under `known_missing` in the manifest.";
     BrokenPicture => "broken-picture", "An image cannot be decoded, or its file ends too early. Visitors see a part of the image, or the browser's sign for a missing image. The file is served unchanged.";
@@ -98,7 +99,7 @@ codes! {
     LowContrast => "low-contrast", "The colours of a text and its background have a contrast below 4.5:1 (WCAG 2.2, success criterion 1.4.3).";
     MarkupAsText => "markup-as-text", "A text contains markup that rowhouse does not read. Visitors see such markup as it is written, or the markup has no effect. Examples are shortcodes of other generators, names of emoji, and formulas. A link with a space in its address, an unclosed code fence, and settings after the language of code are reported too.";
     MissingAlt => "missing-alt", "An image needs alt text for visitors who do not see the image (WCAG 2.2, success criterion 1.1.1).";
-    MissingAsset => "missing-asset", "An image, icon or SVG is missing: neither the tenant's `assets` nor its theme has the file.";
+    MissingAsset => "missing-asset", "An image, icon, SVG or font is missing: neither the tenant's `assets` nor its theme has the file.";
     MissingDate => "missing-date", "An entry of a collection with a feed has no `date`. Feed readers order entries by date, so the feed omits entries without a date.";
     MissingDescription => "missing-description", "A page that search engines may list has no description of its own. Such a page shows the tenant's description, so all such pages look alike.";
     MissingKey => "missing-key", "A required key is missing: the key has no default.";
@@ -115,6 +116,7 @@ codes! {
     PictureType => "picture-type", "The extension of an image's file name does not match the type of the image. The extension decides the content type, and browsers may refuse to show an image with the wrong content type. Or a page shows a file that browsers do not support as an image, such as HEIC, TIFF or MOV. Convert such a file, or link to it.";
     PathTwice => "path-twice", "Two pages, aliases, redirects or downloads have the same path. Or two names differ only in upper and lower case or in their Unicode form, and are one file on many disks.";
     Pinned => "pinned", "The tenant serves an older release, because an operator rolled the tenant back. Changes in the folder are not served until `rowhouse resume` ends the rollback.";
+    PreloadType => "preload-type", "A file that `preload` of a theme names is not a font, or is a font of another type than its extension says. Browsers fetch such a file and do not use it.";
     ProgramFailed => "program-failed", "Rowhouse itself failed while it read, checked or rendered a tenant or a theme. The failure is not the author's fault. The last valid pages are served, and other tenants are not affected.";
     RawHtml => "raw-html", "A text in Markdown contains HTML. Only HTML comments are allowed, because rowhouse cannot check the links and tags of HTML, and scripts could affect other tenants. Use Markdown for prose, and sections for everything else.";
     RedirectChain => "redirect-chain", "A redirect points to another redirect, or back to itself after some steps. Visitors should be redirected once. A wildcard (`/old/*`) may point to paths of another wildcard, but must end.";
@@ -131,6 +133,7 @@ codes! {
     UnknownKey => "unknown-key", "A key is unknown, most often because of a typing error.";
     UnknownLanguage => "unknown-language", "The theme has no UI strings in the tenant's language.";
     UnknownLayout => "unknown-layout", "A page or a collection names a layout that the theme does not have.";
+    UnknownProperty => "unknown-property", "A style or template uses a custom property without a fallback, as in `var(--name)`, and neither a style, a role of `theme.yaml` nor a setting defines the property. Browsers then ignore the whole declaration.";
     UnknownTenant => "unknown-tenant", "A link or `deployment.yaml` names a tenant that does not exist. If the entry in `deployment.yaml` has `access`, the problem is an error, because the entry protects no site. A tenant without an entry whose name is near the unknown name answers 503 until the name is correct.";
     UnknownTheme => "unknown-theme", "The theme does not exist, or its files have errors.";
     UnusedAsset => "unused-asset", "No page and no key of the tenant shows, links to or offers the file. Either nothing needs the file, or a link spells its name differently. The file is served all the same.";

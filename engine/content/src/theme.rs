@@ -102,6 +102,8 @@ pub struct Theme {
     pub manifest: ThemeManifest,
     /// The files by path.
     pub files: BTreeMap<String, Bytes>,
+    /// The folders of the files in reports, by path of the file.
+    pub labels: BTreeMap<String, Arc<str>>,
     /// The section types by name.
     pub section_types: BTreeMap<String, Arc<SectionType>>,
     /// The schema of a tenant's settings.
@@ -117,6 +119,7 @@ pub struct Theme {
 struct ThemeLayers {
     manifest: Option<ThemeManifest>,
     files: BTreeMap<String, Bytes>,
+    labels: BTreeMap<String, Arc<str>>,
     strings: BTreeMap<String, Strings>,
 }
 
@@ -162,6 +165,23 @@ static BASE_STRINGS: LazyLock<BTreeMap<String, Strings>> = LazyLock::new(|| {
 });
 
 impl Theme {
+    /// Returns the name of a file in reports, in the folder that provides the file: the theme's or a parent's.
+    #[must_use]
+    pub fn name_of(&self, path: &str) -> String {
+        let label = self.labels.get(path).map_or(&*self.label, |label| label);
+        format!("{label}/{path}")
+    }
+
+    /// Returns the files of the theme's own folder as text, by path. The files of a parent are in the report of the parent.
+    pub fn own_texts(&self) -> impl Iterator<Item = (&str, &str)> {
+        let is_own = |path: &str| {
+            let label = self.labels.get(path);
+            label.is_none_or(|label| **label == *self.label)
+        };
+        let own = self.files.iter().filter(move |(path, _)| is_own(path));
+        own.filter_map(|(path, bytes)| Some((path.as_str(), std::str::from_utf8(bytes).ok()?)))
+    }
+
     /// Returns the languages of the theme with their UI strings.
     #[must_use]
     pub fn languages(&self) -> Vec<(&str, &Strings)> {
@@ -228,6 +248,7 @@ fn build_theme(
         line,
         manifest,
         files: layers.files,
+        labels: layers.labels,
         section_types,
         settings: Arc::new(settings),
         strings,
@@ -287,6 +308,11 @@ fn load_layers(
         Some(parent) => load_layers(parent, folders, children, report)?,
         None => ThemeLayers::default(),
     };
+    let label: Arc<str> = folder.label.as_str().into();
+    let paths = folder.files.keys().cloned();
+    layers
+        .labels
+        .extend(paths.map(|path| (path, Arc::clone(&label))));
     layers.files.extend(
         folder
             .files

@@ -1,5 +1,7 @@
 //! An index of the lines of a text, built once for many diagnostics.
 
+use super::TextPosition;
+
 /// The positions at which the lines of a text begin.
 #[derive(Debug)]
 pub struct LineIndex<'a> {
@@ -23,6 +25,19 @@ impl<'a> LineIndex<'a> {
     #[must_use]
     pub fn number(&self, byte: usize) -> usize {
         self.starts.partition_point(|start| *start <= byte)
+    }
+
+    /// Returns the position of `length` characters from a byte offset.
+    #[must_use]
+    pub fn position(&self, byte: usize, length: usize) -> TextPosition {
+        let line = self.number(byte);
+        let start = self.starts.get(line - 1).copied().unwrap_or_default();
+        let before = self.text.get(start..byte).unwrap_or_default();
+        TextPosition {
+            line,
+            column: before.chars().count() + 1,
+            length,
+        }
     }
 
     /// Returns the number of lines.
@@ -67,5 +82,7 @@ mod tests {
                 "{byte}"
             );
         }
+        let position = LineIndex::of("a\nü b").position(5, 1);
+        assert_eq!((position.line, position.column), (2, 3));
     }
 }

@@ -837,7 +837,7 @@ impl Renderer<'_> {
         let PageStyle { css, whole_fonts } = self.templates().assets.styles.of_page(&shown);
         let style = css + own;
         let fonts = self.preloaded(scope, &whole_fonts);
-        let head = format!("<style>{style}</style>\n{}", preload(fonts));
+        let head = format!("<style>{style}</style>\n{}", preload(&fonts));
         RenderedPage {
             html: self
                 .add_placeholder_colours(&html)

@@ -2,9 +2,11 @@
 //!
 //! - [`minify`] removes comments and white space, and resolves URLs.
 //! - [`page_rules`] selects the rules that a page can use.
+//! - [`contrast`] computes the contrast of two colours.
 //! - [`characters`] finds the characters that a page shows, which decide its fonts.
 
 mod characters;
+pub(crate) mod contrast;
 mod minify;
 mod page_rules;
 
@@ -289,7 +291,7 @@ fn style_of(
     files: &BTreeMap<String, Asset>,
     report: &mut Report,
 ) -> Option<String> {
-    let label = format!("{}/{path}", theme.label);
+    let label = theme.name_of(path);
     let Ok(text) = std::str::from_utf8(theme.files.get(path)?) else {
         report.push(Diagnostic::error(
             Code::NotUtf8,

@@ -68,7 +68,7 @@ fn in_theme(
     place: TextPosition,
     theme: &Theme,
 ) -> Diagnostic {
-    let diagnostic = Diagnostic::error(code, format!("{}/{file}", theme.label), one_line(message));
+    let diagnostic = Diagnostic::error(code, theme.name_of(file), one_line(message));
     let place = match opening(file) {
         // The engine puts the opening of a component before the author's first line.
         Some(opening) if place.line == 1 => TextPosition {

@@ -6,7 +6,7 @@
 //!
 //! **Invariant:** knows no theme and no key.
 
-use content::report::{Code, Diagnostic, TextPosition};
+use content::report::{Code, Diagnostic, LineIndex};
 use tera::{Kwargs, State, StringInput, Tera, TeraResult, Value};
 
 use super::render::with_scope;
@@ -35,13 +35,9 @@ pub(super) fn register(tera: &mut Tera) {
 
 /// Returns a warning for each use of the filter `safe` in a template.
 pub(super) fn check<'a>(file: &'a str, template: &'a str) -> impl Iterator<Item = Diagnostic> + 'a {
+    let lines = LineIndex::of(template);
     uses_of_safe(template).into_iter().map(move |offset| {
-        let before = template.get(..offset).unwrap_or_default();
-        let place = TextPosition {
-            line: before.matches('\n').count() + 1,
-            column: before.rsplit('\n').next().unwrap_or_default().chars().count() + 1,
-            length: SAFE.len(),
-        };
+        let place = lines.position(offset, SAFE.len());
         Diagnostic::warning(Code::SafeFilter, file, "the filter `safe` puts text into the page as HTML")
             .at(place, template)
             .hint("write the markup in the template or in a `{% set %}` block, and print the text in it with `{{ }}`")

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use tera::Tera;
 
+use super::checks;
 use super::error::located;
 use super::escaping;
 use super::functions::register;
@@ -63,14 +64,12 @@ impl Templates {
             }
             match std::str::from_utf8(bytes) {
                 Ok(text) => {
-                    let file = format!("{}/{path}", theme.label);
-                    report.extend(escaping::check(&file, text));
                     ids.read(text);
                     sources.push((path.as_str(), component(path, text)));
                 }
                 Err(_) => report.push(Diagnostic::error(
                     Code::NotUtf8,
-                    format!("{}/{path}", theme.label),
+                    theme.name_of(path),
                     "the template is not UTF-8",
                 )),
             }
@@ -80,6 +79,7 @@ impl Templates {
         {
             report.extend(located(&error, Code::TemplateFailed, theme));
         }
+        report.extend(checks::check(theme));
         let languages = languages(theme, &mut report);
         let templates = report.is_servable().then(|| Self {
             languages,

@@ -14,8 +14,10 @@
 //! | [`ui_strings`] | the UI strings of a page |
 //! | [`language`] | UI strings, dates, numbers and lists in a language |
 //! | [`theme_files`] | the theme's public files and its styles |
+//! | [`checks`] | warnings about a theme's own files |
 //! | [`error`] | Tera's errors with places in the theme |
 
+mod checks;
 mod error;
 mod escaping;
 mod functions;

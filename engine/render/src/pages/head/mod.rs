@@ -8,6 +8,7 @@ pub(crate) mod structured_data;
 use serde_json::Value as Json;
 
 use crate::markdown::escape;
+use crate::media::media_type::media_type;
 
 /// The values of a page's head.
 #[derive(Debug, Default)]
@@ -164,11 +165,11 @@ impl PageHead {
 
 /// Returns tags that make browsers fetch fonts before they read the style.
 #[must_use]
-pub(crate) fn preload(fonts: Vec<String>) -> String {
+pub(crate) fn preload(fonts: &[String]) -> String {
     let mut out = Tags::default();
     for font in fonts {
-        let more = " as=\"font\" type=\"font/woff2\" crossorigin";
-        out.link("preload", &font, more);
+        let more = format!(" as=\"font\" type=\"{}\" crossorigin", media_type(font));
+        out.link("preload", font, &more);
     }
     out.0
 }
