@@ -5,5 +5,6 @@ mod error_messages;
 mod long_reports;
 mod relative_links;
 mod starters;
+mod template_failures;
 mod themes;
 mod unpublished_pages;

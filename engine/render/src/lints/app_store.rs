@@ -10,7 +10,7 @@ use crate::lints::page_facts::PageFacts;
 use content::report::{Code, Diagnostic};
 use content::tenant::{MANIFEST, Page, Site};
 
-/// Returns a warning for each thing that a review would reject.
+/// Returns a warning for each thing that a review would reject. `seen`: the facts of the rendered pages.
 pub(super) fn check(
     site: &Site,
     prepared: &PreparedTenant,
@@ -69,7 +69,7 @@ pub(super) fn check(
             "the app has no support page",
             "add `pages/support.md` (App Review Guideline 1.5)",
         ),
-        Some(page) if !seen.get(&page.path).is_some_and(has_contact) => miss(
+        Some(page) if (seen.get(&page.path)).is_some_and(|seen| !has_contact(seen)) => miss(
             support,
             "the support page has no email link",
             "add a link to `company:email`, or a section with an email link (App Review Guideline 1.5)",

@@ -42,8 +42,8 @@ pub struct CrossTenantLink {
     pub diagnostic: Diagnostic,
 }
 
-/// The paths of a site, each with the fragments of its page.
-pub(crate) type Fragments = BTreeMap<String, BTreeSet<String>>;
+/// The paths of a site, each with the fragments of its page. `None` if the page failed to render.
+pub(crate) type Fragments = BTreeMap<String, Option<BTreeSet<String>>>;
 
 /// Limit on the links to other tenants that are located in the source.
 const MAX_LOCATED_LINKS: usize = 200;
@@ -429,7 +429,7 @@ impl<'a> Checker<'a> {
         let Some(ids) = self.fragments.get(page) else {
             return self.missing_page(link, page, spot);
         };
-        if let Some(fragment) = fragment
+        if let (Some(ids), Some(fragment)) = (ids, fragment)
             && !fragment.is_empty()
             // `#top` is the top of the page in every browser (HTML, section 7.4.6.4).
             && !fragment.eq_ignore_ascii_case("top")

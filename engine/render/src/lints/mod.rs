@@ -59,20 +59,19 @@ pub(crate) fn check(
 ) -> PageFindings {
     let mount = &canonical.mount;
     let pages = site.pages.values();
+    // Nothing is known about a page that failed to render.
     let seen: BTreeMap<String, PageFacts> = pages
-        .map(|page| {
-            let resource = mount.resource(&page.path);
-            let seen = resource.map_or_else(PageFacts::default, |resource| facts_of(resource));
-            (page.path.clone(), seen)
+        .filter_map(|page| {
+            let resource = mount.resource(&page.path)?;
+            Some((page.path.clone(), facts_of(resource)))
         })
         .collect();
     let mut fragments = Fragments::new();
     for page in site.pages.values() {
         let ids = seen.get(&page.path).map(|seen| seen.ids.clone());
-        let ids = ids.unwrap_or_default();
         fragments.extend(page.paths().map(|path| (path.to_owned(), ids.clone())));
     }
-    fragments.extend(files.map(|path| (path, BTreeSet::new())));
+    fragments.extend(files.map(|path| (path, Some(BTreeSet::new()))));
     let redirects = site.manifest.redirects.iter();
     let moved = redirects.filter_map(Redirect::own_path).collect();
     let mut checker = Checker {

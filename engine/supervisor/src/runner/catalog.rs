@@ -399,6 +399,14 @@ impl Catalog {
         self.page_changes.first().map(|(next, _)| *next)
     }
 
+    /// Returns whether a tenant has no pages because its theme has errors, which the report of the theme lists.
+    pub(crate) fn has_theme_errors(&self, tenant: &TenantData) -> bool {
+        let site = tenant.content.site.as_ref();
+        let mut result = tenant.reports.result.iter();
+        site.is_some_and(|site| self.themes.has_errors(&site.manifest.theme))
+            && result.any(|diagnostic| diagnostic.code == Code::UnknownTheme)
+    }
+
     /// Returns the year of the copyright line, in the company's time zone.
     pub(crate) fn year(&self, now: Timestamp) -> i16 {
         let deployment = self.deployment.as_ref();

@@ -3,7 +3,7 @@
 //! [`crate::runner::driver`] passes events to the [`World`], and executes its actions.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use thiserror::Error;
 
 use content::name::TenantId;
-use content::report::Report;
+use content::report::{Diagnostic, Report, Severity};
 use content::source::SourceError;
 use content::tenant::Site;
 use release::store::Store;
@@ -32,6 +32,7 @@ use crate::runner::settings::Settings;
 use crate::snapshot::assembly::Publisher;
 use crate::snapshot::cross_tenant::cross_tenant;
 use crate::snapshot::dev;
+use crate::snapshot::template_failures::TemplateFailures;
 use crate::source::survey::{RestoreRequest, SurveyRequest, ThemesRequest};
 use crate::state::tables::PersistedState;
 
@@ -255,7 +256,7 @@ impl Registry {
         self.persisted.as_ref().map(PersistedState::store)
     }
 
-    /// Returns all diagnostics, by file and line.
+    /// Returns all diagnostics, by file and line. A problem of a theme is reported once, and not for each tenant with the theme.
     #[must_use]
     pub fn report(&self) -> Report {
         let catalog = &self.catalog;
@@ -264,11 +265,23 @@ impl Registry {
         report.extend(catalog.addresses.report(names, catalog.now));
         report.extend(catalog.themes.report().cloned());
         report.extend(self.publisher.report());
+        let is_of_theme = |diagnostic: &Diagnostic| {
+            diagnostic.severity == Severity::Error
+                && !Path::new(&diagnostic.file).starts_with(&self.settings.config.tenants)
+        };
+        let mut failures = TemplateFailures::default();
         for tenant in catalog.tenants.values() {
             report.extend(tenant.reports.content.clone());
-            report.extend(tenant.reports.result.clone());
             report.extend(tenant.reports.conflicts.clone());
+            if catalog.has_theme_errors(tenant) {
+                continue;
+            }
+            let result = tenant.reports.result.clone().into_iter();
+            let (of_theme, of_tenant): (Vec<_>, Vec<_>) = result.partition(is_of_theme);
+            failures.add(of_theme);
+            report.extend(of_tenant);
         }
+        report.extend(failures.into_diagnostics());
         report.extend(cross_tenant(catalog, &self.settings));
         report.sorted()
     }

@@ -8,3 +8,4 @@ pub(crate) mod findings;
 pub(crate) mod hosts;
 pub mod replaced;
 pub(crate) mod shared;
+pub(crate) mod template_failures;

@@ -203,6 +203,12 @@ impl Themes {
         self.loaded.is_empty()
     }
 
+    /// Returns whether a theme is known and has errors.
+    pub(crate) fn has_errors(&self, name: &str) -> bool {
+        let loaded = self.loaded.get(name);
+        loaded.is_some_and(|loaded| !loaded.report.is_servable())
+    }
+
     /// Returns the names of all themes.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> + Clone {
         self.loaded.keys().map(String::as_str)
