@@ -244,6 +244,28 @@ fn consent_notice_is_left_out_by_setting_of_both_themes() {
 }
 
 #[test]
+fn row_of_a_comparison_without_a_cell_for_each_column_is_an_error() {
+    for parent in ["plain", "base"] {
+        let mut site = german_over(parent);
+        let page = "tenants/cafe/pages/index.md";
+        site.write(
+            page,
+            "---\ntitle: Caf\u{e9}\nsections:\n  - kind: comparison\n    title: Tee\n    columns: [A, B]\n    rows:\n      - {label: Preis, values: [\"1\", \"2\"]}\n      - {label: Menge, values: [\"1\"]}\n---\n",
+        );
+        site.reload();
+        let text = site.report_text();
+        for words in [
+            "error[bad-value]: `values` has 1 item, but `columns` has 2 items",
+            &format!("{page}:9:32"),
+            "hint: A value for each column",
+        ] {
+            assert!(text.contains(words), "{parent}: no `{words}` in\n{text}");
+        }
+        assert_eq!(text.matches("bad-value").count(), 1, "{text}");
+    }
+}
+
+#[test]
 fn error_in_own_section_type_has_place_and_nearest_key() {
     let mut site = german();
     site.edit(

@@ -7,11 +7,14 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value as Json, json};
 
 use crate::formats::check_value;
-use crate::report::hint_for;
+use crate::report::{Code, hint_for};
 use crate::schema::{
     Formats, FormattedText, Schema, SchemaError, Violation, format_names, referred,
 };
-use crate::yaml::Node;
+use crate::yaml::{Node, Value};
+
+/// The keyword of a list that has as many items as another list. Its value is the JSON Pointer of the other list (RFC 6901).
+const SAME_LENGTH: &str = "same_length_as";
 
 /// The format of an id that an author gives to a part of a page.
 pub const FRAGMENT: &str = "fragment";
@@ -95,6 +98,15 @@ impl DataSchema {
         if !problems.is_empty() {
             return Err(problems);
         }
+        let mut lengths = LengthCheck {
+            root,
+            value: &value,
+            problems: Vec::new(),
+        };
+        lengths.check(root, node, 0);
+        if !lengths.problems.is_empty() {
+            return Err(lengths.problems);
+        }
         let (formatted, formats) = self.schema.formatted(node, &value);
         complete(root, root, &mut value, MissingValue::Null, 0);
         Ok((CheckedData { value, formats }, formatted))
@@ -147,6 +159,64 @@ fn complete_schema(own: &Json, shared: Option<&Json>, kind: Option<&str>) -> Jso
     root.into()
 }
 
+/// Finds the lists that do not have as many items as the list which their schema names.
+struct LengthCheck<'a> {
+    root: &'a Json,
+    /// The entire value.
+    value: &'a Json,
+    problems: Vec<Violation>,
+}
+
+impl LengthCheck<'_> {
+    fn check(&mut self, schema: &Json, node: &Node, depth: usize) {
+        if depth == MAX_DEPTH {
+            return;
+        }
+        let schema = referred(self.root, schema);
+        match &node.value {
+            Value::Map(pairs) => {
+                for (key, inner) in pairs {
+                    let Some(property) = schema["properties"].get(&key.name) else {
+                        continue;
+                    };
+                    let property = referred(self.root, property);
+                    self.check(property, inner, depth + 1);
+                    if let Some(message) = self.mismatch(property, &key.name, inner) {
+                        self.problems.push(Violation {
+                            code: Code::BadValue,
+                            position: inner.position,
+                            message,
+                            hint: property["description"].as_str().map(ToOwned::to_owned),
+                        });
+                    }
+                }
+            }
+            Value::List(items) => {
+                for item in items {
+                    self.check(&schema["items"], item, depth + 1);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns a message if the list `name` is shorter or longer than the list that its schema names.
+    fn mismatch(&self, schema: &Json, name: &str, node: &Node) -> Option<String> {
+        let other = schema.get(SAME_LENGTH)?.as_str()?;
+        let expected = self.value.pointer(other)?.as_array()?.len();
+        let Value::List(items) = &node.value else {
+            return None;
+        };
+        let other = other.rsplit('/').next().unwrap_or(other);
+        let number = |count: usize| match count {
+            1 => "1 item".to_owned(),
+            count => format!("{count} items"),
+        };
+        let (own, wanted) = (number(items.len()), number(expected));
+        (items.len() != expected).then(|| format!("`{name}` has {own}, but `{other}` has {wanted}"))
+    }
+}
+
 /// The value that replaces a key which an author left out.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum MissingValue {
@@ -156,12 +226,12 @@ enum MissingValue {
     Null,
 }
 
-/// The depth to which defaults are added. A default may contain a key with the same default again.
-const MAX_COMPLETION_DEPTH: usize = 32;
+/// Limit on the depth of a value below its schema. A default may contain a key with the same default again.
+const MAX_DEPTH: usize = 32;
 
 /// Adds a value for every missing key, and sorts all keys in the order of the schema.
 fn complete(root: &Json, schema: &Json, value: &mut Json, missing: MissingValue, depth: usize) {
-    if depth == MAX_COMPLETION_DEPTH {
+    if depth == MAX_DEPTH {
         return;
     }
     let schema = referred(root, schema);
@@ -268,6 +338,35 @@ mod tests {
                 .hint
                 .as_ref()
                 .is_some_and(|hint| hint.contains("`title`"))
+        );
+    }
+
+    #[test]
+    fn list_has_as_many_items_as_the_list_that_its_schema_names() {
+        let texts = json!({"type": "array", "items": {"type": "string"}});
+        let shape = shape(json!({"properties": {
+            "columns": texts,
+            "rows": {"type": "array", "items": {"type": "object", "properties": {"values": {
+                "type": "array",
+                "same_length_as": "/columns",
+                "description": "A value for each column.",
+            }}}},
+        }}));
+        let text =
+            "columns: [a, b]\nrows:\n  - values: [1, 2]\n  - values: [1]\n  - values: [1, 2, 3]\n";
+        let node = crate::yaml::parse(text, 1).expect("YAML");
+        let problems = shape.check(&node, "it").expect_err("two wrong rows");
+        let found = problems.iter().map(|problem| {
+            let (line, hint) = (problem.position.line, problem.hint.as_deref());
+            (line, problem.message.as_str(), hint.unwrap_or_default())
+        });
+        let hint = "A value for each column.";
+        assert_eq!(
+            found.collect::<Vec<_>>(),
+            [
+                (4, "`values` has 1 item, but `columns` has 2 items", hint),
+                (5, "`values` has 3 items, but `columns` has 2 items", hint),
+            ]
         );
     }
 
