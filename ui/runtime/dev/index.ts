@@ -7,6 +7,7 @@
  */
 import { oneAtATime, whileVisible } from '../following.ts';
 import type { IslandError } from '../loader.ts';
+import { watchFrames } from './gallery.ts';
 import { Overlay } from './overlay.ts';
 import { factsOf, type PageState, swapStyle } from './page.ts';
 import { type DeploymentDiagnostics, errorsFor } from './state.ts';
@@ -61,4 +62,5 @@ addEventListener('rowhouse:island-error', (event) => {
     text: cause instanceof Error ? (cause.stack ?? cause.message) : String(cause),
   });
 });
+watchFrames(document);
 whileVisible(listen, stop);

@@ -1,6 +1,6 @@
 //! The gallery of a theme, which `--dev` serves at `/_gallery`. The gallery shows the example of every section type in light and dark mode at three widths, with a table of the schema.
 //!
-//! Each example is a page below `/_gallery/<section type>/`, which the gallery shows in frames. So each example has the width of a screen, and a colour scheme of its own.
+//! Each example is a page below `/_gallery/<section type>/`, which the gallery shows in frames. So each example has the width of a screen, and a colour scheme of its own. The script of `--dev` adds a warning to the caption of a frame whose page is wider.
 //!
 //! The manual has each example once, in the colour scheme of the reader's system, and no gallery page.
 //!
@@ -48,6 +48,7 @@ table{border-collapse:collapse}\
 th,td{border-block-end:1px solid GrayText;padding:.25rem 1rem .25rem 0;text-align:start;vertical-align:top}\
 .frames{display:flex;gap:1rem;overflow-x:auto;padding-block:1rem}\
 figure{margin:0}\
+figcaption strong{color:light-dark(#a11226,#ff9f9a)}\
 iframe{background:Canvas;block-size:45rem;border:1px solid GrayText;zoom:.5}";
 
 /// Returns the gallery's pages by path: all pages with `--dev`, only the examples in the manual, and otherwise none.
@@ -186,7 +187,7 @@ fn frames(renderer: &Renderer<'_>, kind: &str, time: &str) -> String {
         .map(|width| {
             format!(
                 "<figure><figcaption>By {time}, {width} pixels</figcaption>\
-                 <iframe src=\"{href}\" width=\"{width}\" loading=\"lazy\" title=\"{kind} by {time} at {width} pixels\"></iframe></figure>"
+                 <iframe src=\"{href}\" width=\"{width}\" loading=\"lazy\" data-example title=\"{kind} by {time} at {width} pixels\"></iframe></figure>"
             )
         })
         .collect();

@@ -2,7 +2,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { expectNoViolations } from '../../support/checks/axe.ts';
 import { repository } from '../../support/environment.ts';
 import { serve, stop } from '../../support/program.ts';
@@ -20,6 +20,23 @@ let place: string;
 let origin: string;
 let server: ChildProcess;
 
+/** Writes a theme with a section type that is 500 pixels wide, and a site that uses the theme. */
+function writeWide() {
+  const files = {
+    'themes/wide/theme.yaml': 'name: wide\nparent: plain\nlanguages: [en]\n',
+    'themes/wide/sections/wide/schema.yaml': 'description: A strip.\nproperties: {}\n',
+    'themes/wide/sections/wide/section.html': '<section class="strip">A strip</section>\n',
+    'themes/wide/sections/wide/section.css': '@layer sections {\n  .strip { inline-size: 500px; }\n}\n',
+    'themes/wide/sections/wide/example.yaml': 'title: A strip\n',
+    'tenants/wide/tenant.yaml': 'name: Gallery\ntheme: wide\n',
+    'tenants/wide/pages/index.md': '---\ntitle: Gallery\n---\nSome words.\n',
+  };
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(place, path)), { recursive: true });
+    writeFileSync(join(place, path), text);
+  }
+}
+
 test.beforeAll(async () => {
   place = mkdtempSync(join(tmpdir(), 'rowhouse-gallery-'));
   cpSync(join(repository, 'themes'), join(place, 'themes'), { recursive: true });
@@ -29,6 +46,7 @@ test.beforeAll(async () => {
     writeFileSync(join(place, 'tenants', theme, 'tenant.yaml'), `name: Gallery\ntheme: ${theme}\n`);
     writeFileSync(join(pages, 'index.md'), '---\ntitle: Gallery\n---\nSome words.\n');
   }
+  writeWide();
   [server, origin] = await serve(place, '--dev');
 });
 
@@ -66,3 +84,25 @@ for (const theme of themes) {
         await expectNoViolations(page, `${kind} by ${time}`);
       });
 }
+
+test('the gallery warns of a section type that is wider than a screen, in the caption of that frame only', async ({
+  page,
+}) => {
+  await page.goto(`${origin}/wide/_gallery`);
+  const captions = (kind: string) => page.locator(`#${kind} figcaption`);
+  const warned = [' Scrolls sideways by 140 pixels', '', ''];
+  for (const [kind, warnings] of [
+    ['wide', warned],
+    ['prose', ['', '', '']],
+  ] as const) {
+    const frames = page.locator(`#${kind} iframe`);
+    for (let index = 0; index < 6; index++) {
+      await frames.nth(index).scrollIntoViewIfNeeded();
+      await expect(frames.nth(index).contentFrame().locator('main')).not.toBeEmpty();
+    }
+    const expected = ['day', 'night'].flatMap((time) =>
+      [360, 768, 1280].map((width, index) => `By ${time}, ${width} pixels${warnings[index]}`),
+    );
+    await expect(captions(kind)).toHaveText(expected);
+  }
+});
