@@ -136,6 +136,7 @@ codes! {
     UnknownProperty => "unknown-property", "A style or template uses a custom property without a fallback, as in `var(--name)`, and neither a style, a role of `theme.yaml` nor a setting defines the property. Browsers then ignore the whole declaration.";
     UnknownTenant => "unknown-tenant", "A link or `deployment.yaml` names a tenant that does not exist. If the entry in `deployment.yaml` has `access`, the problem is an error, because the entry protects no site. A tenant without an entry whose name is near the unknown name answers 503 until the name is correct.";
     UnknownTheme => "unknown-theme", "The theme does not exist, or its files have errors.";
+    UnsuitedLogo => "unsuited-logo", "Visitors cannot read the logo that the settings name: the file is too small, very wide or very tall, or an SVG without proportions. The file is shown all the same.";
     UnusedAsset => "unused-asset", "No page and no key of the tenant shows, links to or offers the file. Either nothing needs the file, or a link spells its name differently. The file is served all the same.";
     UnsafeSvg => "unsafe-svg", "An SVG of a tenant contains something that could run, load or link elsewhere, and is served without that part. Or the file is not well-formed SVG and cannot be served. No code of a tenant runs at an address that the tenant shares with others.";
     Unreadable => "unreadable", "A file or folder cannot be read. The operating system reports an error, or the entry is not a regular file.";

@@ -243,6 +243,105 @@ fn consent_notice_is_left_out_by_setting_of_both_themes() {
     }
 }
 
+/// Adds settings to both sites of the German company. The one at the root is `Buchladen Lindgren`.
+fn set(site: &mut TestSite, settings: &str) {
+    for tenant in ["laden", "cafe"] {
+        let manifest = format!("tenants/{tenant}/tenant.yaml");
+        let text = fs::read_to_string(site.path(&manifest)).expect("a manifest");
+        let text = text.split("settings:").next().expect("a text");
+        site.write(&manifest, format!("{text}settings: {{{settings}}}\n"));
+        site.write(
+            &format!("tenants/{tenant}/assets/logo.svg"),
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"100%\" viewBox=\"0 0 60 20\"><path id=\"a\" fill=\"currentColor\" d=\"M0 0h60v20z\"/></svg>\n",
+        );
+        let image = fixture("errors/unsuited-logo/tenants/sample/assets/small.png");
+        let image = fs::read(image).expect("an image");
+        fs::write(
+            site.path(&format!("tenants/{tenant}/assets/night.png")),
+            image,
+        )
+        .expect("a written file");
+    }
+    site.reload();
+    assert!(site.report().is_servable(), "{}", site.report_text());
+}
+
+#[test]
+fn logo_is_in_the_header_with_its_size_and_the_name_of_the_site() {
+    for parent in ["plain", "base"] {
+        let mut site = german_over(parent);
+        let before = site.page("studio.example", "/cafe", "/").expect("a page");
+        assert!(
+            !before.contains("site-logo") && !before.contains("logo-ratio"),
+            "{before}"
+        );
+        set(&mut site, "logo: logo.svg");
+        let page = site.page("studio.example", "/cafe", "/").expect("a page");
+        for part in [
+            "<svg width=\"60\" height=\"20\" aria-hidden=\"true\" viewBox=\"0 0 60 20\">",
+            "d=\"M0 0h60v20z\"",
+            "--logo-ratio:60/20",
+        ] {
+            assert!(page.contains(part), "{parent}: no `{part}` in {page}");
+        }
+        let header = page.split("<main").next().expect("a header");
+        let link = match parent {
+            "plain" => "</span>Caf\u{e9} Lindgren</a>",
+            _ => {
+                "<use href=\"#_site-logo\"></use></svg><span class=\"header-name\">Caf\u{e9} Lindgren</span>"
+            }
+        };
+        assert!(header.contains(link), "{parent}: no `{link}` in {header}");
+    }
+}
+
+#[test]
+fn logo_that_has_the_name_replaces_it_for_those_who_see_it() {
+    for (parent, name) in [
+        (
+            "plain",
+            "<span class=\"visually-hidden\">Caf\u{e9} Lindgren</span></a>",
+        ),
+        (
+            "base",
+            "<span class=\"header-name\">Caf\u{e9} Lindgren</span>",
+        ),
+    ] {
+        let mut site = german_over(parent);
+        set(&mut site, "logo: logo.svg, logo_has_name: true");
+        let page = site.page("studio.example", "/cafe", "/").expect("a page");
+        assert!(page.contains(name), "{parent}: no `{name}` in {page}");
+        if parent == "base" {
+            assert!(
+                page.contains(".logo-has-name .header-name{position:absolute"),
+                "{page}"
+            );
+        }
+    }
+}
+
+#[test]
+fn logo_by_night_may_be_an_image() {
+    for parent in ["plain", "base"] {
+        let mut site = german_over(parent);
+        set(&mut site, "logo: logo.svg, logo_night: night.png");
+        let page = site.page("studio.example", "/cafe", "/").expect("a page");
+        for part in [
+            "viewBox=\"0 0 24 24\" aria-hidden=\"true\"><image href=\"/cafe/assets/night.",
+            "@media (prefers-color-scheme:light){.logo-night{display:none}}",
+            "@media (prefers-color-scheme:dark){.logo-day{display:none}}",
+        ] {
+            assert!(page.contains(part), "{parent}: no `{part}` in {page}");
+        }
+        assert!(
+            site.report_text()
+                .contains("the logo `night.png` is 24 pixels high"),
+            "{}",
+            site.report_text()
+        );
+    }
+}
+
 #[test]
 fn row_of_a_comparison_without_a_cell_for_each_column_is_an_error() {
     for parent in ["plain", "base"] {

@@ -75,7 +75,7 @@ const BLOCKS: [(&str, &[Place]); 15] = [
     ),
     (
         "guides/theme.md",
-        &[Manifest, Theme("theme.yaml"), Theme("css/bakery.css")],
+        &[Manifest, Manifest, Theme("theme.yaml"), Theme("css/bakery.css")],
     ),
     ("reference/markdown.md", &[Text, Text, Text]),
     ("reference/templates.md", &[]),
@@ -145,6 +145,10 @@ impl Reader {
             reader.write(&format!("tenants/corner/assets/{name}"), "words");
         }
         reader.write("tenants/corner/assets/bell.mp3", "ID3");
+        reader.write(
+            "tenants/corner/assets/logo.svg",
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 32 24\"><path d=\"M2 2h28v20H2z\"/></svg>\n",
+        );
         reader
     }
 

@@ -30,6 +30,7 @@ pub const RESOLVED: &[&str] = &[
     "image",
     "inline-markdown",
     "link",
+    "logo",
     "markdown",
     "route",
 ];

@@ -10,12 +10,14 @@ use std::sync::Arc;
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 
+use super::logo;
 use crate::compile::site_card::shared_svg;
 use crate::markdown;
 use crate::markdown::element_ids::PageIds;
-use crate::media::media_type::{MediaKind, supported_types};
+use crate::media::media_type::{MediaKind, is_svg, supported_types};
 use crate::pages::hierarchy::collection_of;
 use crate::pages::links::resolver::{LinkTarget, parse_link};
+use crate::pages::resolve::size_of;
 use crate::resources::asset::Asset;
 use crate::theme::Templates;
 use content::formats::link::{beside, rooted};
@@ -214,6 +216,11 @@ impl<'a> Checker<'a> {
                     self.asset(&text.text, spot);
                     self.image(&text.text, spot);
                 }
+                "logo" => {
+                    self.asset(&text.text, spot);
+                    self.image(&text.text, spot);
+                    self.logo(&text.text, spot);
+                }
                 "file" => self.file(&text.text, spot),
                 "drawing" => self.check_svg(&text.text, spot),
                 "icon" => self.check_svg(&format!("icons/{}.svg", text.text), spot),
@@ -360,6 +367,18 @@ impl<'a> Checker<'a> {
                 let message = format!("`{path}` is not a valid image");
                 let hint = "name a JPEG, PNG, WebP, AVIF, GIF or SVG file";
                 (message, Some(hint.to_owned()))
+            });
+        }
+    }
+
+    /// Reports a logo that visitors cannot read.
+    fn logo(&mut self, path: &str, spot: ReferenceSpot<'_>) {
+        let logo = self.named(path, spot);
+        let logo = logo.filter(|(key, _)| MediaKind::of(key) == MediaKind::Image);
+        let problem = logo.and_then(|(key, asset)| logo::problem(size_of(asset), is_svg(key)));
+        if let Some((problem, hint)) = problem {
+            self.report(Severity::Warning, Code::UnsuitedLogo, spot, || {
+                (format!("the logo `{path}` {problem}"), Some(hint))
             });
         }
     }

@@ -3,6 +3,7 @@
 //! | module | checks |
 //! |---|---|
 //! | [`links`] | everything that an author names exists: pages, fragments, files, SVGs, layouts |
+//! | [`logo`] | visitors can read the logo of the header |
 //! | [`contrast`] | text has enough contrast |
 //! | [`app_store`] | the requirements of app stores |
 //! | [`pages`] | titles, descriptions, headings, alt texts, pages that no page links to |
@@ -17,6 +18,7 @@ mod app_store;
 pub(crate) mod at_key;
 mod contrast;
 pub(crate) mod links;
+mod logo;
 mod page_facts;
 mod page_weight;
 pub(crate) mod pages;

@@ -27,7 +27,7 @@ use crate::pages::links::link_base::LinkBase;
 use crate::pages::links::resolver::Resolver;
 use crate::pages::links::text_context::LinkContext;
 use crate::pages::markdown_form::named_form;
-use crate::pages::resolve::{entry, resolve};
+use crate::pages::resolve::{entry, logo_ratios, resolve};
 use crate::pages::translations::translations;
 use crate::pages::view::{LinkView, PageLink, PageView, StatusView, TemplateView};
 use crate::pages::{dev, site_view};
@@ -115,16 +115,18 @@ impl<'a> Renderer<'a> {
     ) -> Self {
         let resolver = Resolver::new(site, LinkBase::for_all_addresses(), &inputs.deployment)
             .with_assets(&prepared.assets);
+        let scopes = inputs.scopes(site, &resolver, prepared);
+        let own_style = own_style(prepared.content.settings(0), scopes.first());
         Self {
             site,
-            scopes: inputs.scopes(site, &resolver, prepared),
+            scopes,
             link_languages: PageLanguages::of(site, inputs),
             resolver,
             canonical,
             prepared,
             inputs,
             site_files,
-            own_style: own_style(prepared.content.settings(0)),
+            own_style,
         }
     }
 
@@ -532,16 +534,18 @@ struct TrailStep {
     href: String,
 }
 
-/// Writes the settings that are colours as a style, which overrides the theme's roles.
-fn own_style(settings: &CheckedData) -> String {
-    let settings = settings.value.as_object();
-    let properties: Vec<String> = settings
+/// Writes the settings that are colours as a style, which overrides the theme's roles, and the proportions of logos.
+fn own_style(settings: &CheckedData, scope: Option<&PageScope>) -> String {
+    let ratios = scope.map(|scope| logo_ratios(settings, scope));
+    let pairs = settings.value.as_object();
+    let properties: Vec<String> = pairs
         .into_iter()
         .flatten()
         .filter_map(|(name, setting)| {
             let (day, night) = colours(setting)?;
             Some(property(name, day, night))
         })
+        .chain(ratios.into_iter().flatten())
         .collect();
     match properties.is_empty() {
         true => String::new(),

@@ -4,10 +4,12 @@ use tera::{Map, Value};
 
 use crate::images::svg;
 use crate::markdown;
+use crate::markdown::escape::escape;
 use crate::media::media_type::is_svg;
 use crate::pages::data_walk::{inline_svg, walk};
 use crate::pages::hierarchy::entries;
 use crate::pages::view::EntryView;
+use crate::resources::asset::Asset;
 use crate::theme::{PageScope, asset_href, asset_of, drawing_of};
 use content::formats::values::Date;
 use content::name::nfc;
@@ -41,6 +43,7 @@ fn one(format: &str, text: &str, site: &Site, scope: &PageScope) -> Value {
         "icon" => drawing(&format!("icons/{text}.svg"), scope),
         "drawing" => drawing(text, scope),
         "image" => image(text, scope),
+        "logo" => logo(text, scope),
         "file" => scope.own_asset(text).map(|(_, asset)| {
             let href = scope.resolver.asset(asset);
             map([
@@ -64,21 +67,71 @@ fn one(format: &str, text: &str, site: &Site, scope: &PageScope) -> Value {
 /// Returns an image as a value: URL, size, and the tenant's `key`, which `picture()` needs.
 fn image(text: &str, scope: &PageScope) -> Option<Value> {
     let key = scope.own_asset(text).map(|(key, _)| key.to_owned());
-    let asset = asset_of(scope, text)?;
-    let size = match &asset.raster {
-        Some(raster) => raster.size,
-        None if is_svg(&asset.name) => svg::size::size(&asset.bytes),
-        None => imagesize::blob_size(&asset.bytes).ok().and_then(|size| {
-            let (width, height) = (size.width.try_into(), size.height.try_into());
-            Some((width.ok()?, height.ok()?))
-        }),
-    };
+    let size = size_of(asset_of(scope, text)?);
     Some(map([
         ("src", Value::from(asset_href(scope, text)?)),
         ("width", size.map(|(width, _)| width).into()),
         ("height", size.map(|(_, height)| height).into()),
         ("key", key.into()),
     ]))
+}
+
+/// Returns a logo as a value: an inline SVG with its size, and the `src` of an image file, which the SVG then shows.
+fn logo(text: &str, scope: &PageScope) -> Option<Value> {
+    let asset = asset_of(scope, text)?;
+    let size = size_of(asset);
+    let (svg, src) = match is_svg(&asset.name) {
+        true => {
+            let svg = inline_svg(drawing_of(text, scope)?.as_ref(), None, None)?;
+            let svg = match size {
+                Some(size) => svg::size::with_size(&svg, size),
+                None => svg,
+            };
+            (svg, None)
+        }
+        false => {
+            let src = asset_href(scope, text)?;
+            let (width, height) = size?;
+            let href = escape(&src);
+            let svg = format!(
+                "<svg width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" aria-hidden=\"true\">\
+                 <image href=\"{href}\" width=\"{width}\" height=\"{height}\"/></svg>"
+            );
+            (svg, Some(src))
+        }
+    };
+    Some(map([
+        ("svg", Value::safe_string(&svg)),
+        ("width", size.map(|(width, _)| width).into()),
+        ("height", size.map(|(_, height)| height).into()),
+        ("src", src.into()),
+    ]))
+}
+
+/// Returns the proportions of the settings that are logos, as declarations of custom properties: `--logo-ratio:120/32`.
+pub(crate) fn logo_ratios(settings: &CheckedData, scope: &PageScope) -> Vec<String> {
+    let logos = settings.formats.iter();
+    let logos = logos.filter(|(_, format)| format.as_str() == "logo");
+    logos
+        .filter_map(|(pointer, _)| {
+            let path = settings.value.pointer(pointer)?.as_str()?;
+            let (width, height) = size_of(asset_of(scope, path)?)?;
+            let name = pointer.trim_start_matches('/').replace(['/', '_'], "-");
+            Some(format!("--{name}-ratio:{width}/{height}"))
+        })
+        .collect()
+}
+
+/// Returns width and height of an image or SVG in pixels.
+pub(crate) fn size_of(asset: &Asset) -> Option<(u32, u32)> {
+    match &asset.raster {
+        Some(raster) => raster.size,
+        None if is_svg(&asset.name) => svg::size::size(&asset.bytes),
+        None => {
+            let size = imagesize::blob_size(&asset.bytes).ok()?;
+            Some((size.width.try_into().ok()?, size.height.try_into().ok()?))
+        }
+    }
 }
 
 fn map<const N: usize>(pairs: [(&'static str, Value); N]) -> Value {

@@ -323,6 +323,7 @@ fn format_name(format: &str, schema: &Json) -> String {
         "inline-markdown" => "a line of Markdown",
         "language" => "a language tag, such as `en` or `de`",
         "link" => "[a link](/reference/links)",
+        "logo" => "the path of an SVG or an image in `assets/`",
         "markdown" => "Markdown",
         "moment" | "date-time" => "a date and time, such as `2026-12-01T09:00:00-06:00`",
         "old-path" => "a path such as `/old` or `/old/*`",

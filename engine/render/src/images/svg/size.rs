@@ -1,4 +1,4 @@
-//! Reads the intrinsic size of an SVG from its root element (SVG 2, sections 8.2 and 8.6).
+//! Reads and writes the intrinsic size of an SVG at its root element (SVG 2, sections 8.2 and 8.6).
 
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
@@ -29,6 +29,30 @@ pub(crate) fn size(svg: &[u8]) -> Option<(u32, u32)> {
         (None, None) => (box_width?, box_height?),
     };
     Some((whole(width)?, whole(height)?))
+}
+
+/// Writes width, height and `viewBox` to the root element of an inline SVG, so that its proportions are known at every size.
+#[must_use]
+pub(crate) fn with_size(svg: &str, (width, height): (u32, u32)) -> String {
+    let (root, inside) = svg.split_once('>').unwrap_or((svg, ""));
+    let root = without(&without(root, "width"), "height");
+    let start = format!("<svg width=\"{width}\" height=\"{height}\"");
+    let view_box = match root.contains(" viewBox=\"") {
+        true => String::new(),
+        false => format!(" viewBox=\"0 0 {width} {height}\""),
+    };
+    let own = root.strip_prefix("<svg").unwrap_or(&root);
+    format!("{start}{view_box}{own}>{inside}")
+}
+
+/// Returns a start tag without one of its attributes.
+fn without(tag: &str, attribute: &str) -> String {
+    let start = format!(" {attribute}=\"");
+    let parts = tag.split_once(&start).and_then(|(before, rest)| {
+        let (_, after) = rest.split_once('"')?;
+        Some(format!("{before}{after}"))
+    });
+    parts.unwrap_or_else(|| tag.to_owned())
 }
 
 fn text(root: &BytesStart<'_>, name: &str) -> Option<String> {
@@ -87,6 +111,22 @@ mod tests {
         }
         for none in ["", "words", "<p width=\"1\" height=\"1\"/>", "<svg width="] {
             assert_eq!(size(none.as_bytes()), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn written_size_replaces_sides_and_completes_the_view_box() {
+        for (before, after) in [
+            (
+                "<svg viewBox=\"0 0 4 2\" stroke-width=\"3\" width=\"100%\"><g width=\"1\"/></svg>",
+                "<svg width=\"4\" height=\"2\" viewBox=\"0 0 4 2\" stroke-width=\"3\"><g width=\"1\"/></svg>",
+            ),
+            (
+                "<svg width=\"4px\" height=\"2\"/>",
+                "<svg width=\"4\" height=\"2\" viewBox=\"0 0 4 2\"/>",
+            ),
+        ] {
+            assert_eq!(with_size(before, (4, 2)), after);
         }
     }
 }
