@@ -343,6 +343,23 @@ fn logo_by_night_may_be_an_image() {
 }
 
 #[test]
+fn hero_shows_an_image_with_its_alt_text_and_size() {
+    for parent in ["plain", "base"] {
+        let mut site = german_over(parent);
+        set(&mut site, "");
+        site.write(
+            "tenants/cafe/pages/index.md",
+            "---\ntitle: Caf\u{e9}\nsections:\n  - {kind: hero, image: logo.svg, image_text: Ein Dreieck}\n---\n",
+        );
+        site.reload();
+        let page = site.page("studio.example", "/cafe", "/").expect("a page");
+        let image = " alt=\"Ein Dreieck\" width=\"60\" height=\"20\"";
+        assert!(page.contains(image), "{parent}: no `{image}` in {page}");
+        assert!(!page.contains("lot page-house"), "{parent}: {page}");
+    }
+}
+
+#[test]
 fn row_of_a_comparison_without_a_cell_for_each_column_is_an_error() {
     for parent in ["plain", "base"] {
         let mut site = german_over(parent);
