@@ -382,6 +382,25 @@ fn row_of_a_comparison_without_a_cell_for_each_column_is_an_error() {
 }
 
 #[test]
+fn consent_notice_has_space_below_a_replaced_footer() {
+    for parent in ["plain", "base"] {
+        let mut site = german_over(parent);
+        site.write(
+            "themes/laden/components/Footer.html",
+            "{% component Footer(@company) -%}\n<footer>{{ company.name }}</footer>\n{%- endcomponent Footer %}\n",
+        );
+        site.reload();
+        let page = site.page("studio.example", "", "/").expect("a page");
+        assert!(
+            page.contains("<footer>Lindgren</footer>"),
+            "{parent}: {page}"
+        );
+        let space = "row-island:has(> .consent:not([hidden]))::after{";
+        assert!(page.contains(space), "{parent}: no `{space}` in {page}");
+    }
+}
+
+#[test]
 fn error_in_own_section_type_has_place_and_nearest_key() {
     let mut site = german();
     site.edit(
