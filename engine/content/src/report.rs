@@ -100,6 +100,7 @@ codes! {
     MarkupAsText => "markup-as-text", "A text contains markup that rowhouse does not read. Visitors see such markup as it is written, or the markup has no effect. Examples are shortcodes of other generators, names of emoji, and formulas. A link with a space in its address, an unclosed code fence, and settings after the language of code are reported too.";
     MissingAlt => "missing-alt", "An image needs alt text for visitors who do not see the image (WCAG 2.2, success criterion 1.1.1).";
     MissingAsset => "missing-asset", "An image, icon, SVG or font is missing: neither the tenant's `assets` nor its theme has the file.";
+    MissingCompany => "missing-company", "No tenant at the domain's root has a company profile, or a link names a fact that the profile does not have. Pages then leave out what they would say about the company: its name in titles, the address and the copyright line of the footer, contacts, structured data. There is no `security.txt`, which must name a contact (RFC 9116).";
     MissingDate => "missing-date", "An entry of a collection with a feed has no `date`. Feed readers order entries by date, so the feed omits entries without a date.";
     MissingDescription => "missing-description", "A page that search engines may list has no description of its own. Such a page shows the tenant's description, so all such pages look alike.";
     MissingKey => "missing-key", "A required key is missing: the key has no default.";

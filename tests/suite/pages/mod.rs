@@ -2,6 +2,7 @@
 
 pub(crate) mod broken_links;
 mod caching;
+mod company;
 mod compiled_pages;
 mod first_view;
 mod islands;

@@ -147,7 +147,8 @@ fn site_warning(
         .iter()
         .flat_map(|scope| {
             let name = &site.manifest_in(scope.language).name;
-            [name.as_str(), &scope.resolver.company().name]
+            let deployment = &scope.resolver.deployment;
+            [name.as_str(), deployment.brand(site, scope.language)]
         })
         .collect();
     let names = names.join(" ");

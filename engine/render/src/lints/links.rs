@@ -58,6 +58,8 @@ pub(super) struct Checker<'a> {
     pub content: &'a ThemedContent,
     /// Its files by key.
     pub assets: &'a BTreeMap<String, Asset>,
+    /// The company profile.
+    pub company: Option<&'a Company>,
     /// Whether pages of other sites show its SVGs.
     pub is_shown: bool,
     /// Its theme.
@@ -391,7 +393,8 @@ impl<'a> Checker<'a> {
         }
         match parse_link(&meant) {
             // Invalid links are reported together with other invalid values.
-            Err(_) | Ok(LinkTarget::External | LinkTarget::Company(_)) => {}
+            Err(_) | Ok(LinkTarget::External) => {}
+            Ok(LinkTarget::Company(fact)) => self.company_link(link, &fact, spot),
             Ok(LinkTarget::Relative) => {
                 self.report(Severity::Error, Code::BrokenLink, spot, || {
                     let message = format!("`{link}` links to a file outside the tenant's folder");
@@ -430,6 +433,24 @@ impl<'a> Checker<'a> {
                     },
                 });
             }
+        }
+    }
+
+    /// Reports a link to a fact that the company profile does not have. A missing profile is reported once, by the supervisor.
+    fn company_link(&mut self, link: &str, fact: &str, spot: ReferenceSpot<'_>) {
+        let is_missing = self.company.is_some_and(|company| match fact {
+            "scheduling" => company.scheduling.is_none(),
+            "network" => company.network.is_none(),
+            _ => false,
+        });
+        if is_missing {
+            self.report(Severity::Warning, Code::MissingCompany, spot, || {
+                let message = format!("`{link}`: the company profile has no `{fact}`");
+                let hint = format!(
+                    "add `{fact}` to `company` in the manifest of the root tenant, or remove the link"
+                );
+                (message, Some(hint))
+            });
         }
     }
 

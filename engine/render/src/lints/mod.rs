@@ -80,6 +80,7 @@ pub(crate) fn check(
         site,
         content: &prepared.content,
         assets: &prepared.assets,
+        company: inputs.deployment.company.as_ref(),
         is_shown: (inputs.deployment.sites.iter()).any(|card| card.tenant == site.id.as_str()),
         templates: &inputs.templates,
         fragments: &fragments,

@@ -376,6 +376,10 @@ pub(super) fn render_inline(text: &str, context: &LinkContext<'_>) -> String {
 
 fn resolve_link<'a>(event: Event<'a>, context: &LinkContext<'_>) -> Event<'a> {
     match event {
+        // Without `href`, the element is a placeholder for a link (HTML, section 4.5.1).
+        Event::Start(Tag::Link { dest_url, .. }) if context.resolver.lacks_fact(&dest_url) => {
+            Event::InlineHtml("<a>".into())
+        }
         Event::Start(Tag::Link {
             link_type,
             dest_url,

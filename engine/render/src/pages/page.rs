@@ -295,7 +295,7 @@ impl<'a> Renderer<'a> {
         let reason = word(&format!("engine.status.{}", status.as_u16()));
         let common = self.common_head(&scope);
         let head = PageHead {
-            title: title_of(&title, &scope),
+            title: self.title(&title, &scope),
             description: Some(text.clone().unwrap_or_else(|| title.clone())),
             image: common.image.clone().or_else(|| {
                 let home = self.site.translation("/", language);
@@ -465,11 +465,18 @@ impl<'a> Renderer<'a> {
     fn trail(&self, page: &Page, scope: &PageScope) -> Vec<TrailStep> {
         let home = TrailStep {
             name: scope.language().ui_string("engine.home"),
-            url: {
-                let origin = &self.inputs.deployment.origin;
-                format!("{origin}{}", scope.resolver.company_path("/"))
+            url: match self.has_home() {
+                true => {
+                    let home = self.site.translation("/", scope.language);
+                    let path = home.map_or("/", |home| home.path.as_str());
+                    self.resolver.url_at(self.canonical, path)
+                }
+                false => {
+                    let origin = &self.inputs.deployment.origin;
+                    format!("{origin}{}", scope.resolver.company_path("/"))
+                }
             },
-            href: scope.resolver.company_href("/"),
+            href: scope.resolver.home(),
         };
         let own = hierarchy::trail(self.site, page)
             .into_iter()
@@ -478,8 +485,8 @@ impl<'a> Renderer<'a> {
                 url: self.resolver.url_at(self.canonical, path),
                 href: self.resolver.href(path),
             });
-        // The root tenant's landing page is the home page.
-        let skipped = usize::from(self.resolver.is_root());
+        // The landing page may be the home page.
+        let skipped = usize::from(self.has_home());
         std::iter::once(home).chain(own.skip(skipped)).collect()
     }
 
@@ -575,12 +582,12 @@ impl Renderer<'_> {
         PageHead {
             title: match page.front.draft {
                 true => {
-                    let title = title_of(&page.front.title, scope);
+                    let title = self.title(&page.front.title, scope);
                     scope
                         .language()
                         .ui_string_with("engine.draft", "title", &title)
                 }
-                false => title_of(&page.front.title, scope),
+                false => self.title(&page.front.title, scope),
             },
             description: self.description(page).map(ToOwned::to_owned),
             canonical: Some(canonical.to_owned()),
@@ -597,7 +604,7 @@ impl Renderer<'_> {
             kind: if is_article { "article" } else { "website" },
             structured_data: Some(self.structured_data(page, trail, canonical, image_url, scope)),
             feed: Feed::for_page(self.site, page).map(|feed| {
-                let title = feed.title(&scope.resolver.company().name);
+                let title = feed.title(self.brand(scope));
                 (title, self.resolver.url_at(self.canonical, &feed.path()))
             }),
             image,
@@ -614,7 +621,7 @@ impl Renderer<'_> {
         scope: &PageScope,
     ) -> serde_json::Value {
         let deployment = &self.inputs.deployment;
-        let home_url = format!("{}/", deployment.origin);
+        let home_url = self.home_url();
         let breadcrumbs: Vec<(String, String)> = trail
             .iter()
             .map(|step| (step.name.clone(), step.url.clone()))
@@ -623,7 +630,7 @@ impl Renderer<'_> {
         let manifest = self.site.manifest_in(language);
         let landing = original == "/" || schema_of(self.site, page) == Some(PageSchema::App);
         let questions = self.questions(page, canonical);
-        let is_home = self.resolver.is_root() && page.path == "/";
+        let is_home = self.has_home() && page.path == "/";
         let icons = self.site_files.icons.as_ref().filter(|_| is_home);
         let logo = icons.map(|icons| self.canonical_asset(&icons.largest_file()));
         structured_data::graph(&GraphFacts {
@@ -642,6 +649,7 @@ impl Renderer<'_> {
             is_home,
             home_url: &home_url,
             company: scope.resolver.company(),
+            site_name: self.brand(scope),
             logo: logo.as_deref(),
             app: manifest
                 .app
@@ -699,7 +707,7 @@ impl Renderer<'_> {
         };
         let icons = self.site_files.icons.as_ref();
         PageHead {
-            site_name: scope.resolver.company().name.clone(),
+            site_name: self.brand(scope).to_owned(),
             image: manifest
                 .image
                 .as_ref()
@@ -760,6 +768,33 @@ impl Renderer<'_> {
         self.resolver.url_at(self.canonical, &path)
     }
 
+    /// Returns the title of a page with the name that titles end with, unless it has that name already.
+    fn title(&self, page: &str, scope: &PageScope) -> String {
+        let brand = self.brand(scope);
+        match scope.resolver.company() {
+            None if page == brand => page.to_owned(),
+            _ => format!("{page} | {brand}"),
+        }
+    }
+
+    /// Returns the name that titles end with: the company's, else the site's.
+    fn brand(&self, scope: &PageScope) -> &str {
+        self.inputs.deployment.brand(self.site, scope.language)
+    }
+
+    /// Returns whether the tenant's landing page is the home page.
+    fn has_home(&self) -> bool {
+        self.inputs.deployment.has_home_at(&self.site.id)
+    }
+
+    /// Returns the canonical URL of the home page in its default language.
+    fn home_url(&self) -> String {
+        match self.has_home() {
+            true => self.resolver.url_at(self.canonical, "/"),
+            false => format!("{}/", self.inputs.deployment.origin),
+        }
+    }
+
     fn description<'p>(&'p self, page: &'p Page) -> Option<&'p str> {
         let own = page
             .front
@@ -776,11 +811,6 @@ fn site_alt_text(manifest: &Manifest) -> String {
         Some(tagline) => format!("{}: {tagline}", manifest.name),
         None => manifest.name.clone(),
     }
-}
-
-/// Returns the title of a page with the company's name.
-fn title_of(page: &str, scope: &PageScope) -> String {
-    format!("{page} | {}", scope.resolver.company().name)
 }
 
 /// A rendered page. Its links contain the marks of [`LinkBase`](crate::pages::links::link_base::LinkBase).

@@ -55,7 +55,7 @@ pub(crate) fn site<'a>(site: &'a Site, scope: &'a PageScope, path: &str) -> Site
             .then(|| resolver.href(&manifest.join(scope.language, SEARCH))),
         app: local.app.as_deref(),
         navigation: company_links(
-            &resolver.company().navigation,
+            resolver.company().map_or(&[], |company| &*company.navigation),
             resolver,
             manifest.split(path).1,
             resolver.is_root(),
@@ -74,21 +74,35 @@ pub(crate) fn site<'a>(site: &'a Site, scope: &'a PageScope, path: &str) -> Site
 /// Returns the company as a page sees it. `path` is the path of the page or of its original.
 #[must_use]
 pub(crate) fn company<'a>(resolver: &'a Resolver, path: &str) -> CompanyView<'a> {
-    let company = resolver.company();
     let links = |links: &[NamedLink]| company_links(links, resolver, path, resolver.is_root());
+    let view = CompanyView {
+        year: resolver.deployment.year,
+        home: match resolver.company() {
+            Some(_) => resolver.home(),
+            None => resolver.href("/"),
+        },
+        sites: resolver
+            .deployment
+            .sites
+            .iter()
+            .map(|card| card_view(card, resolver))
+            .collect(),
+        ..CompanyView::default()
+    };
+    let Some(company) = resolver.company() else {
+        return view;
+    };
     CompanyView {
-        name: &company.name,
-        legal_name: &company.legal_name,
-        description: &company.description,
+        name: Some(&company.name),
+        legal_name: Some(&company.legal_name),
+        description: Some(&company.description),
         blurb: company.blurb.as_deref(),
-        email: company.email.as_str(),
+        email: Some(company.email.as_str()),
         phone: company.phone.as_deref(),
         phone_hours: company.phone_hours.as_deref(),
         scheduling: company.scheduling.as_ref().map(|url| url.as_str()),
         network: company.network.as_ref().map(|url| url.as_str()),
         locations: &company.locations,
-        year: resolver.deployment.year,
-        home: resolver.company_href("/"),
         columns: company
             .columns
             .iter()
@@ -98,14 +112,9 @@ pub(crate) fn company<'a>(resolver: &'a Resolver, path: &str) -> CompanyView<'a>
             })
             .collect(),
         legal: links(&company.legal),
-        time_zone: company.time_zone.as_str(),
+        time_zone: Some(company.time_zone.as_str()),
         country: company.country.as_deref(),
-        sites: resolver
-            .deployment
-            .sites
-            .iter()
-            .map(|card| card_view(card, resolver))
-            .collect(),
+        ..view
     }
 }
 
@@ -114,8 +123,8 @@ fn card_view(card: &SiteCard, resolver: &Resolver) -> Value {
     let root = resolver.deployment.root.as_ref();
     let mut view = Map::default();
     view.insert("id".into(), id.into());
-    let mut names = resolver.company().sites.iter();
-    let name = names.find(|site| site.tenant == id);
+    let names = resolver.company().map_or(&[][..], |company| &*company.sites);
+    let name = names.iter().find(|site| site.tenant == id);
     let name = name.map_or(card.name.as_str(), |site| site.name.as_str());
     view.insert("name".into(), name.into());
     view.insert("href".into(), resolver.href(&format!("{id}:/")).into());

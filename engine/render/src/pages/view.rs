@@ -93,19 +93,19 @@ pub struct ColumnView<'a> {
     pub links: Vec<LinkView>,
 }
 
-/// The company as templates see it.
-#[derive(Debug, Clone, Serialize)]
+/// The company as templates see it. Without a company profile, only `year`, `home` and `sites` have values.
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct CompanyView<'a> {
     /// Its name in titles.
-    pub name: &'a str,
+    pub name: Option<&'a str>,
     /// Its legal name.
-    pub legal_name: &'a str,
+    pub legal_name: Option<&'a str>,
     /// A description of its business.
-    pub description: &'a str,
+    pub description: Option<&'a str>,
     /// The text in the footer.
     pub blurb: Option<&'a str>,
     /// Its e-mail address.
-    pub email: &'a str,
+    pub email: Option<&'a str>,
     /// Its phone number.
     pub phone: Option<&'a str>,
     /// The hours in which the phone is answered.
@@ -118,14 +118,14 @@ pub struct CompanyView<'a> {
     pub locations: &'a [String],
     /// The year of the copyright line.
     pub year: i16,
-    /// The link to the domain's home page.
+    /// The link to the domain's home page, or to the tenant's landing page without a company profile.
     pub home: String,
     /// The columns of the footer.
     pub columns: Vec<ColumnView<'a>>,
     /// The legal links of the footer.
     pub legal: Vec<LinkView>,
     /// Its time zone (IANA).
-    pub time_zone: &'a str,
+    pub time_zone: Option<&'a str>,
     /// The country of its business (ISO 3166-1 alpha-2).
     pub country: Option<&'a str>,
     /// Its sites: `id`, `name`, `href`, `here`, `root` and `settings`.

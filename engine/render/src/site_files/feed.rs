@@ -53,17 +53,17 @@ impl<'a> Feed<'a> {
         }
     }
 
-    /// Returns its title: the collection's title and the company's name.
-    pub(crate) fn title(&self, company: &str) -> String {
-        format!("{} | {company}", self.collection.front.title)
+    /// Returns its title: the collection's title and the name of the company or the site.
+    pub(crate) fn title(&self, brand: &str) -> String {
+        format!("{} | {brand}", self.collection.front.title)
     }
 
     /// Writes the feed for the canonical address.
     pub(super) fn xml(&self, site: &Site, resolver: &Resolver, canonical: &Address) -> String {
         let manifest = &site.manifest;
-        let language = manifest.language_of(&self.collection.path);
-        let language = manifest.languages()[language].as_str();
-        let company = resolver.deployment.company_in(language);
+        let index = manifest.language_of(&self.collection.path);
+        let language = manifest.languages()[index].as_str();
+        let brand = resolver.deployment.brand(site, index);
         let url = |path: &str| resolver.url_at(canonical, path);
         let updated = self
             .entries
@@ -73,7 +73,7 @@ impl<'a> Feed<'a> {
         xml.element("feed", &[("xmlns", ATOM), ("xml:lang", language)], |xml| {
             let home = url(&self.collection.path);
             xml.text("id", &[], &home);
-            xml.text("title", &[], &self.title(&company.name));
+            xml.text("title", &[], &self.title(brand));
             if let Some(description) = &self.collection.front.description {
                 xml.text("subtitle", &[], description);
             }
@@ -89,8 +89,12 @@ impl<'a> Feed<'a> {
             xml.empty("link", &atom);
             alternate(xml, &home);
             xml.element("author", &[], |xml| {
-                xml.text("name", &[], &company.name);
-                xml.text("uri", &[], &format!("{}/", resolver.deployment.origin));
+                xml.text("name", &[], brand);
+                let home = match resolver.deployment.has_home_at(&site.id) {
+                    true => url("/"),
+                    false => format!("{}/", resolver.deployment.origin),
+                };
+                xml.text("uri", &[], &home);
             });
             for (page, date) in &self.entries {
                 xml.element("entry", &[], |xml| {

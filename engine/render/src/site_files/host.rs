@@ -41,10 +41,9 @@ pub fn host_files(facts: &HostFacts, deployment: &DeploymentFacts) -> ResourceTa
     let has_sitemap = table.contains_key(SITEMAP);
     let robots = robots(has_sitemap.then_some(sitemap.as_str()));
     table.insert(ROBOTS.into(), plain_file(TEXT, robots, is_secure));
-    table.insert(
-        SECURITY.into(),
-        plain_file(TEXT, security(&facts.host, deployment), is_secure),
-    );
+    if let Some(text) = security(&facts.host, deployment) {
+        table.insert(SECURITY.into(), plain_file(TEXT, text, is_secure));
+    }
     table
 }
 
@@ -54,11 +53,11 @@ fn robots(sitemap: Option<&str>) -> String {
     format!("User-agent: *\nAllow: /\n{sitemap}")
 }
 
-/// Writes `security.txt`.
+/// Writes `security.txt`. Returns `None` without a company profile: the file must name a contact (RFC 9116, section 2.5.3).
 ///
 /// It expires at the end of next January, so it is always valid and does not change within a year. RFC 9116 (section 2.5.5) recommends less than a year, which it hardly exceeds.
-fn security(host: &str, deployment: &DeploymentFacts) -> String {
-    let email = deployment.company.email.as_str();
+fn security(host: &str, deployment: &DeploymentFacts) -> Option<String> {
+    let email = deployment.company.as_ref()?.email.as_str();
     let expires = deployment.year + 1;
     // A web URL must be `https` in this file (section 2.5.2).
     let canonical = if deployment.origin.is_secure() {
@@ -66,5 +65,7 @@ fn security(host: &str, deployment: &DeploymentFacts) -> String {
     } else {
         String::new()
     };
-    format!("Contact: mailto:{email}\nExpires: {expires}-01-31T23:59:59Z\n{canonical}")
+    Some(format!(
+        "Contact: mailto:{email}\nExpires: {expires}-01-31T23:59:59Z\n{canonical}"
+    ))
 }

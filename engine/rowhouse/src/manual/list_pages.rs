@@ -143,7 +143,7 @@ fn addresses() -> ReferencePage {
         ),
         (
             reserved::SECURITY,
-            "The contact for vulnerability reports (RFC 9116): the company's `email`. On every host.",
+            "The contact for vulnerability reports (RFC 9116): the company's `email`. On every host. Absent without a company profile.",
         ),
         (
             reserved::FAVICON,

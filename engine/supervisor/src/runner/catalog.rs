@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use content::address::{Address, Origin};
+use content::address::Address;
 use content::name::{TenantId, TenantIdError};
 use content::report::{Code, Diagnostic, Report, Severity, hint_for};
 use content::tenant::check_with_theme::check_with_theme;
@@ -312,7 +312,8 @@ impl Catalog {
         let Some(deployment) = &self.deployment else {
             return true;
         };
-        let mut sites = deployment.company.sites.iter();
+        let company = deployment.company.as_ref();
+        let mut sites = company.into_iter().flat_map(|company| &company.sites);
         deployment.root.as_ref() == Some(id) || sites.any(|site| site.tenant == id.as_str())
     }
 
@@ -328,19 +329,23 @@ impl Catalog {
             .as_ref()
             .and_then(|root| self.tenants.get(root)?.content.site.as_deref());
         let origin = &settings.config.origin;
-        let company = site.and_then(|site| site.manifest.company.as_deref().cloned());
-        let mut company = company.unwrap_or_else(|| anonymous(origin));
+        let mut company = site.and_then(|site| site.manifest.company.as_deref().cloned());
         // The pages of other tenants do not name a protected tenant.
         let access = self.addresses.access();
-        company.sites.retain(|site| !access.names(&site.tenant));
-        let sites = company.sites.iter().map(|company_site| {
-            let site = TenantId::new(&company_site.tenant)
-                .ok()
-                .and_then(|id| self.tenants.get(&id)?.content.site.clone());
-            let theme = |site: &Site| self.themes.get(&site.manifest.theme).cloned();
-            let source = site.and_then(|site| theme(&site).map(|theme| (site, theme)));
-            (company_site.clone(), source)
-        });
+        if let Some(company) = &mut company {
+            company.sites.retain(|site| !access.names(&site.tenant));
+        }
+        let sites = company
+            .iter()
+            .flat_map(|company| &company.sites)
+            .map(|company_site| {
+                let site = TenantId::new(&company_site.tenant)
+                    .ok()
+                    .and_then(|id| self.tenants.get(&id)?.content.site.clone());
+                let theme = |site: &Site| self.themes.get(&site.manifest.theme).cloned();
+                let source = site.and_then(|site| theme(&site).map(|theme| (site, theme)));
+                (company_site.clone(), source)
+            });
         let sites = sites.collect();
         let (mut translated, linked_pages) = site.map(translated_companies).unwrap_or_default();
         for translated in translated.values_mut() {
@@ -350,7 +355,7 @@ impl Catalog {
         let deployment = DeploymentFacts {
             origin: origin.clone(),
             sites: self.cards.update(sites),
-            year: company.time_zone.year(now),
+            year: year(company.as_ref(), now),
             company,
             translated,
             linked_pages,
@@ -410,8 +415,10 @@ impl Catalog {
     /// Returns the year of the copyright line, in the company's time zone.
     pub(crate) fn year(&self, now: Timestamp) -> i16 {
         let deployment = self.deployment.as_ref();
-        let zone = deployment.map(|deployment| deployment.company.time_zone.clone());
-        zone.unwrap_or_default().year(now)
+        year(
+            deployment.and_then(|deployment| deployment.company.as_ref()),
+            now,
+        )
     }
 }
 
@@ -427,15 +434,10 @@ fn ids(
     }
 }
 
-/// Returns the company profile of a domain without a root tenant, which is named after the domain.
-fn anonymous(origin: &Origin) -> Company {
-    serde_json::from_value(serde_json::json!({
-        "name": origin.domain(),
-        "legal_name": origin.domain(),
-        "description": "",
-        "email": format!("postmaster@{}", origin.domain()),
-    }))
-    .unwrap_or_else(|error| unreachable!("the profile is complete: {error}"))
+/// Returns the year in the time zone of the company, or in UTC without a company profile.
+fn year(company: Option<&Company>, now: Timestamp) -> i16 {
+    let zone = company.map(|company| company.time_zone.clone());
+    zone.unwrap_or_default().year(now)
 }
 
 fn unknown_theme<'a>(site: &Site, themes: impl Iterator<Item = &'a str> + Clone) -> Report {

@@ -1,4 +1,4 @@
-//! Diagnostics that need all tenants: broken links between tenants, and pages that no tenant links to.
+//! Diagnostics that need all tenants: broken links between tenants, pages that no tenant links to, and a missing company profile.
 
 use std::collections::BTreeSet;
 
@@ -8,8 +8,9 @@ use crate::runner::settings::Settings;
 use content::name::TenantId;
 use content::report::guard::guard;
 use content::report::{Code, Diagnostic, Report, hint_for};
+use content::tenant::MANIFEST;
 
-/// Returns the diagnostics of links between tenants and of pages that no tenant links to.
+/// Returns the diagnostics of links between tenants, of pages that no tenant links to, and of a missing company profile.
 pub(crate) fn cross_tenant(catalog: &Catalog, settings: &Settings) -> Report {
     let mut report = Report::default();
     let label = settings.config.tenants.display().to_string();
@@ -19,7 +20,33 @@ pub(crate) fn cross_tenant(catalog: &Catalog, settings: &Settings) -> Report {
     report.extend(
         guard("orphans", "all", &label, orphans).unwrap_or_else(|diagnostic| vec![diagnostic]),
     );
+    report.extend(missing_company(catalog, label));
     report
+}
+
+/// Returns a warning if no tenant has a company profile. A tenant that could not be read may have the profile.
+fn missing_company(catalog: &Catalog, label: String) -> Option<Diagnostic> {
+    let deployment = catalog.deployment.as_ref()?;
+    let mut tenants = catalog.tenants.values();
+    let is_known = tenants.all(|tenant| tenant.content.site.is_some());
+    if deployment.company.is_some() || catalog.tenants.is_empty() || !is_known {
+        return None;
+    }
+    let root = deployment.root.as_ref();
+    let root = root.and_then(|root| catalog.tenants.get(root)?.content.site.as_ref());
+    let (file, message, hint) = match root {
+        Some(root) => (
+            root.name_of(MANIFEST),
+            "the root tenant has no company profile, so pages name no company and no contact",
+            "add `company:` with `name`, `legal_name`, `description` and `email`",
+        ),
+        None => (
+            label,
+            "no tenant has a company profile, so pages name no company and no contact",
+            "add `root: true` and `company:` with `name`, `legal_name`, `description` and `email` to the manifest of the main site",
+        ),
+    };
+    Some(Diagnostic::warning(Code::MissingCompany, file, message).hint(hint))
 }
 
 /// Returns a diagnostic for each page that neither its own tenant nor another tenant links to. Nothing is known while a tenant has no pages: it may link to any page.

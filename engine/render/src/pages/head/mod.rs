@@ -13,7 +13,7 @@ use crate::media::media_type::media_type;
 /// The values of a page's head.
 #[derive(Debug, Default)]
 pub(crate) struct PageHead {
-    /// The complete title: `<page> | <company>`.
+    /// The complete title: `<page> | <company>`, or `<page> | <site>` without a company.
     pub title: String,
     /// The description, if there is one.
     pub description: Option<String>,

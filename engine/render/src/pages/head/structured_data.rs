@@ -37,8 +37,10 @@ pub(crate) struct GraphFacts<'a> {
     pub is_home: bool,
     /// The URL of the domain's home page.
     pub home_url: &'a str,
-    /// The company.
-    pub company: &'a Company,
+    /// The company, if there is a profile.
+    pub company: Option<&'a Company>,
+    /// The name of the company, else of the site.
+    pub site_name: &'a str,
     /// The company's logo, a square image. Present on the domain's home page only.
     pub logo: Option<&'a str>,
     /// The app and its name, on its tenant's landing page.
@@ -51,21 +53,24 @@ pub(crate) struct GraphFacts<'a> {
 #[must_use]
 pub(crate) fn graph(facts: &GraphFacts<'_>) -> Json {
     let mut graph = vec![page(facts), breadcrumbs(facts)];
-    let id = |fragment: &str| format!("{}#{fragment}", facts.home_url);
+    let organization_id = organization_id(facts);
+    let publisher = organization_id.as_ref().map(|id| json!({"@id": id}));
     if facts.is_home {
-        graph.push(organization(facts, &id("organization")));
-        graph.push(json!({
+        if let (Some(company), Some(id)) = (facts.company, &organization_id) {
+            graph.push(organization(facts, company, id));
+        }
+        graph.push(without_nulls(json!({
             "@type": "WebSite",
-            "@id": id("website"),
+            "@id": format!("{}#website", facts.home_url),
             "url": facts.home_url,
-            "name": facts.company.name,
-            "description": facts.company.description,
+            "name": facts.site_name,
+            "description": facts.company.map(|company| &company.description),
             "inLanguage": facts.language,
-            "publisher": {"@id": id("organization")},
-        }));
+            "publisher": publisher,
+        })));
     }
     if let Some((app, name)) = facts.app {
-        graph.push(software(facts, app, name));
+        graph.push(software(facts, app, name, publisher.as_ref()));
     }
     match facts.schema {
         Some(PageSchema::Service) => graph.push(without_nulls(json!({
@@ -75,14 +80,20 @@ pub(crate) fn graph(facts: &GraphFacts<'_>) -> Json {
             "serviceType": facts.title,
             "description": facts.description,
             "url": facts.url,
-            "provider": {"@id": id("organization")},
-            "areaServed": "US",
+            "provider": publisher,
+            "areaServed": facts.company.map(|company| &company.country),
         }))),
-        Some(PageSchema::Article) => graph.push(work(facts, "BlogPosting", &id("organization"))),
-        Some(PageSchema::Project) => graph.push(work(facts, "CreativeWork", &id("organization"))),
+        Some(PageSchema::Article) => graph.push(work(facts, "BlogPosting", publisher.as_ref())),
+        Some(PageSchema::Project) => graph.push(work(facts, "CreativeWork", publisher.as_ref())),
         _ => {}
     }
     json!({"@context": "https://schema.org", "@graph": graph})
+}
+
+/// Returns the id of the company's entry, if there is a company profile.
+fn organization_id(facts: &GraphFacts<'_>) -> Option<String> {
+    let id = || format!("{}#organization", facts.home_url);
+    facts.company.map(|_| id())
 }
 
 fn page(facts: &GraphFacts<'_>) -> Json {
@@ -126,21 +137,24 @@ fn page(facts: &GraphFacts<'_>) -> Json {
 
 /// Describes the site that the page is part of.
 ///
-/// The home page describes the site and its publisher in full. Every other page repeats their names, so that a crawler needs no second request.
+/// The home page describes the site and its publisher in full. Every other page repeats their names, so that a crawler needs no second request. Without a company profile, only the home page is known to be part of the site.
 fn website(facts: &GraphFacts<'_>) -> Json {
-    let id = |fragment: &str| format!("{}#{fragment}", facts.home_url);
+    let id = format!("{}#website", facts.home_url);
     if facts.is_home {
-        return json!({"@id": id("website")});
+        return json!({"@id": id});
     }
+    let Some(company) = facts.company else {
+        return Json::Null;
+    };
     json!({
         "@type": "WebSite",
-        "@id": id("website"),
+        "@id": id,
         "url": facts.home_url,
-        "name": facts.company.name,
+        "name": company.name,
         "publisher": {
             "@type": "Organization",
-            "@id": id("organization"),
-            "name": facts.company.name,
+            "@id": organization_id(facts),
+            "name": company.name,
             "url": facts.home_url,
         },
     })
@@ -162,8 +176,7 @@ fn breadcrumbs(facts: &GraphFacts<'_>) -> Json {
     })
 }
 
-fn organization(facts: &GraphFacts<'_>, id: &str) -> Json {
-    let company = facts.company;
+fn organization(facts: &GraphFacts<'_>, company: &Company, id: &str) -> Json {
     let towns: Vec<Json> = company
         .locations
         .iter()
@@ -209,7 +222,7 @@ fn organization(facts: &GraphFacts<'_>, id: &str) -> Json {
     }))
 }
 
-fn software(facts: &GraphFacts<'_>, app: &App, name: &str) -> Json {
+fn software(facts: &GraphFacts<'_>, app: &App, name: &str, publisher: Option<&Json>) -> Json {
     let platforms: Vec<&str> = app
         .platforms
         .iter()
@@ -225,11 +238,11 @@ fn software(facts: &GraphFacts<'_>, app: &App, name: &str) -> Json {
         "applicationCategory": app.category,
         "operatingSystem": platforms.join(", "),
         "offers": {"@type": "Offer", "price": app.price.to_string(), "priceCurrency": app.currency},
-        "publisher": {"@id": format!("{}#organization", facts.home_url)},
+        "publisher": publisher,
     }))
 }
 
-fn work(facts: &GraphFacts<'_>, kind: &str, organization: &str) -> Json {
+fn work(facts: &GraphFacts<'_>, kind: &str, publisher: Option<&Json>) -> Json {
     without_nulls(json!({
         "@type": kind,
         "@id": format!("{}#article", facts.url),
@@ -241,8 +254,8 @@ fn work(facts: &GraphFacts<'_>, kind: &str, organization: &str) -> Json {
         "dateModified": facts.modified.as_ref().or(facts.published.as_ref()),
         "keywords": if facts.tags.is_empty() { Json::Null } else { facts.tags.into() },
         "inLanguage": facts.language,
-        "author": {"@id": organization},
-        "publisher": {"@id": organization},
+        "author": publisher,
+        "publisher": publisher,
         "mainEntityOfPage": {"@id": format!("{}#webpage", facts.url)},
     }))
 }

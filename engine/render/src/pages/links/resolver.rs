@@ -36,8 +36,8 @@ pub struct DeploymentFacts {
     pub origin: Origin,
     /// The tenant at the domain's root.
     pub root: Option<TenantId>,
-    /// The company profile, from the root tenant, in its default language.
-    pub company: Company,
+    /// The company profile, from the root tenant, in its default language. Without a profile, pages state nothing about a company.
+    pub company: Option<Company>,
     /// The company profile in the other languages of the root tenant, by language tag.
     pub translated: BTreeMap<String, TranslatedCompany>,
     /// The languages of the root tenant's pages that the profile links to, by path.
@@ -66,11 +66,25 @@ pub struct TranslatedCompany {
 }
 
 impl DeploymentFacts {
-    /// Returns the company profile in a language: `de` for `de-AT`, too. The default language stands in for other languages.
+    /// Returns the company profile in a language: `de` for `de-AT`, too. For other languages, returns the profile in the default language.
     #[must_use]
-    pub fn company_in(&self, tag: &str) -> &Company {
+    pub fn company_in(&self, tag: &str) -> Option<&Company> {
         let translated = self.translated_company(tag);
-        translated.map_or(&self.company, |translated| &translated.company)
+        let translated = translated.map(|translated| &translated.company);
+        translated.or(self.company.as_ref())
+    }
+
+    /// Returns the name that titles end with in one of the site's languages: the company's, else the site's.
+    #[must_use]
+    pub(crate) fn brand<'a>(&'a self, site: &'a Site, language: usize) -> &'a str {
+        let company = self.company_in(site.manifest.languages()[language].as_str());
+        company.map_or(&site.manifest_in(language).name, |company| &company.name)
+    }
+
+    /// Returns whether the landing page of a tenant is the home page of its visitors: that of the root tenant, or of every tenant if the domain has no root tenant.
+    #[must_use]
+    pub(crate) fn has_home_at(&self, tenant: &TenantId) -> bool {
+        self.root.as_ref().is_none_or(|root| root == tenant)
     }
 
     fn translated_company(&self, tag: &str) -> Option<&TranslatedCompany> {
@@ -208,7 +222,7 @@ impl Resolver {
 
     /// Returns the company profile in the page's language.
     #[must_use]
-    pub(crate) fn company(&self) -> &Company {
+    pub(crate) fn company(&self) -> Option<&Company> {
         self.deployment.company_in(&self.language)
     }
 
@@ -241,7 +255,11 @@ impl Resolver {
             Ok(LinkTarget::OtherTenant(tenant, path, _)) => {
                 self.on_the_domain(&self.cross_tenant_path(&tenant, &path))
             }
-            Ok(LinkTarget::Company(fact)) => return self.company_fact(&fact),
+            Ok(LinkTarget::Company(fact)) => {
+                return self
+                    .company_fact(&fact)
+                    .unwrap_or_else(|| SAME_PAGE.to_owned());
+            }
             Ok(LinkTarget::External) => return link.to_owned(),
             Ok(LinkTarget::Relative) | Err(_) => return SAME_PAGE.to_owned(),
         };
@@ -292,18 +310,37 @@ impl Resolver {
         url_at(&self.deployment.origin, address, path)
     }
 
-    fn company_fact(&self, fact: &str) -> String {
-        let company = self.company();
-        match fact {
-            "email" => Some(format!("mailto:{}", company.email.as_str())),
-            "scheduling" => company
-                .scheduling
-                .as_ref()
-                .map(|url| url.as_str().to_owned()),
-            "network" => company.network.as_ref().map(|url| url.as_str().to_owned()),
-            _ => None,
+    /// Returns the link to the home page in the page's language: the landing page of the root tenant, or of this tenant if the domain has no root tenant.
+    #[must_use]
+    pub(crate) fn home(&self) -> String {
+        match self.deployment.has_home_at(&self.tenant) {
+            true => self.href("/"),
+            false => self.company_href("/"),
         }
-        .unwrap_or_else(|| self.on_the_domain("/"))
+    }
+
+    /// Returns whether a link names a company fact that is not known.
+    #[must_use]
+    pub(crate) fn lacks_fact(&self, link: &str) -> bool {
+        match parse_link(link) {
+            Ok(LinkTarget::Company(fact)) => self.company_fact(&fact).is_none(),
+            _ => false,
+        }
+    }
+
+    /// Returns the link to a company fact, or `None` if the fact is not known.
+    fn company_fact(&self, fact: &str) -> Option<String> {
+        if fact == "home" {
+            return Some(self.home());
+        }
+        let company = self.company()?;
+        let url = match fact {
+            "email" => return Some(format!("mailto:{}", company.email.as_str())),
+            "scheduling" => &company.scheduling,
+            "network" => &company.network,
+            _ => return None,
+        };
+        Some(url.as_ref()?.as_str().to_owned())
     }
 
     /// Whether the tenant is at the domain's root, independent of its manifest.
