@@ -5,3 +5,4 @@ mod deployment_file;
 mod loopback_names;
 mod redirects;
 mod reserved_paths;
+mod root_host;

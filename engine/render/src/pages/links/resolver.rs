@@ -288,6 +288,10 @@ impl Resolver {
     #[must_use]
     pub fn company_href(&self, link: &str) -> String {
         let link = rooted(link, MANIFEST);
+        // The root tenant may have a host of its own, which its visitors should not leave.
+        if self.is_root() {
+            return self.href(&link);
+        }
         match parse_link(&link) {
             Ok(LinkTarget::SameTenant(path, _)) if !path.is_empty() => {
                 let page = self.company_path(&path);
