@@ -1,7 +1,7 @@
 /** The pure functions of the script of `serve --dev`: see runtime/dev. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { marked, errorsFor, placeOf } from '../runtime/dev/state.ts';
+import { marked, errorsFor, hiddenReason, placeOf } from '../runtime/dev/state.ts';
 import { bundle } from './bundle.ts';
 
 const error = {
@@ -30,6 +30,13 @@ test('the marked part of a line is counted in characters', () => {
   assert.deepEqual(marked({ ...error, column: 9, length: 1 }), ['  nmae: ', '🙂', ' x']);
   assert.deepEqual(marked({ ...error, column: 99 }), ['  nmae: 🙂 x', ' ', '']);
   assert.equal(marked({ file: 'f', message: 'm', text: 'a stack' }), undefined);
+});
+
+test('a page that visitors do not see says why', () => {
+  assert.equal(hiddenReason({ draft: '' }), 'Draft');
+  assert.equal(hiddenReason({ scheduled: '2026-12-01T15:00:00Z' }), 'Scheduled for 2026-12-01 15:00 UTC');
+  assert.equal(hiddenReason({ expired: '2026-12-01T15:00:00Z' }), 'Expired at 2026-12-01 15:00 UTC');
+  assert.equal(hiddenReason({ page: '0a', tenant: 'a' }), undefined);
 });
 
 test('the script is not sent to visitors', () => {

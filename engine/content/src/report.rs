@@ -122,7 +122,8 @@ codes! {
     RawHtml => "raw-html", "A text in Markdown contains HTML. Only HTML comments are allowed, because rowhouse cannot check the links and tags of HTML, and scripts could affect other tenants. Use Markdown for prose, and sections for everything else.";
     RedirectChain => "redirect-chain", "A redirect points to another redirect, or back to itself after some steps. Visitors should be redirected once. A wildcard (`/old/*`) may point to paths of another wildcard, but must end.";
     SafeFilter => "safe-filter", "A template uses the filter `safe`, which inserts a text into the page as HTML. The author of that text can insert any HTML into the page. UI strings stay text even after the filter.";
-    StoreReadiness => "store-readiness", "The site of an app lacks something that the reviewers of the app stores expect.";
+    Scheduled => "scheduled", "The pages of a tenant that visitors do not get at this time, because of `publish` or `expire`, with these times. `rowhouse serve --dev` shows such pages, and marks them; without `--dev`, visitors get the 404 page.";
+    StoreReadiness => "store-readiness", "The site of an app lacks something that the reviewers of the app stores expect. `account: false` and `any_age: true` in `app` state that there is no account and no minimum age. `not_needed` in `app` lists what the app does not need, with the reason.";
     TemplateFailed => "template-failed", "A template of the theme could not be rendered for a page.";
     TitleLength => "title-length", "A title of more than 60 characters is cut off in search results and tabs.";
     TooLarge => "too-large", "A file, a folder, a list, an SVG or the output of a template is over a limit. The limits keep one tenant from affecting other tenants.";

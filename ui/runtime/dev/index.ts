@@ -10,7 +10,7 @@ import type { IslandError } from '../loader.ts';
 import { watchFrames } from './gallery.ts';
 import { Overlay } from './overlay.ts';
 import { factsOf, type PageState, swapStyle } from './page.ts';
-import { type DeploymentDiagnostics, errorsFor } from './state.ts';
+import { type DeploymentDiagnostics, errorsFor, hiddenReason } from './state.ts';
 
 const EVENTS = '/.rowhouse/events';
 /** Milliseconds until a failed request is repeated. */
@@ -20,7 +20,8 @@ const tag = document.querySelector<HTMLScriptElement>('script[data-page]');
 const tenant = tag?.dataset.tenant ?? '';
 const shown = tag?.dataset.page;
 const overlay = new Overlay();
-if (tag?.dataset.draft !== undefined) overlay.mark('Draft: only you see this page');
+const reason = hiddenReason(tag?.dataset ?? {});
+if (reason) overlay.mark(`${reason}: only you see this page`);
 
 /** Fetches the current state of the page; `undefined` if the server does not respond. */
 async function fetchFacts(): Promise<PageState | undefined> {

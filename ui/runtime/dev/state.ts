@@ -44,3 +44,16 @@ export function marked({ text, column, length = 1 }: Diagnostic): [string, strin
   const part = (from: number, to?: number) => characters.slice(from, to).join('');
   return [part(0, start), part(start, start + length) || ' ', part(start + length)];
 }
+
+/** Says why visitors do not see the page: by the attributes `data-draft`, `data-scheduled` and `data-expired` of the script. */
+export function hiddenReason(data: DOMStringMap): string | undefined {
+  if (data.draft !== undefined) return 'Draft';
+  if (data.scheduled) return `Scheduled for ${minute(data.scheduled)}`;
+  if (data.expired) return `Expired at ${minute(data.expired)}`;
+  return undefined;
+}
+
+/** Returns a time without its seconds: `2026-12-01 15:00 UTC`. */
+function minute(time: string): string {
+  return `${time.slice(0, 10)} ${time.slice(11, 16)} UTC`;
+}

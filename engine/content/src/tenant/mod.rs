@@ -40,7 +40,7 @@ use crate::yaml::{self, Node, Value};
 pub use check_with_theme::ThemedValues;
 pub use manifest::Manifest;
 pub(crate) use page::FILE_START;
-pub use page::{FrontMatter, Page};
+pub use page::{FrontMatter, HiddenReason, Page};
 pub use role::MANIFEST;
 use role::{FileRole, role_of};
 
@@ -52,6 +52,9 @@ pub const MAX_PAGE_BYTES: usize = 1 << 20;
 
 /// The largest number of YAML values and keys in all files of a tenant. They are held in memory while the tenant is rendered.
 pub const MAX_TENANT_NODES: usize = 200_000;
+
+/// Limit on the pages that a note names.
+const MAX_NAMED_PAGES: usize = 20;
 
 /// The checked content of a tenant.
 #[derive(Debug, Clone)]
@@ -76,15 +79,6 @@ pub struct Site {
     pub large: BTreeMap<String, LargeSourceFile>,
     /// The values that the theme defines, and the texts of the files for reports.
     pub written: ThemedValues,
-}
-
-/// The reason why a page is not served.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HiddenReason {
-    /// The page is a draft.
-    Draft,
-    /// The page is not published yet, or has expired.
-    Scheduled,
 }
 
 impl Site {
@@ -123,26 +117,24 @@ impl Site {
         self.pages.get(&path).map(AsRef::as_ref)
     }
 
-    /// Returns the site as it is served at time `now`: without pages that are not published yet or have expired, and without drafts unless `drafts` is set.
+    /// Returns the site as it is served at time `now`: without drafts, and without pages that are not published yet or have expired. `includes_hidden` is for authors: these pages are served too, and marked.
     ///
-    /// A draft that is served is hidden from search engines. Most sites have no such pages and are not copied.
+    /// A marked page is hidden from search engines. Most sites have no such pages and are not copied.
     #[must_use]
-    pub fn at(self: &Arc<Self>, now: Timestamp, includes_drafts: bool) -> Arc<Self> {
+    pub fn at(self: &Arc<Self>, now: Timestamp, includes_hidden: bool) -> Arc<Self> {
         let mut pages = self.pages.values();
-        if pages.all(|page| page.is_shown(now, includes_drafts) && !page.front.draft) {
+        if pages.all(|page| page.hidden_at(now).is_none()) {
             return Arc::clone(self);
         }
         let mut site = Self::clone(self);
         let pages = std::mem::take(&mut site.pages);
         for (path, mut page) in pages {
-            if page.is_shown(now, includes_drafts) {
-                page.front.noindex |= page.front.draft;
+            let hidden = page.hidden_at(now);
+            let Some(reason) = hidden.filter(|_| !includes_hidden) else {
+                page.front.noindex |= hidden.is_some();
+                page.hidden = hidden;
                 site.pages.insert(path, page);
                 continue;
-            }
-            let reason = match page.front.draft {
-                true => HiddenReason::Draft,
-                false => HiddenReason::Scheduled,
             };
             let paths = page.paths().map(|path| (path.to_owned(), reason));
             site.hidden.extend(paths);
@@ -160,6 +152,37 @@ impl Site {
             .map(Moment::instant)
             .filter(|moment| *moment > now)
             .min()
+    }
+
+    /// Returns a note about the pages that visitors do not get at time `now` because of `publish` or `expire`, so that their times are not forgotten.
+    #[must_use]
+    pub fn scheduled_pages(&self, now: Timestamp) -> Option<Diagnostic> {
+        let times = self.pages.values().filter_map(|page| {
+            let time = match page.hidden_at(now)? {
+                HiddenReason::Draft => return None,
+                HiddenReason::Scheduled(time) => format!("appears at {time}"),
+                HiddenReason::Expired(time) => format!("expired at {time}"),
+            };
+            Some(format!("`{}` {time}", page.path))
+        });
+        let times: Vec<String> = times.collect();
+        let (named, more) = times.split_at(times.len().min(MAX_NAMED_PAGES));
+        let mut named = named.join(", ");
+        if !more.is_empty() {
+            named += &format!(", and {} more", more.len());
+        }
+        let message = match times.len() {
+            0 => return None,
+            1 => format!("1 page is not served at this time: {named}"),
+            count => format!("{count} pages are not served at this time: {named}"),
+        };
+        let diagnostic = Diagnostic::error(Code::Scheduled, self.label.clone(), message);
+        Some(Diagnostic {
+            severity: Severity::Note,
+            ..diagnostic.hint(
+                "correct `publish` or `expire` if a time is not intended; `rowhouse serve --dev` shows these pages",
+            )
+        })
     }
 
     /// Adds the position and the line to a diagnostic about one of the site's files.
@@ -460,6 +483,7 @@ impl SiteReader<'_> {
             formatted,
             body: parts.body.to_owned(),
             body_line: parts.body_line,
+            hidden: None,
         })
     }
 

@@ -74,6 +74,7 @@ impl Site {
             formatted: Vec::new(),
             body: String::new(),
             body_line: page.body_line,
+            hidden: None,
         };
         let pages = persisted.pages.into_iter().map(page);
         Some(Self {

@@ -50,7 +50,7 @@ pub struct FrontMatter {
     /// The time from which the page is no longer served.
     #[serde(default)]
     pub expire: Option<Moment>,
-    /// Whether the page is a draft. Only `rowhouse serve --dev` serves drafts.
+    /// Whether the page is a draft. Only `rowhouse serve --dev` serves drafts, as it does pages before `publish` and after `expire`.
     #[serde(default)]
     pub draft: bool,
     /// The text of a collection entry in lists.
@@ -189,6 +189,17 @@ pub struct NotFound {
     pub back: NamedLink,
 }
 
+/// The reason why visitors do not see a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HiddenReason {
+    /// The page is a draft.
+    Draft,
+    /// The page appears at this time.
+    Scheduled(Timestamp),
+    /// The page expired at this time.
+    Expired(Timestamp),
+}
+
 /// A checked page of a tenant.
 #[derive(Debug, Clone)]
 pub struct Page {
@@ -204,6 +215,8 @@ pub struct Page {
     pub body: String,
     /// The line of the file at which the body begins.
     pub body_line: usize,
+    /// Why visitors do not see the page, where only authors see it.
+    pub hidden: Option<HiddenReason>,
 }
 
 impl Page {
@@ -217,21 +230,24 @@ impl Page {
         }
     }
 
-    /// Returns whether the page is served at time `now`. `drafts`: whether drafts are served.
+    /// Returns why visitors do not see the page at time `now`, or `None` if they see it.
     #[must_use]
-    pub fn is_shown(&self, now: Timestamp, includes_drafts: bool) -> bool {
-        if self.front.draft && !includes_drafts {
-            return false;
+    pub fn hidden_at(&self, now: Timestamp) -> Option<HiddenReason> {
+        let instant = |moment: Option<Moment>| moment.map(Moment::instant);
+        if self.front.draft {
+            return Some(HiddenReason::Draft);
         }
-        let begun = self
-            .front
-            .publish
-            .is_none_or(|publish| publish.instant() <= now);
-        let ended = self
-            .front
-            .expire
-            .is_some_and(|expire| expire.instant() <= now);
-        begun && !ended
+        if let Some(expire) = instant(self.front.expire).filter(|expire| *expire <= now) {
+            return Some(HiddenReason::Expired(expire));
+        }
+        let publish = instant(self.front.publish).filter(|publish| *publish > now);
+        publish.map(HiddenReason::Scheduled)
+    }
+
+    /// Returns whether the page is served at time `now`. `includes_hidden`: whether authors see pages that visitors do not see.
+    #[must_use]
+    pub fn is_shown(&self, now: Timestamp, includes_hidden: bool) -> bool {
+        includes_hidden || self.hidden_at(now).is_none()
     }
 
     /// Returns all paths of this page: its own, then the aliases.

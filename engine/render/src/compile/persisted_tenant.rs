@@ -123,7 +123,7 @@ pub fn release_key(
     let theme = &inputs.templates.theme;
     let pages = site.pages.iter();
     let pages: Vec<_> = pages
-        .map(|(path, page)| (path, page.front.noindex))
+        .map(|(path, page)| (path, page.front.noindex, page.hidden))
         .collect();
     // Every field of these values affects some page. Their debug forms hold all fields in a fixed order.
     let rest = format!(

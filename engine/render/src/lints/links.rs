@@ -520,7 +520,9 @@ impl<'a> Checker<'a> {
         if let Some(hidden) = site.hidden.get(page) {
             let why = match hidden {
                 HiddenReason::Draft => "a draft",
-                HiddenReason::Scheduled => "a page that is not published at this time",
+                HiddenReason::Scheduled(_) | HiddenReason::Expired(_) => {
+                    "a page that is not published at this time"
+                }
             };
             let hint =
                 "publish the page, or remove the link; until then, visitors find no page there";

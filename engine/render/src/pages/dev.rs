@@ -24,11 +24,17 @@ use crate::theme::PageScope;
 use content::address::Address;
 use content::name::TenantId;
 use content::report::Diagnostic;
+use content::tenant::HiddenReason;
 use content::tenant::manifest::Hsts;
 use release::snapshot::{Body, Mount, MountPages, Resource, Resources, Slot};
 
 /// Returns the live-reload script's tag for a page; empty without `--dev`.
-pub(crate) fn tag(scope: &PageScope, html: &str, head: &PageHead, draft: bool) -> String {
+pub(crate) fn tag(
+    scope: &PageScope,
+    html: &str,
+    head: &PageHead,
+    hidden: Option<HiddenReason>,
+) -> String {
     if scope.islands.dev.is_none() {
         return String::new();
     }
@@ -41,20 +47,32 @@ pub(crate) fn tag(scope: &PageScope, html: &str, head: &PageHead, draft: bool) -
         &scope.islands,
         scope.resolver.tenant.as_str(),
         &plain,
-        draft,
+        hidden,
     )
 }
 
 /// Returns the live-reload script's tag for a page with this content; empty without `--dev`.
-pub(crate) fn element(islands: &Islands, tenant: &str, html: &str, draft: bool) -> String {
+///
+/// The tag of a page that visitors do not see says why. The script then marks the page.
+pub(crate) fn element(
+    islands: &Islands,
+    tenant: &str,
+    html: &str,
+    hidden: Option<HiddenReason>,
+) -> String {
     let Some(script) = &islands.dev else {
         return String::new();
     };
+    let mark = match hidden {
+        None => String::new(),
+        Some(HiddenReason::Draft) => " data-draft".to_owned(),
+        Some(HiddenReason::Scheduled(time)) => format!(" data-scheduled=\"{time}\""),
+        Some(HiddenReason::Expired(time)) => format!(" data-expired=\"{time}\""),
+    };
     format!(
-        "<script type=\"module\" src=\"{ASSETS}{}\" data-tenant=\"{tenant}\" data-page=\"{}\"{}></script>\n",
+        "<script type=\"module\" src=\"{ASSETS}{}\" data-tenant=\"{tenant}\" data-page=\"{}\"{mark}></script>\n",
         script.hashed_name,
-        hex(&Sha256::digest(html)[..12]),
-        if draft { " data-draft" } else { "" },
+        hex(&Sha256::digest(format!("{html}{mark}"))[..12]),
     )
 }
 
@@ -114,7 +132,7 @@ fn unavailable_page(tenant: &TenantId, errors: &[Diagnostic], islands: &Islands)
         let _ = writeln!(said, "{}\n", error.render(&terminal));
     }
     let said = escape(said.trim_end());
-    let script = element(islands, tenant.as_str(), &said, false);
+    let script = element(islands, tenant.as_str(), &said, None);
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\

@@ -45,7 +45,7 @@ use content::report::Diagnostic;
 use content::tenant::assets::named;
 use content::tenant::manifest::NamedLink;
 use content::tenant::page::{NotFound, PageSchema};
-use content::tenant::{MANIFEST, Manifest, Page, Site};
+use content::tenant::{HiddenReason, MANIFEST, Manifest, Page, Site};
 use content::theme::data_schema::CheckedData;
 use release::snapshot::fields::Fields;
 use release::snapshot::{Body, Resource};
@@ -222,7 +222,7 @@ impl<'a> Renderer<'a> {
 
     /// Returns the live-reload script's tag for a page of the engine's own with this content.
     pub(crate) fn dev_script(&self, html: &str) -> String {
-        dev::element(&self.inputs.islands, self.site.id.as_str(), html, false)
+        dev::element(&self.inputs.islands, self.site.id.as_str(), html, None)
     }
 
     /// Makes the resource of one of the tenant's own files.
@@ -253,7 +253,7 @@ impl<'a> Renderer<'a> {
         let head = self.head(page, &trail, &canonical, &scope);
         let layout = hierarchy::layout_of(self.site, page);
         let page_view = self.view(page, rendered, &trail, canonical, layout, &scope);
-        self.finish(page_view, &head, scope, page.front.draft)
+        self.finish(page_view, &head, scope, page.hidden)
     }
 
     /// Renders a page without a source file.
@@ -321,7 +321,7 @@ impl<'a> Renderer<'a> {
             translations: self.switcher("/", language),
             ..PageView::default()
         };
-        self.finish(page, &head, scope, false)
+        self.finish(page, &head, scope, None)
     }
 
     /// Returns the cause that an error page shows to authors (`--dev`), never to visitors.
@@ -340,7 +340,7 @@ impl<'a> Renderer<'a> {
         page: PageView<'_>,
         head: &PageHead,
         scope: PageScope,
-        draft: bool,
+        hidden: Option<HiddenReason>,
     ) -> Result<RenderedPage, Diagnostic> {
         let template = format!("layouts/{}.html", page.layout);
         let file = self.site.pages.get(page.path).map(|page| &page.file);
@@ -349,8 +349,9 @@ impl<'a> Renderer<'a> {
         let kinds = kinds.map(|section| section.kind.as_str()).collect();
         let (html, scope) = self.render_template(&template, page, head, scope)?;
         // The live-reload script comes first, so that it observes every island that fails.
-        let scripts =
-            dev::tag(&scope, &html, head, draft) + &script_tags(&scope) + &speculation_rules::tag();
+        let scripts = dev::tag(&scope, &html, head, hidden)
+            + &script_tags(&scope)
+            + &speculation_rules::tag();
         let html = media::load_first_eagerly(html).replacen(SCRIPTS_MARK, &scripts, 1);
         let html = self
             .link_languages

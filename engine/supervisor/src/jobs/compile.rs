@@ -184,7 +184,7 @@ pub(crate) struct StandInInputs {
     pub(crate) persisted_themes: Arc<LastValidThemes>,
     pub(crate) store: Arc<Store>,
     pub(crate) now: Timestamp,
-    pub(crate) includes_drafts: bool,
+    pub(crate) includes_hidden: bool,
 }
 
 impl StandInBuild {
@@ -207,7 +207,7 @@ impl StandInBuild {
             persisted_themes: themes,
             store,
             now,
-            includes_drafts,
+            includes_hidden,
         } = inputs;
         let theme = site.manifest.theme.clone();
         let rendering = Arc::<RenderAttempt>::default();
@@ -247,7 +247,7 @@ impl StandInBuild {
             let good_theme = || themes.get(&theme);
             let good_site = || {
                 let good = Arc::new(load_site(&store, &id, &site.label)?);
-                Some(good.at(now, includes_drafts))
+                Some(good.at(now, includes_hidden))
             };
             good_theme()
                 .and_then(|good| attempt(Arc::clone(&site), packed, good))

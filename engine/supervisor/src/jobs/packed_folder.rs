@@ -180,6 +180,7 @@ impl PackedFolder {
             let shown = outline.pages.get(path);
             if let Some(shown) = shown {
                 page.front.noindex = shown.front.noindex;
+                page.hidden = shown.hidden;
             }
             shown.is_some()
         });
@@ -190,6 +191,8 @@ impl PackedFolder {
 
 #[cfg(test)]
 mod tests {
+    use content::tenant::HiddenReason;
+
     use super::*;
 
     #[test]
@@ -216,18 +219,19 @@ mod tests {
             .expect("packed");
         assert_eq!(packed.folder(), Some(folder));
         let site = Arc::new(packed.site(&id).expect("a site"));
-        for includes_drafts in [false, true] {
-            let shown = site.at(jiff::Timestamp::UNIX_EPOCH, includes_drafts);
+        for includes_hidden in [false, true] {
+            let shown = site.at(jiff::Timestamp::UNIX_EPOCH, includes_hidden);
             let outline = Site::clone(&shown).outline();
             assert!(outline.assets.is_empty() && outline.pages["/"].body.is_empty());
             let opened = packed.shown_as(&outline).expect("a site");
             assert!(
                 opened.pages.keys().eq(shown.pages.keys()),
-                "{includes_drafts}"
+                "{includes_hidden}"
             );
             assert_eq!(opened.pages["/"].body, "Welcome.\n");
-            if includes_drafts {
+            if includes_hidden {
                 assert!(opened.pages["/draft"].front.noindex);
+                assert_eq!(opened.pages["/draft"].hidden, Some(HiddenReason::Draft));
             }
         }
     }

@@ -136,7 +136,7 @@ impl Catalog {
         let Some(tenant) = self.tenants.get_mut(id) else {
             return;
         };
-        let (now, includes_drafts) = (self.now, settings.is_dev());
+        let (now, includes_hidden) = (self.now, settings.is_dev());
         if let Some(cache) = read.cache {
             tenant.persisted = cache;
         }
@@ -160,7 +160,7 @@ impl Catalog {
                 FolderContent::Packed(packed) => Some(Arc::clone(packed)),
                 FolderContent::Open(_) => None,
             };
-            tenant.set_content(site, now, includes_drafts);
+            tenant.set_content(site, now, includes_hidden);
             tenant.content.folder = read.fingerprint;
             tenant.reading.mark = read.mark;
             tenant.persisted.is_good = read.is_persisted;
@@ -169,7 +169,7 @@ impl Catalog {
         } else if tenant.content.site.is_none()
             && let Some(site) = read.last_valid.take()
         {
-            tenant.set_content(site, now, includes_drafts);
+            tenant.set_content(site, now, includes_hidden);
         }
         let theme = read.written.as_ref();
         let theme = theme.and_then(|written| Some((written, self.themes.get(&written.theme)?)));
@@ -191,13 +191,13 @@ impl Catalog {
         now: Timestamp,
     ) -> Vec<BuildPlan> {
         self.now = now;
-        let includes_drafts = settings.is_dev();
+        let includes_hidden = settings.is_dev();
         let affects_all = changes.affects_all || self.deployment.is_none();
         let mut changed = Vec::new();
         for id in ids(affects_all, &changes.tenants, &self.tenants) {
             if let Some(tenant) = self.tenants.get_mut(&id) {
                 let before = tenant.next_change();
-                tenant.update_pages(now, includes_drafts);
+                tenant.update_pages(now, includes_hidden);
                 changed.push((id, before, tenant.next_change()));
             }
         }
@@ -375,7 +375,7 @@ impl Catalog {
 
     /// Unpacks the content of tenants whose data the pages of all tenants may show.
     fn unpack_shown(&mut self, root: Option<&TenantId>, settings: &Settings, now: Timestamp) {
-        let includes_drafts = settings.is_dev();
+        let includes_hidden = settings.is_dev();
         let company = || {
             let site = self.tenants.get(root?)?.content.site.as_ref()?;
             site.manifest.company.clone()
@@ -385,7 +385,7 @@ impl Catalog {
         for id in root.map(TenantId::as_str).into_iter().chain(sites) {
             if let Some(tenant) = self.tenants.get_mut(id) {
                 self.packed_bytes -= tenant.content.packed_bytes();
-                tenant.unpack(now, includes_drafts);
+                tenant.unpack(now, includes_hidden);
                 self.packed_bytes += tenant.content.packed_bytes();
             }
         }

@@ -857,7 +857,7 @@ impl Registry {
                 persisted_themes: Arc::clone(&themes.last_valid),
                 store: Arc::clone(persisted.store()),
                 now,
-                includes_drafts: self.settings.is_dev(),
+                includes_hidden: self.settings.is_dev(),
             },
             site,
         };

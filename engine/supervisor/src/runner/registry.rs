@@ -272,6 +272,7 @@ impl Registry {
         let mut failures = TemplateFailures::default();
         for tenant in catalog.tenants.values() {
             report.extend(tenant.reports.content.clone());
+            report.extend(tenant.scheduled_pages(catalog.now));
             report.extend(tenant.reports.conflicts.clone());
             if catalog.has_theme_errors(tenant) {
                 continue;

@@ -42,6 +42,7 @@ pub(crate) fn findings(registry: &Registry, ids: &[String]) -> Findings {
         let mut report = Report::default();
         if let Some(tenant) = catalog.tenants.get(id.as_str()) {
             report.extend(tenant.reports.content.clone());
+            report.extend(tenant.scheduled_pages(catalog.now));
             report.extend(tenant.reports.result.clone());
             report.extend(tenant.reports.conflicts.clone());
         }

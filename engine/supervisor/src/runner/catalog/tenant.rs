@@ -11,7 +11,7 @@ use content::name::TenantId;
 use content::report::guard::guard;
 use content::report::{Code, Diagnostic, Report, Severity};
 use content::source::{FileHashes, Folder, LargeSourceFile};
-use content::tenant::{MANIFEST, Site};
+use content::tenant::{HiddenReason, MANIFEST, Site};
 use release::snapshot::ResourceTable;
 use release::store::TableMark;
 use render::{AddressMount, CompileInputs, CompiledTenant};
@@ -196,25 +196,25 @@ impl TenantData {
     }
 
     /// Replaces the content.
-    pub(crate) fn set_content(&mut self, site: Site, now: Timestamp, includes_drafts: bool) {
+    pub(crate) fn set_content(&mut self, site: Site, now: Timestamp, includes_hidden: bool) {
         let site = Arc::new(site);
-        self.content.site = Some(site.at(now, includes_drafts));
+        self.content.site = Some(site.at(now, includes_hidden));
         self.content.revision = None;
         self.content.shown = (now, site.next_change(now));
         self.content.read = Some(site);
     }
 
     /// Unpacks the content permanently, because pages of other tenants show settings and files of this tenant.
-    pub(crate) fn unpack(&mut self, now: Timestamp, includes_drafts: bool) {
+    pub(crate) fn unpack(&mut self, now: Timestamp, includes_hidden: bool) {
         let content = self.content.packed.as_ref().zip(self.content.read.as_ref());
         if let Some(site) = content.and_then(|(packed, outline)| packed.site(&outline.id)) {
             self.content.packed = None;
-            self.set_content(site, now, includes_drafts);
+            self.set_content(site, now, includes_hidden);
         }
     }
 
     /// Shows pages that have appeared, and hides pages that have expired.
-    pub(crate) fn update_pages(&mut self, now: Timestamp, includes_drafts: bool) {
+    pub(crate) fn update_pages(&mut self, now: Timestamp, includes_hidden: bool) {
         let (since, until) = self.content.shown;
         if since <= now && until.is_none_or(|until| now < until) {
             return;
@@ -223,15 +223,22 @@ impl TenantData {
             return;
         };
         self.content.shown = (now, content.next_change(now));
+        let marked = |hidden: Option<HiddenReason>| hidden.filter(|_| includes_hidden);
         let due = content
             .pages
             .values()
-            .filter(|page| page.is_shown(now, includes_drafts))
-            .map(|page| &page.path);
-        if !due.eq(shown.pages.keys()) {
-            self.content.site = Some(content.at(now, includes_drafts));
+            .filter(|page| page.is_shown(now, includes_hidden))
+            .map(|page| (&page.path, marked(page.hidden_at(now))));
+        let shown = shown.pages.iter().map(|(path, page)| (path, page.hidden));
+        if !due.eq(shown) {
+            self.content.site = Some(content.at(now, includes_hidden));
             self.content.revision = None;
         }
+    }
+
+    /// Returns a note about the pages that are not served at time `now` because of their times.
+    pub(crate) fn scheduled_pages(&self, now: Timestamp) -> Option<Diagnostic> {
+        self.content.read.as_ref()?.scheduled_pages(now)
     }
 
     /// Returns the next time at which a page of the tenant appears or expires.
