@@ -5,6 +5,7 @@ mod error_messages;
 mod long_reports;
 mod relative_links;
 mod starters;
+mod store_readiness;
 mod template_failures;
 mod themes;
 mod unpublished_pages;

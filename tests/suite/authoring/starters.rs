@@ -1,6 +1,7 @@
 //! Sites of `rowhouse new` and themes of `rowhouse new-theme` pass `check`, with every combination of flags.
 
 use std::fs;
+use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -12,11 +13,23 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 const KINDS: [&str; 4] = ["landing", "app", "blog", "manual"];
 const COLOURS: [&str; 5] = ["green", "blue", "red", "violet", "grey"];
 
+/// Writes a root tenant with a company profile. Without a profile, `check` warns.
+fn write_company(folder: &Path) {
+    let home = folder.join("tenants/home");
+    fs::create_dir_all(home.join("pages")).expect("a folder");
+    let company = "company: {name: Street, legal_name: Street LLC, description: It keeps a street., email: post@street.example}";
+    let manifest = format!("name: Street\nroot: true\n{company}\n");
+    fs::write(home.join("tenant.yaml"), manifest).expect("a file");
+    let page = "---\ntitle: Street\ndescription: The first page of the street on which all sites of this folder stand.\n---\nWelcome.\n";
+    fs::write(home.join("pages/index.md"), page).expect("a file");
+}
+
 #[test]
 fn every_starter_passes_check_except_fill_in_warnings() {
     let folder = tempfile::tempdir().expect("a folder");
+    write_company(folder.path());
     let mut colours = COLOURS.iter().cycle();
-    let mut made = 0;
+    let mut made = 1;
     for theme in ["base", "plain"] {
         // The starter `manual` needs a theme for long texts.
         let kinds = KINDS
@@ -218,4 +231,43 @@ fn new_theme_never_changes_a_folder_that_exists() {
         stderr(&new)
     );
     assert!(fs::read_dir(theme).expect("a folder").next().is_none());
+fn app_starter_has_the_pages_that_stores_ask_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for language in ["en", "de"] {
+        let id = format!("tide-{language}");
+        let arguments = ["new", &id, "--kind", "app", "--language", language];
+        assert!(run(folder.path(), &arguments).status.success());
+        let tenant = folder.path().join("tenants").join(&id);
+        for page in ["delete-account", "accessibility", "imprint"] {
+            let text = fs::read_to_string(tenant.join(format!("pages/{page}.md")));
+            let text = text.unwrap_or_else(|error| panic!("{page}: {error}"));
+            assert!(text.contains("fill in"), "{page}: {text}");
+            assert!(text.contains("](company:email)"), "{page}: {text}");
+        }
+        // The pages of a site of its own that is an app fulfil what `check` asks for.
+        let manifest = tenant.join("tenant.yaml");
+        let text = fs::read_to_string(&manifest).expect("a manifest");
+        let app = "app: {category: WeatherApplication, platforms: [ios, android], any_age: true}";
+        fs::write(&manifest, format!("{text}{app}\n")).expect("a file");
+    }
+    write_company(folder.path());
+    let text = stdout(&run(folder.path(), &["check", "tide-de"]));
+    assert!(!text.contains("store-readiness"), "{text}");
+    fs::remove_file(
+        folder
+            .path()
+            .join("tenants/tide-de/pages/delete-account.md"),
+    )
+    .expect("a file");
+    let privacy = folder.path().join("tenants/tide-de/pages/privacy.md");
+    fs::write(
+        &privacy,
+        "---\ntitle: Datenschutz\nupdated: 2026-01-02\n---\nNichts.\n",
+    )
+    .expect("a file");
+    let text = stdout(&run(folder.path(), &["check", "tide-de"]));
+    assert!(
+        text.contains("users cannot ask for the deletion of their account without the app"),
+        "{text}"
+    );
 }

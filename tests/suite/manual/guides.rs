@@ -35,7 +35,10 @@ use Place::{Deployment, Front, Island, Manifest, Tenant, Text, Theme};
 
 /// The blocks of each page that are not commands, in their order.
 const BLOCKS: [(&str, &[Place]); 15] = [
-    ("guides/app-site.md", &[Manifest, Manifest, Front]),
+    (
+        "guides/app-site.md",
+        &[Manifest, Manifest, Manifest, Manifest, Front],
+    ),
     (
         "guides/blog.md",
         &[

@@ -29,6 +29,15 @@ pub struct App {
     /// The currency of the price (ISO 4217).
     #[serde(default = "dollars")]
     pub currency: String,
+    /// Whether users have an account in the app. `false` states that there is none, so no page says how to delete an account.
+    #[serde(default)]
+    pub account: Option<bool>,
+    /// Whether people of any age may use the app, so no page states a minimum age.
+    #[serde(default)]
+    pub any_age: bool,
+    /// Things that `check` expects from the site of an app (`store-readiness`) and that this app does not need, with the reason.
+    #[serde(default)]
+    pub not_needed: Vec<NotNeeded>,
     /// The app on Apple's platforms.
     #[serde(default)]
     pub apple: Option<AppleApp>,
@@ -42,6 +51,36 @@ pub struct App {
 
 fn dollars() -> String {
     "USD".to_owned()
+}
+
+/// A thing that an app's site does not need.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NotNeeded {
+    /// The thing.
+    pub need: StoreNeed,
+    /// The reason why the app does not need it.
+    pub reason: String,
+}
+
+/// A thing that `check` expects from the site of an app.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum StoreNeed {
+    /// A privacy policy with its date.
+    Privacy,
+    /// Terms of service.
+    Terms,
+    /// A support page with an email link.
+    Support,
+    /// Texts that say where users delete their account, in the app and without it.
+    AccountDeletion,
+    /// A minimum age in the terms or the privacy policy.
+    MinimumAge,
+    /// An email link on the page about accessibility, if there is one.
+    Accessibility,
+    /// An email link in the imprint, if there is one.
+    Imprint,
 }
 
 /// A platform that an app runs on.

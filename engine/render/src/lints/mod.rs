@@ -99,7 +99,8 @@ pub(crate) fn check(
     let (mut report, cross_tenant_links) = (checker.report, checker.cross_tenant_links);
     redirects::check(site, mount, &mut report);
     report.extend(contrast::check(site, prepared, &inputs.templates.theme));
-    report.extend(app_store::check(site, prepared, &seen));
+    let has_company = inputs.deployment.company.is_some();
+    report.extend(app_store::check(site, prepared, &seen, has_company));
     let mut orphans = Vec::new();
     // Warnings about quality come only once the errors are fixed.
     if report.is_servable() {
