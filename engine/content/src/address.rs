@@ -10,6 +10,7 @@
 //!    4. other `hosts` and `aliases`
 //!
 //!    Ties are decided by tenant name.
+//! 5. A preview (`corner@spring`) has one address, the host `spring--corner.<domain>`, and only while no other tenant claims that host.
 //!
 //! A prefix below another tenant's prefix takes paths away from that tenant. Only a `deployment.yaml` can list such a prefix.
 //!

@@ -5,6 +5,7 @@
 //! **Invariant:** knows nothing of folders, pages or requests.
 
 pub mod exported;
+pub mod preview;
 pub mod reserved;
 
 use std::borrow::{Borrow, Cow};
@@ -14,10 +15,12 @@ use std::sync::Arc;
 use icu_normalizer::ComposingNormalizerBorrowed;
 use thiserror::Error;
 
+use preview::{BadLabel, PREVIEW_MARK, check_label, host_label, is_preview, live_id};
+
 /// The host label that redirects to the domain: `www.company.example`.
 pub const WWW: &str = "www";
 
-/// The id of a tenant: the name of its folder, its host label and its path prefix.
+/// The id of a tenant: the name of its folder, its host label and its path prefix. The id of a [preview] is the id of its tenant, `@` and a label.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TenantId(Arc<str>);
 
@@ -32,6 +35,14 @@ pub enum TenantIdError {
     /// A name that the engine reserves for itself.
     #[error("`{0}` is reserved for rowhouse: choose another name")]
     Reserved(String),
+    /// A preview of a tenant whose label is not valid.
+    #[error("`{name}` is not a valid name of a preview: {reason}")]
+    BadLabel {
+        /// The name.
+        name: String,
+        /// The reason.
+        reason: BadLabel,
+    },
 }
 
 impl TenantId {
@@ -46,10 +57,19 @@ impl TenantId {
         if Self::RESERVED.contains(&name) || reserved::is_reserved(&format!("/{name}")) {
             return Err(TenantIdError::Reserved(name.to_owned()));
         }
-        if is_host_label(name) {
-            Ok(Self(name.into()))
-        } else {
-            Err(TenantIdError::NotAHostLabel(name.to_owned()))
+        match name.split_once(PREVIEW_MARK) {
+            None if is_host_label(name) => Ok(Self(name.into())),
+            Some((tenant, label)) if is_host_label(tenant) => {
+                Self::new(tenant)?;
+                match check_label(tenant, label, is_host_label(label)) {
+                    Ok(()) => Ok(Self(name.into())),
+                    Err(reason) => Err(TenantIdError::BadLabel {
+                        name: name.to_owned(),
+                        reason,
+                    }),
+                }
+            }
+            _ => Err(TenantIdError::NotAHostLabel(name.to_owned())),
         }
     }
 
@@ -63,6 +83,24 @@ impl TenantId {
     #[must_use]
     pub fn shared(&self) -> Arc<str> {
         Arc::clone(&self.0)
+    }
+
+    /// Returns whether the tenant is a preview of another tenant.
+    #[must_use]
+    pub fn is_preview(&self) -> bool {
+        is_preview(&self.0)
+    }
+
+    /// Returns the id of the tenant that a preview shows, or the tenant's own id.
+    #[must_use]
+    pub fn live_id(&self) -> &str {
+        live_id(&self.0)
+    }
+
+    /// Returns the label of the tenant's host below the domain.
+    #[must_use]
+    pub fn host_label(&self) -> String {
+        host_label(&self.0)
     }
 }
 
@@ -194,5 +232,48 @@ mod tests {
         for bad in ["", "a", "/a/", "//", "/a//b", "/..", "/a b", "/%41", "/a?b"] {
             assert!(!is_route_path(bad), "{bad}");
         }
+    }
+
+    #[test]
+    fn preview_has_the_host_label_of_its_label_and_its_tenant() {
+        let preview = TenantId::new("bluedoor@spring").unwrap();
+        assert!(preview.is_preview());
+        assert_eq!(preview.live_id(), "bluedoor");
+        assert_eq!(preview.host_label(), "spring--bluedoor");
+        let tenant = TenantId::new("bluedoor").unwrap();
+        assert!(!tenant.is_preview());
+        assert_eq!(tenant.live_id(), "bluedoor");
+        assert_eq!(tenant.host_label(), "bluedoor");
+    }
+
+    #[test]
+    fn bad_label_is_refused_with_the_reason() {
+        let reason = |name: &str| match TenantId::new(name) {
+            Err(TenantIdError::BadLabel { reason, .. }) => reason,
+            other => panic!("{name}: {other:?}"),
+        };
+        for name in ["a@", "a@Spring", "a@v1.2", "a@-x", "a@x-", "a@b@c", "a@x_y"] {
+            assert_eq!(reason(name), BadLabel::Characters, "{name}");
+        }
+        assert_eq!(reason("a@xn"), BadLabel::TwoCharacters);
+        let longest = format!("corner@{}", "x".repeat(55));
+        assert!(TenantId::new(&longest).is_ok());
+        assert_eq!(reason(&format!("{longest}x")), BadLabel::TooLong(64));
+    }
+
+    #[test]
+    fn folder_beside_tenants_that_names_none_is_not_a_preview() {
+        for name in ["@eaDir", "Corner@spring", "a.b@spring"] {
+            let refused = TenantId::new(name);
+            assert!(
+                matches!(refused, Err(TenantIdError::NotAHostLabel(_))),
+                "{name}: {refused:?}"
+            );
+        }
+        let reserved = TenantId::new("www@spring");
+        assert!(
+            matches!(reserved, Err(TenantIdError::Reserved(_))),
+            "{reserved:?}"
+        );
     }
 }

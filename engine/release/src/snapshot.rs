@@ -10,6 +10,7 @@
 pub mod access;
 mod content_encoding;
 pub mod fields;
+pub mod preview;
 pub mod redirects;
 pub mod resources;
 mod slot;
@@ -78,6 +79,8 @@ pub struct HostRedirect {
 /// The tenants of one host, by mount prefix. A copy shares mounts, resources and slots.
 #[derive(Debug, Clone, Default)]
 pub struct HostRoutes {
+    /// Whose host it is.
+    pub kind: HostKind,
     /// The tenant at the root of the host. It answers every path that no prefix matches.
     pub root: Option<Arc<Mount>>,
     /// Tenants by prefix, for example `/corner` or `/apps/corner`. A prefix matches complete segments.
@@ -92,6 +95,18 @@ pub struct HostRoutes {
     pub replaced: VersionedTable<Arc<ResourceTable>>,
     /// Images by complete path. Each slot is filled when its image is rendered.
     pub images: VersionedTable<Arc<Slot<Resource>>>,
+}
+
+/// The kind of a host that serves tenants.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum HostKind {
+    /// The host of tenants.
+    #[default]
+    Tenants,
+    /// The host of a preview. Search engines index none of its responses.
+    Preview,
+    /// The host of a preview that is too old. Every request gets 410.
+    ExpiredPreview,
 }
 
 impl HostRoutes {

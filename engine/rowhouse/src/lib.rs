@@ -72,7 +72,7 @@
 //!
 //! # Walkthrough: a new folder
 //!
-//! 1. The name of the folder is the tenant's id, if it is a valid host label.
+//! 1. The name of the folder is the tenant's id, if it is a valid host label. A name `<id>@<label>` is the id of a preview ([`content::name::preview`]).
 //! 2. [`content::address`] assigns hosts and prefixes to all tenants. A tenant keeps the addresses that it has. Free addresses go to folder names first, then to the claims of manifests that `deployment.yaml` lists. A claim of a taken address is an error that names the owner.
 //! 3. The rest is the same as for a saved file.
 

@@ -231,6 +231,9 @@ fn new_theme_never_changes_a_folder_that_exists() {
         stderr(&new)
     );
     assert!(fs::read_dir(theme).expect("a folder").next().is_none());
+}
+
+#[test]
 fn app_starter_has_the_pages_that_stores_ask_for() {
     let folder = tempfile::tempdir().expect("a folder");
     for language in ["en", "de"] {

@@ -34,7 +34,7 @@ enum Place {
 use Place::{Deployment, Front, Island, Manifest, Tenant, Text, Theme};
 
 /// The blocks of each page that are not commands, in their order.
-const BLOCKS: [(&str, &[Place]); 15] = [
+const BLOCKS: [(&str, &[Place]); 16] = [
     (
         "guides/app-site.md",
         &[Manifest, Manifest, Manifest, Manifest, Front],
@@ -61,6 +61,7 @@ const BLOCKS: [(&str, &[Place]); 15] = [
     ("guides/language.md", &[Manifest, Manifest, Manifest]),
     ("guides/two-languages.md", &[Manifest, Manifest, Manifest]),
     ("guides/pictures.md", &[Text, Text, Text, Text]),
+    ("guides/previews.md", &[Deployment]),
     ("guides/protect.md", &[Deployment]),
     (
         "guides/redirects.md",
@@ -78,7 +79,12 @@ const BLOCKS: [(&str, &[Place]); 15] = [
     ),
     (
         "guides/theme.md",
-        &[Manifest, Manifest, Theme("theme.yaml"), Theme("css/bakery.css")],
+        &[
+            Manifest,
+            Manifest,
+            Theme("theme.yaml"),
+            Theme("css/bakery.css"),
+        ],
     ),
     ("reference/markdown.md", &[Text, Text, Text]),
     ("reference/templates.md", &[]),

@@ -52,7 +52,7 @@ pub fn assign<'a>(
     let tenants: Tenants<'a> = tenants.into_iter().collect();
     let mut assigner = Assigner::new(rules, AddressOwners::new());
     for (address, owner) in rules.before {
-        if tenants.get(owner).is_some_and(Option::is_none) {
+        if tenants.get(owner).is_some_and(Option::is_none) && !owner.is_preview() {
             assigner.owners.insert(address.clone(), owner.clone());
         }
     }
@@ -108,6 +108,9 @@ pub fn assign_changed<'a>(
     let tenants: Tenants<'a> = sites
         .filter_map(|(id, site)| Some((*id, Some((*site)?))))
         .collect();
+    if assigner.takes_from_preview(&tenants) {
+        return None;
+    }
     assigner.assign_claims(&tenants);
     let is_free = |address: &String| !assigner.owners.contains_key(address.as_str());
     if has_refused && released.iter().any(is_free) {
@@ -157,7 +160,10 @@ impl<'a> Assigner<'a> {
     fn assign_claims(&mut self, tenants: &Tenants<'a>) {
         let claims = claims(tenants, self.root, self.rules.origin);
         let before = self.rules.before;
-        let is_owned = |claim: &Claim<'_>| before.get(claim.address.as_str()) == Some(claim.id);
+        // A preview keeps no address that another tenant claims.
+        let is_owned = |claim: &Claim<'_>| {
+            !claim.id.is_preview() && before.get(claim.address.as_str()) == Some(claim.id)
+        };
         let (owned, new): (Vec<_>, Vec<_>) = claims
             .iter()
             .enumerate()
@@ -168,6 +174,16 @@ impl<'a> Assigner<'a> {
         for (order, claim) in new {
             self.assign_claim(order, claim, false);
         }
+    }
+
+    /// Returns whether a tenant claims the host of a preview that is not among these tenants.
+    fn takes_from_preview(&self, tenants: &Tenants<'a>) -> bool {
+        let claims = claims(tenants, self.root, self.rules.origin);
+        let mut claims = claims.iter().filter(|claim| !claim.id.is_preview());
+        claims.any(|claim| {
+            let owner = self.owners.get(claim.address.as_str());
+            owner.is_some_and(TenantId::is_preview)
+        })
     }
 
     /// Finds the tenant at the root of the domain, and reports claims of other tenants to the root.
@@ -183,7 +199,7 @@ impl<'a> Assigner<'a> {
         let owner = match self.rules.deployment {
             Some(deployment) => {
                 let named = deployment.claims.root.as_deref();
-                let mut ids = tenants.keys().copied();
+                let mut ids = tenants.keys().copied().filter(|id| !id.is_preview());
                 ids.find(|id| Some(id.as_str()) == named)
             }
             None => {

@@ -52,7 +52,7 @@ impl Claim<'_> {
     }
 }
 
-/// Returns all claims, in the order of assignment at a fresh startup.
+/// Returns all claims, in the order of assignment at a fresh startup. Previews come last, so that no other tenant loses an address to a preview.
 pub(super) fn claims<'a>(
     tenants: &Tenants<'a>,
     root: Option<&'a Site>,
@@ -61,7 +61,7 @@ pub(super) fn claims<'a>(
     let domain = origin.domain();
     let is_root = |id: &TenantId| root.is_some_and(|root| root.id == *id);
     let mut claims = Vec::new();
-    for (id, site) in tenants {
+    for (id, site) in tenants.iter().filter(|(id, _)| !id.is_preview()) {
         let mut add = |host: String, prefix: String, source| {
             claims.push(Claim {
                 id,
@@ -111,6 +111,17 @@ pub(super) fn claims<'a>(
                 }
             }
         }
+    }
+    for (id, site) in tenants.iter().filter(|(id, _)| id.is_preview()) {
+        let host = format!("{}.{domain}", id.host_label());
+        claims.push(Claim {
+            id,
+            site: *site,
+            address: host.clone(),
+            host,
+            prefix: String::new(),
+            source: ClaimSource::Name,
+        });
     }
     claims
 }

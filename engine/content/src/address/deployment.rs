@@ -13,6 +13,7 @@ use serde_json::Value as Json;
 
 use crate::formats::checked_by;
 use crate::formats::values::{Date, HostName, Prefix, Sha256Digest, UserName};
+use crate::name::preview::is_preview;
 use crate::name::{TenantId, ascii_host};
 use crate::report::{
     Code, Diagnostic, Report, Severity, TextPosition, all_nearest, hint_for, list,
@@ -34,7 +35,7 @@ pub struct Claims {
     /// The credentials with which visitors open protected tenants, each by a name of its own. `rowhouse token NAME` prints the lines.
     #[serde(default)]
     pub access: BTreeMap<String, Credential>,
-    /// The addresses that tenants may claim, and the credentials that their visitors need, by tenant id. A tenant that is not listed has only its own name, and needs no credential.
+    /// The addresses that tenants may claim, and the credentials that their visitors need, by tenant id. A tenant that is not listed has only its own name, and needs no credential. A preview (`<id>@<label>`) claims no addresses, and needs the credentials of its tenant unless it has `access` of its own.
     #[serde(default)]
     pub tenants: BTreeMap<String, Allowed>,
 }
@@ -244,8 +245,10 @@ impl DeploymentFile {
         known: impl Iterator<Item = &'a str> + Clone,
         closed: &BTreeMap<Box<str>, BTreeSet<Box<str>>>,
     ) -> Vec<Diagnostic> {
-        let unknown_tenant = |name: &str, position: Option<TextPosition>| {
-            if known.clone().any(|known| known == name) {
+        let unknown_tenant = |name: &str, position: Option<TextPosition>, is_root: bool| {
+            // A preview is never at the domain's root.
+            let may_be = |known: &str| known == name && !(is_root && is_preview(known));
+            if known.clone().any(may_be) {
                 return None;
             }
             let message = format!("unknown tenant `{name}`");
@@ -271,12 +274,11 @@ impl DeploymentFile {
         };
         let root = self.claims.root.as_deref();
         let root = root.map(|root| (root, self.value(&["root"]).map(|node| node.position)));
+        let root = root.and_then(|(name, position)| unknown_tenant(name, position, true));
         let tenants = self.claims.tenants.keys();
-        let tenants = tenants.map(|id| (id.as_str(), self.key(&["tenants", id])));
-        root.into_iter()
-            .chain(tenants)
-            .filter_map(|(name, position)| unknown_tenant(name, position))
-            .collect()
+        let tenants =
+            tenants.filter_map(|id| unknown_tenant(id, self.key(&["tenants", id]), false));
+        root.into_iter().chain(tenants).collect()
     }
 
     /// Returns the tenants that need a credential, each with its credentials.

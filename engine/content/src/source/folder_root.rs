@@ -66,6 +66,11 @@ impl FolderRoot {
         })
     }
 
+    /// Returns the path that the caller gave, which may be a link.
+    pub(super) fn given_path(&self) -> &Path {
+        &self.names[1]
+    }
+
     /// Returns the resolved path of the folder.
     pub(super) fn path(&self) -> &Path {
         &self.names[0]

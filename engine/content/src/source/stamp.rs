@@ -52,7 +52,33 @@ impl FileStamp {
     }
 }
 
+/// Returns the time of the last change of a file or folder, which programs cannot set. `None` before 1970.
+fn changed(metadata: &Metadata) -> Option<SystemTime> {
+    let nanos = u32::try_from(metadata.ctime_nsec()).ok()?;
+    UNIX_EPOCH.checked_add(Duration::new(metadata.ctime().try_into().ok()?, nanos))
+}
+
 impl FolderTree {
+    /// Returns the time of the last change of the folder: of its newest file or folder, or of the link to it. `None` if nothing can be read.
+    ///
+    /// A copied or moved file counts as changed, even if its modification time is older.
+    #[must_use]
+    pub fn last_change(&self) -> Option<SystemTime> {
+        let root = self.root.as_ref()?;
+        let folders = self.folders.iter().map(|(path, _)| path);
+        let entries = folders.chain(&self.files).map(|path| {
+            self.activity.begin();
+            fs::metadata(root.path().join(path))
+        });
+        let link = fs::symlink_metadata(root.given_path());
+        let times = entries
+            .chain([link])
+            .filter_map(|entry| changed(&entry.ok()?));
+        let newest = times.max();
+        self.activity.end();
+        newest
+    }
+
     /// Returns the stamp of the folder. Call it before reading the files, so that a later write changes the stamp.
     ///
     /// Returns `None` if any file cannot be read, or changed within one clock tick before `now`.

@@ -104,6 +104,18 @@ pub struct Manifest {
 }
 
 impl Manifest {
+    /// Returns the manifest of a preview: without the addresses that only the live tenant has.
+    #[must_use]
+    pub(super) fn of_preview(self) -> Self {
+        Self {
+            root: false,
+            aliases: Vec::new(),
+            hosts: Vec::new(),
+            canonical: CanonicalPlace::Host,
+            ..self
+        }
+    }
+
     /// Returns the paths of the downloads, with their files as the manifest names them.
     pub fn downloads(&self) -> impl Iterator<Item = (String, &TenantFile)> {
         let downloads = self.downloads.iter();

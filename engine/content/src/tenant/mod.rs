@@ -269,12 +269,16 @@ pub fn read_or_themed_values(
     }
     let report = reader.report.sorted();
     let written = ThemedValues::new(folder.label.clone(), reader.nodes, reader.texts);
+    let of_preview = |manifest: Manifest| match id.is_preview() {
+        true => manifest.of_preview(),
+        false => manifest,
+    };
     let site = match manifest {
         Some((manifest, translated, formatted)) if report.is_servable() => Ok(Site {
             id: id.clone(),
             label: folder.label.clone(),
-            manifest,
-            translated,
+            manifest: of_preview(manifest),
+            translated: translated.into_iter().map(of_preview).collect(),
             formatted,
             pages: pages
                 .into_iter()

@@ -1,11 +1,14 @@
 //! The rules of access: which tenants need a credential, and which credentials open them.
 //!
+//! A preview without a rule of its own has the rule of its tenant.
+//!
 //! The rules are looked up by tenant and not by address. So every address of a tenant is protected from the first snapshot that has the tenant, and a rollback, an evicted tenant or a placeholder page is protected as well.
 //!
 //! **Invariant:** has hashes of tokens only; decides nothing.
 
 use std::time::SystemTime;
 
+use super::preview::tenant_of_preview;
 use super::resources::LookupMap;
 
 /// The rules of access by tenant.
@@ -72,13 +75,19 @@ impl AccessTable {
             let others = self.others.as_ref()?;
             (!self.open.contains(tenant)).then_some(others)
         };
-        self.rules.get(tenant).or_else(others)
+        self.named_rule(tenant).or_else(others)
     }
 
-    /// Returns whether the table names a tenant. Pages and sitemaps of other tenants do not list such a tenant.
+    /// Returns the rule that the table names for a tenant, or for the tenant that a preview shows.
+    fn named_rule(&self, tenant: &str) -> Option<&AccessRule> {
+        let of_tenant = || self.rules.get(tenant_of_preview(tenant)?);
+        self.rules.get(tenant).or_else(of_tenant)
+    }
+
+    /// Returns whether the table names a tenant, or the tenant that a preview shows. Pages and sitemaps of other tenants do not list such a tenant.
     #[must_use]
     pub fn names(&self, tenant: &str) -> bool {
-        self.rules.contains_key(tenant)
+        self.named_rule(tenant).is_some()
     }
 
     /// Returns the rules of the tenants that the table names, in arbitrary order.
@@ -122,5 +131,29 @@ mod tests {
         assert!(!table.is_open() && AccessTable::default().is_open());
         let table = table.with_closed(["b".into()]);
         assert_eq!(table.rule("b"), Some(&AccessRule::Closed));
+    }
+
+    #[test]
+    fn preview_has_the_rule_of_its_tenant_unless_it_has_its_own() {
+        let credentials = AccessRule::Credentials(Box::new([]));
+        let rules = [
+            ("a".into(), credentials.clone()),
+            ("a@own".into(), AccessRule::Closed),
+            ("b@own".into(), credentials.clone()),
+        ];
+        let table = AccessTable::new(rules);
+        for (tenant, expected) in [
+            ("a@x", Some(&credentials)),
+            ("a@own", Some(&AccessRule::Closed)),
+            ("b", None),
+            ("b@own", Some(&credentials)),
+            ("b@x", None),
+        ] {
+            assert_eq!(table.rule(tenant), expected, "{tenant}");
+            assert_eq!(table.names(tenant), expected.is_some(), "{tenant}");
+        }
+        // A preview that was added while the file was not valid is closed like any other tenant.
+        let table = table.with_others_closed(["b".into()]);
+        assert_eq!(table.rule("b@x"), Some(&AccessRule::Closed));
     }
 }

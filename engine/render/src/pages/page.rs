@@ -143,7 +143,7 @@ impl<'a> Renderer<'a> {
         fields: &PageFields,
         page: Option<&Page>,
     ) -> Resource {
-        let noindex = page.is_none_or(|page| page.front.noindex);
+        let noindex = page.is_none_or(|page| self.is_hidden(page));
         Resource::Body(Body {
             status,
             fields: Arc::clone(fields.of(noindex)),
@@ -156,6 +156,11 @@ impl<'a> Renderer<'a> {
                 &self.inputs.cache,
             ),
         })
+    }
+
+    /// Whether search engines must not index a page: no page of a preview is indexed.
+    fn is_hidden(&self, page: &Page) -> bool {
+        page.front.noindex || self.site.id.is_preview()
     }
 
     /// Whether `--dev` is on.
@@ -601,7 +606,7 @@ impl Renderer<'_> {
                     (language.to_owned(), url)
                 })
                 .collect(),
-            noindex: page.front.noindex,
+            noindex: self.is_hidden(page),
             kind: if is_article { "article" } else { "website" },
             structured_data: Some(self.structured_data(page, trail, canonical, image_url, scope)),
             feed: Feed::for_page(self.site, page).map(|feed| {
@@ -621,7 +626,6 @@ impl Renderer<'_> {
         image: Option<&str>,
         scope: &PageScope,
     ) -> serde_json::Value {
-        let deployment = &self.inputs.deployment;
         let home_url = self.home_url();
         let breadcrumbs: Vec<(String, String)> = trail
             .iter()

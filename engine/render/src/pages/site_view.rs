@@ -55,7 +55,9 @@ pub(crate) fn site<'a>(site: &'a Site, scope: &'a PageScope, path: &str) -> Site
             .then(|| resolver.href(&manifest.join(scope.language, SEARCH))),
         app: local.app.as_deref(),
         navigation: company_links(
-            resolver.company().map_or(&[], |company| &*company.navigation),
+            resolver
+                .company()
+                .map_or(&[], |company| &*company.navigation),
             resolver,
             manifest.split(path).1,
             resolver.is_root(),
@@ -123,7 +125,9 @@ fn card_view(card: &SiteCard, resolver: &Resolver) -> Value {
     let root = resolver.deployment.root.as_ref();
     let mut view = Map::default();
     view.insert("id".into(), id.into());
-    let names = resolver.company().map_or(&[][..], |company| &*company.sites);
+    let names = resolver
+        .company()
+        .map_or(&[][..], |company| &*company.sites);
     let name = names.iter().find(|site| site.tenant == id);
     let name = name.map_or(card.name.as_str(), |site| site.name.as_str());
     view.insert("name".into(), name.into());

@@ -51,10 +51,11 @@ impl Listing {
     }
 }
 
-/// Writes the sitemap entries of a tenant at its canonical address. Pages with `noindex` are left out.
+/// Writes the sitemap entries of a tenant at its canonical address. Pages with `noindex` are left out, and a preview has no entries.
 #[must_use]
 pub(crate) fn listing(site: &Site, canonical: &Address, origin: &Origin) -> Listing {
-    let pages = site.pages.values().filter(|page| !page.front.noindex);
+    let pages = site.pages.values();
+    let pages = pages.filter(|page| !page.front.noindex && !site.id.is_preview());
     Listing {
         host: canonical.host.clone(),
         urls: pages

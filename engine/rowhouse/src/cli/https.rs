@@ -65,6 +65,11 @@ pub struct HttpsFlags {
         requires = "acme_eab_kid"
     )]
     pub acme_eab_key: Option<String>,
+    /// Order certificates for previews, too
+    ///
+    /// Without this flag, previews get no certificates from the CA, because CAs limit how many hosts of a domain get one in a week. A `--certificate` for `*.<domain>` covers previews without this flag.
+    #[arg(long, env = "ROWHOUSE_ACME_PREVIEWS", value_parser = BoolishValueParser::new())]
+    pub acme_previews: bool,
     /// Folder for certificates and the ACME account [default: below `--state`]
     ///
     /// The default is the folder `certificates` in the folder of `--state`. Back this folder up, unlike the rest of the state: the server does not order its certificates again.
@@ -167,6 +172,6 @@ mod tests {
             assert_eq!(known, Some(&*variable), "{name}");
             count += 1;
         }
-        assert_eq!(count, 11);
+        assert_eq!(count, 12);
     }
 }

@@ -127,6 +127,8 @@ pub enum Command {
     /// List the certificates of a running server, or renew one
     Certificates(CertificatesArguments),
     /// Write all sites as files for a static host or CDN
+    ///
+    /// Previews (folders `<id>@<label>`) and protected tenants are left out.
     Export(ExportArguments),
     /// Convert settings of another server for a manifest
     Import(ImportArguments),
@@ -324,6 +326,17 @@ pub struct ServeArguments {
         value_parser = values::whole_seconds::<u32>
     )]
     pub keep_removed: u32,
+    /// Age at which a preview (folder `<id>@<label>`) is no longer served
+    ///
+    /// The age begins with the last change of the folder. The console and the log warn when a seventh of the time is left. After it, visitors of the preview get 410 until its folder changes.
+    #[arg(
+        long,
+        env = "ROWHOUSE_PREVIEW_MAX_AGE",
+        value_name = "DURATION",
+        default_value = "14d",
+        value_parser = values::whole_seconds::<u32>
+    )]
+    pub preview_max_age: u32,
     /// Longest wait for files whose upload has not ended
     ///
     /// A file that is open in the program that writes it, that still grows, or that has no end (images, videos, archives, PDF) is not published. Until it is complete, visitors get the last valid release, and the tenant is `receiving`. After this time, the folder is published as it is, unless a file has no end.
@@ -689,7 +702,7 @@ pub struct TokenArguments {
     /// User name that the browser asks for [default: the name]
     #[arg(long, value_name = "USER", value_parser = values::user_name)]
     pub user: Option<String>,
-    /// Id of the tenant to protect
+    /// Id of the tenant or preview to protect
     #[arg(long, value_name = "ID", value_parser = TenantId::new)]
     pub tenant: Option<TenantId>,
     /// Last day of the credential, in UTC [default: in 90 days]

@@ -95,6 +95,7 @@ mod tests {
             pinned: None,
             unreadable_pin: None,
             receiving: Vec::new(),
+            preview: None,
         }
     }
 
@@ -105,6 +106,6 @@ mod tests {
             tenants: by_id(Availability::ALL.map(|state| tenant(state.name(), state))),
             ..DeploymentStatus::default()
         });
-        assert_eq!(rendered(&board), (5, 6));
+        assert_eq!(rendered(&board), (6, 7));
     }
 }

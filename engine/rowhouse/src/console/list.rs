@@ -56,6 +56,32 @@ pub(super) struct SiteRow {
     release: Option<ListedRelease>,
     since: MomentView,
     counts: Option<ProblemCounts>,
+    preview: Option<PreviewView>,
+}
+
+/// The age of a preview.
+#[derive(Debug, Serialize)]
+pub(super) struct PreviewView {
+    /// The id of the tenant.
+    tenant: String,
+    /// The last change of the folder.
+    changed: Option<MomentView>,
+    /// The end, unless the folder changes before.
+    end: Option<MomentView>,
+    is_ending: bool,
+}
+
+impl PreviewView {
+    pub(super) fn of(tenant: &TenantStatus, now: SystemTime) -> Option<Self> {
+        let preview = tenant.preview.as_ref()?;
+        let moment = |at: SystemTime| MomentView::new(at, now);
+        Some(Self {
+            tenant: preview.tenant.clone(),
+            changed: preview.changed.map(moment),
+            end: preview.ends.map(moment),
+            is_ending: preview.is_ending,
+        })
+    }
 }
 
 /// The last release of a site.
@@ -114,6 +140,7 @@ pub(super) fn row(
         }),
         since: MomentView::new(tenant.since, now),
         counts: found.map(|found| ProblemCounts::of(&found.diagnostics)),
+        preview: PreviewView::of(tenant, now),
     }
 }
 
@@ -137,10 +164,12 @@ pub(super) fn chosen<'s>(
     let is_pinned = |tenant: &TenantStatus| tenant.pinned.is_some();
     let is_pending =
         |tenant: &TenantStatus| tenant.state == Availability::Pending || tenant.is_in_flight;
-    let kinds: [(&str, &str, SiteFilter<'_>); 4] = [
+    let is_preview = |tenant: &TenantStatus| tenant.preview.is_some();
+    let kinds: [(&str, &str, SiteFilter<'_>); 5] = [
         ("all", "All", &|_| true),
         ("broken", "With errors", &is_broken),
         ("pinned", "Pinned", &is_pinned),
+        ("previews", "Previews", &is_preview),
         ("pending", "Render queue", &is_pending),
     ];
     let kind = kinds.iter().find(|(name, ..)| *name == fields.text("show"));
@@ -192,7 +221,7 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
-    use server::admin::status::by_id;
+    use server::admin::status::{PreviewStatus, by_id};
 
     use super::*;
 
@@ -209,6 +238,7 @@ mod tests {
             pinned,
             unreadable_pin: None,
             receiving: Vec::new(),
+            preview: None,
         }
     }
 
@@ -235,6 +265,25 @@ mod tests {
         assert_eq!(ids(&status, "show=pending"), ["b"]);
         assert_eq!(ids(&status, "show=else&q=C.Studio"), ["c"]);
         assert_eq!(ids(&status, "q=nobody"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn previews_are_listed_alone() {
+        let preview = TenantStatus {
+            preview: Some(PreviewStatus {
+                tenant: "a".to_owned(),
+                changed: None,
+                ends: None,
+                is_ending: false,
+            }),
+            ..tenant("a@spring", Availability::Live, None)
+        };
+        let status = DeploymentStatus {
+            tenants: by_id([tenant("a", Availability::Live, None), preview]),
+            ..DeploymentStatus::default()
+        };
+        assert_eq!(ids(&status, ""), ["a", "a@spring"]);
+        assert_eq!(ids(&status, "show=previews"), ["a@spring"]);
     }
 
     #[test]

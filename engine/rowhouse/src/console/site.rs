@@ -15,7 +15,7 @@ use server::metrics::tenant_history::MAX_TENANTS;
 use server::tls::overview::{CertificateLine, overview};
 
 use super::charts::{Chart, charts};
-use super::list::cause;
+use super::list::{PreviewView, cause};
 use super::missing::{MissingPath, missing_since, pages_of};
 use super::parts::{ConsoleParts, QueryFields};
 use super::problems::ProblemView;
@@ -65,6 +65,8 @@ pub(super) struct SitePage {
     pin_alarm: Option<String>,
     /// The files whose upload has not ended.
     receiving: String,
+    /// The age of a preview.
+    preview: Option<PreviewView>,
     certificates: Vec<CertificateView>,
     missing: Vec<MissingPath>,
     /// The time since which missing paths are counted.
@@ -216,6 +218,7 @@ pub(super) fn view(parts: &ConsoleParts, id: &str, fields: &QueryFields) -> Opti
         releases: releases.ok().map(|releases| lines_of(&releases, now)),
         pin_alarm: tenant.pin_alarm(),
         receiving: tenant.receiving.join(", "),
+        preview: PreviewView::of(&tenant, now),
         certificates: certificates(parts, &tenant, now),
         missing: missing
             .map(|missing| MissingPath::new(missing, &pages))

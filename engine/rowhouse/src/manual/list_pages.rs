@@ -196,7 +196,7 @@ fn addresses() -> ReferencePage {
     for (path, meaning) in all {
         body += &definition(&format!("`{path}`"), meaning);
     }
-    body += "## Addresses of a tenant\n\n| address | when |\n|---|---|\n| `<id>.<domain>` | always |\n| `<domain>/<id>` | always |\n| `<domain>` | with `root: true` |\n| `www.<domain>` | a redirect to `<domain>` |\n| each of `hosts` | if `deployment.yaml` lists the host, or does not exist |\n| `<domain>` and each of `aliases` | if `deployment.yaml` lists the alias, or does not exist |\n\nOne address is canonical, as `canonical` of the manifest says. The other addresses name the canonical address, so that search engines list only that address. Any other host gets 421 and no tenant's page.\n";
+    body += "## Addresses of a tenant\n\n| address | when |\n|---|---|\n| `<id>.<domain>` | always |\n| `<domain>/<id>` | always |\n| `<domain>` | with `root: true` |\n| `www.<domain>` | a redirect to `<domain>` |\n| each of `hosts` | if `deployment.yaml` lists the host, or does not exist |\n| `<domain>` and each of `aliases` | if `deployment.yaml` lists the alias, or does not exist |\n\nA [preview](/guides/previews), the folder `<id>@<label>`, has one address: the host `<label>--<id>.<domain>`.\n\nOne address is canonical, as `canonical` of the manifest says. The other addresses name the canonical address, so that search engines list only that address. Any other host gets 421 and no tenant's page.\n";
     page(
         "addresses",
         "Addresses that the engine makes",

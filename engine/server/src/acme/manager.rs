@@ -12,7 +12,8 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use instant_acme::{Account, CertificateIdentifier, Error};
-use release::snapshot::{HostEntry, Snapshot};
+use release::snapshot::preview::tenant_of_preview;
+use release::snapshot::{HostEntry, HostKind, Snapshot};
 use thiserror::Error as ThisError;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinError;
@@ -91,6 +92,7 @@ pub fn start(
     let now = SystemTime::now();
     let mut manager = Manager {
         methods,
+        includes_previews: settings.includes_previews,
         account: Arc::new(AccountOwner::new(settings, client, folder.clone())),
         folder,
         names: BTreeMap::new(),
@@ -186,6 +188,7 @@ impl WaitingHosts {
 
 struct Manager {
     methods: Vec<ChallengeMethod>,
+    includes_previews: bool,
     account: Arc<AccountOwner>,
     folder: AcmeFolder,
     /// By host.
@@ -322,8 +325,12 @@ impl Manager {
     /// Updates the list of hosts from the current snapshot.
     fn update_hosts(&mut self, now: SystemTime) {
         let snapshot = Arc::clone(&self.snapshots.current());
-        let is_needed =
-            |host: &str| is_orderable(host) && self.certificates.find_file(host).is_none();
+        let includes_previews = self.includes_previews;
+        let is_needed = |host: &str| {
+            is_orderable(host)
+                && gets_certificate(&snapshot, host, includes_previews)
+                && self.certificates.find_file(host).is_none()
+        };
         let needed: Vec<&str> = snapshot
             .hosts
             .keys()
@@ -711,7 +718,19 @@ fn tenant<'s>(snapshot: &'s Snapshot, host: &str) -> &'s str {
         return "";
     };
     let id = routes.root.as_deref().map_or("", |mount| &*mount.tenant);
-    id.split_once('@').map_or(id, |(id, _)| id)
+    tenant_of_preview(id).unwrap_or(id)
+}
+
+/// Returns whether the server orders certificates for hosts of this kind.
+fn gets_certificate(snapshot: &Snapshot, host: &str, includes_previews: bool) -> bool {
+    match snapshot.hosts.get(host) {
+        Some(HostEntry::Site(routes)) => match routes.kind {
+            HostKind::Tenants => true,
+            HostKind::Preview => includes_previews,
+            HostKind::ExpiredPreview => false,
+        },
+        Some(HostEntry::Redirect(_)) | None => true,
+    }
 }
 
 /// Returns a random number from 0 up to, but not including, 1.
@@ -720,4 +739,30 @@ fn random_fraction() -> f64 {
     // Without random numbers there is no TLS either.
     let _ = provider().secure_random.fill(&mut bytes);
     f64::from(u32::from_ne_bytes(bytes)) / (f64::from(u32::MAX) + 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use release::snapshot::HostRoutes;
+
+    use super::*;
+
+    #[test]
+    fn preview_gets_a_certificate_while_it_is_served_and_allowed() {
+        for (kind, expected) in [
+            (HostKind::Tenants, [true, true]),
+            (HostKind::Preview, [false, true]),
+            (HostKind::ExpiredPreview, [false, false]),
+        ] {
+            let routes = HostRoutes {
+                kind,
+                ..HostRoutes::default()
+            };
+            let mut snapshot = Snapshot::default();
+            let entry = HostEntry::Site(Arc::new(routes));
+            snapshot.hosts.insert("a.example".into(), entry);
+            let gets = [false, true].map(|flag| gets_certificate(&snapshot, "a.example", flag));
+            assert_eq!(gets, expected, "{kind:?}");
+        }
+    }
 }

@@ -53,6 +53,8 @@ pub struct AcmeSettings {
     pub folder: PathBuf,
     /// Whether a listener for HTTP-01 exists. TLS-ALPN-01 needs only the HTTPS listener.
     pub http: bool,
+    /// Whether hosts of previews get certificates.
+    pub includes_previews: bool,
 }
 
 /// Decodes the key of an [`ExternalAccount`]: base64url (RFC 4648, section 5), with or without padding.

@@ -6,9 +6,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::status::{Availability, DeploymentStatus, StatusBoard, TenantStatus};
+use super::status::{Availability, DeploymentStatus, RemovedTenant, StatusBoard, TenantStatus};
 use crate::metrics::process_memory::MemoryUse;
 use crate::tls::overview::{CertificateLine, CertificateState};
+use release::snapshot::preview::tenant_of_preview;
 
 /// Time without a heartbeat of the reload loop after which the loop counts as silent. The loop beats every second.
 pub const MAX_HEARTBEAT_INTERVAL: Duration = Duration::from_secs(30);
@@ -292,10 +293,11 @@ fn certificate_problem(line: &CertificateLine, now: SystemTime) -> Option<(Condi
     Some((kind, problem))
 }
 
-/// Returns the conditions of tenants: errors and removed folders.
+/// Returns the conditions of tenants: errors and removed folders. A preview has none, since only its author waits for it.
 #[must_use]
 pub fn tenant_conditions(status: &DeploymentStatus, now: SystemTime) -> Vec<Condition> {
-    let broken = status.tenants().filter_map(|tenant| {
+    let live = status.tenants().filter(|tenant| tenant.preview.is_none());
+    let broken = live.filter_map(|tenant| {
         let id = &tenant.id;
         let (kind, problem) = match tenant.state {
             Availability::Degraded => (
@@ -311,6 +313,7 @@ pub fn tenant_conditions(status: &DeploymentStatus, now: SystemTime) -> Vec<Cond
             Availability::Live
             | Availability::Pending
             | Availability::Receiving
+            | Availability::Expired
             | Availability::Removed => return None,
         };
         Some(Condition {
@@ -321,7 +324,9 @@ pub fn tenant_conditions(status: &DeploymentStatus, now: SystemTime) -> Vec<Cond
     });
     let removed = status.recently_removed(now);
     // Visitors do not miss a folder that was never valid.
-    let removed = removed.filter(|removed| removed.was_valid).map(|removed| {
+    let is_missed =
+        |removed: &&RemovedTenant| removed.was_valid && tenant_of_preview(&removed.id).is_none();
+    let removed = removed.filter(is_missed).map(|removed| {
         let id = &removed.id;
         let help = match removed.is_persisted {
             true => format!("; `rowhouse restore {id}` serves its last valid folder again"),
@@ -486,6 +491,7 @@ mod tests {
             pinned: None,
             unreadable_pin: None,
             receiving: Vec::new(),
+            preview: None,
         }
     }
 

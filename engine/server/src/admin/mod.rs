@@ -84,7 +84,7 @@ use crate::acme::RenewalRequests;
 use crate::admin::conditions::{ConditionKind, server_conditions};
 use crate::admin::console::Console;
 use crate::admin::control::Control;
-use crate::admin::status::{Availability, StatusBoard, TenantStatus};
+use crate::admin::status::{Availability, PreviewStatus, StatusBoard, TenantStatus};
 use crate::listen::error::ServeError;
 use crate::metrics::history::SAMPLE_INTERVAL;
 use crate::metrics::process_memory::ProcessMemory;
@@ -380,6 +380,30 @@ struct TenantLine {
     /// The files whose upload has not ended.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     receiving: Vec<String>,
+    /// The tenant that a preview shows, and its age.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    preview: Option<PreviewLine>,
+}
+
+#[derive(Debug, Serialize)]
+struct PreviewLine {
+    of: String,
+    /// When the folder last changed, in seconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changed: Option<u64>,
+    /// When the preview is no longer served, in seconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ends: Option<u64>,
+}
+
+impl PreviewLine {
+    fn new(preview: &PreviewStatus) -> Self {
+        Self {
+            of: preview.tenant.clone(),
+            changed: preview.changed.map(seconds_since_1970),
+            ends: preview.ends.map(seconds_since_1970),
+        }
+    }
 }
 
 async fn tenants(Shared(admin): Shared<Admin>) -> Json<Vec<TenantLine>> {
@@ -405,6 +429,7 @@ async fn tenants(Shared(admin): Shared<Admin>) -> Json<Vec<TenantLine>> {
         pinned: tenant.pinned,
         unreadable_pin: tenant.unreadable_pin,
         receiving: tenant.receiving.clone(),
+        preview: tenant.preview.as_ref().map(PreviewLine::new),
     });
     let removed = status.recently_removed(SystemTime::now());
     let removed = removed.map(|removed| TenantLine {
@@ -420,6 +445,7 @@ async fn tenants(Shared(admin): Shared<Admin>) -> Json<Vec<TenantLine>> {
         pinned: None,
         unreadable_pin: None,
         receiving: Vec::new(),
+        preview: None,
     });
     Json(lines.chain(removed).collect())
 }

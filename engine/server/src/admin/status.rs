@@ -101,6 +101,21 @@ pub struct TenantStatus {
     pub unreadable_pin: Option<u64>,
     /// The files whose upload has not ended, one line each, if the tenant waits for them.
     pub receiving: Vec<String>,
+    /// The tenant that a preview shows, and its age. `None` for other tenants.
+    pub preview: Option<PreviewStatus>,
+}
+
+/// The tenant that a preview shows, and its age.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PreviewStatus {
+    /// The id of the tenant.
+    pub tenant: String,
+    /// When the folder last changed, if known.
+    pub changed: Option<SystemTime>,
+    /// When the preview is no longer served, unless its folder changes before.
+    pub ends: Option<SystemTime>,
+    /// Whether the end is near.
+    pub is_ending: bool,
 }
 
 impl TenantStatus {
@@ -132,18 +147,21 @@ pub enum Availability {
     Pending,
     /// There is no release, since the folder was never valid.
     Absent,
+    /// The preview is too old; visitors get 410 until its folder changes.
+    Expired,
     /// The folder was removed within the last day. The tenant is not served.
     Removed,
 }
 
 impl Availability {
     /// All states.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Live,
         Self::Degraded,
         Self::Receiving,
         Self::Pending,
         Self::Absent,
+        Self::Expired,
         Self::Removed,
     ];
 
@@ -156,6 +174,7 @@ impl Availability {
             Self::Receiving => "receiving",
             Self::Pending => "pending",
             Self::Absent => "absent",
+            Self::Expired => "expired",
             Self::Removed => "removed",
         }
     }

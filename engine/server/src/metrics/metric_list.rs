@@ -48,6 +48,7 @@ pub fn text() -> Result<String, Error> {
         pinned: None,
         unreadable_pin: None,
         receiving: Vec::new(),
+        preview: None,
     };
     board.replace(DeploymentStatus {
         tenants: by_id([tenant]),

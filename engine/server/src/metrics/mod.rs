@@ -29,6 +29,7 @@ use crate::access_log::AccessLog;
 use crate::admin::status::{Availability, StatusBoard};
 use crate::metrics::connection_counters::ConnectionCounters;
 use crate::metrics::process_memory::MemoryUse;
+use release::snapshot::preview::tenant_of_preview;
 use release::snapshot::traffic::{LATENCY_BOUNDS, Traffic};
 
 /// The media type of the text that [`render`] returns.
@@ -301,21 +302,24 @@ fn gauge(
 impl Counters {
     fn tenants(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), Error> {
         let status = self.board.current();
-        let removed = status.recently_removed(SystemTime::now()).count();
-        let mut family =
-            encoder.encode_descriptor("tenants", "Tenants by state", None, MetricType::Gauge)?;
-        for state in Availability::ALL {
-            let count = status
-                .tenants()
-                .filter(|tenant| tenant.state == state)
-                .count();
-            let count = match state {
-                Availability::Removed => removed,
-                _ => count,
-            };
-            family
-                .encode_family(&[("state", state.name())])?
-                .encode_gauge(&u32::try_from(count).unwrap_or(u32::MAX))?;
+        let removed = status.recently_removed(SystemTime::now());
+        let removed = removed.map(|removed| (&*removed.id, Availability::Removed));
+        let current = status.tenants().map(|tenant| (&*tenant.id, tenant.state));
+        let (previews, tenants): (Vec<_>, Vec<_>) = current
+            .chain(removed)
+            .partition(|(id, _)| tenant_of_preview(id).is_some());
+        // Alerts about tenants must not begin with the preview of a change.
+        for (name, help, rows) in [
+            ("tenants", "Tenants by state, without previews", tenants),
+            ("previews", "Previews of tenants by state", previews),
+        ] {
+            let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+            for state in Availability::ALL {
+                let count = rows.iter().filter(|(_, found)| *found == state).count();
+                family
+                    .encode_family(&[("state", state.name())])?
+                    .encode_gauge(&u32::try_from(count).unwrap_or(u32::MAX))?;
+            }
         }
         let pinned = status.tenants().filter(|tenant| tenant.pinned.is_some());
         let pinned = u64::try_from(pinned.count()).unwrap_or(u64::MAX);

@@ -1,4 +1,4 @@
-//! Refuses requests for protected tenants, and marks the responses that are allowed.
+//! Refuses requests for protected tenants, and marks the responses that are allowed, and the responses of previews.
 //!
 //! A refusal has no page, no name and no file of the tenant: the status as plain text. It is the same for every path and method.
 //!
@@ -64,7 +64,12 @@ pub(crate) fn mark_private(mut answer: RoutedResponse<'_>) -> RoutedResponse<'_>
     if is_stored {
         set(fields, &CACHE_CONTROL, PRIVATE);
     }
-    set(fields, &X_ROBOTS_TAG, NO_INDEX);
+    mark_unindexed(answer)
+}
+
+/// Keeps a response out of search engines.
+pub(crate) fn mark_unindexed(mut answer: RoutedResponse<'_>) -> RoutedResponse<'_> {
+    set(answer.response.headers_mut(), &X_ROBOTS_TAG, NO_INDEX);
     answer
 }
 

@@ -15,6 +15,8 @@
 //! 13. *Not found.* The 404 page of the most specific area of the site, or else of the tenant.
 //! 14. *Body.* The best content encoding. For 200 only, preconditions and ranges. HEAD is GET without the body.
 //!
+//! Every response at the host of a preview has `X-Robots-Tag: noindex`. A preview that is too old answers 410 after step 3.
+//!
 //! A hit costs three hash look-ups and one copy of a prepared header map, with no other allocation. `benches/respond.rs` enforces that.
 //!
 //! **Invariant:** pure: no clock, no sockets, no metrics, no logs. Builds no body.
@@ -34,7 +36,7 @@ use crate::request::negotiate::{AcceptedEncodings, choose};
 use crate::request::path::normalise_path;
 use crate::request::preconditions::{ConditionOutcome, Conditions, Validators, evaluate};
 use crate::response::redirect;
-use crate::response::refusal::{mark_private, refusal};
+use crate::response::refusal::{mark_private, mark_unindexed, refusal};
 use crate::response::response_body::ResponseBody;
 pub use crate::response::routed_response::{RequestHead, ResponseOwner, Route, RoutedResponse};
 use crate::response::routed_response::{plain, refused};
@@ -43,8 +45,8 @@ use release::snapshot::access::AccessRule;
 use release::snapshot::fields::{CACHE_TAG, set};
 use release::snapshot::redirects::{RedirectDecision, with_query};
 use release::snapshot::{
-    Body, ContentEncoding, HostEntry, HostRoutes, MarkdownSlot, Mount, MountPages, Resource,
-    ResourceTable, Slot, Snapshot,
+    Body, ContentEncoding, HostEntry, HostKind, HostRoutes, MarkdownSlot, Mount, MountPages,
+    Resource, ResourceTable, Slot, Snapshot,
 };
 
 const ALLOWED_METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, OPTIONS");
@@ -104,7 +106,13 @@ fn look_up<'s>(
 
     // 1.
     if request.has_content && is_known {
-        return refused(StatusCode::PAYLOAD_TOO_LARGE);
+        let answer = refused(StatusCode::PAYLOAD_TOO_LARGE);
+        let host = requested_host(request.uri, request.headers, request.version);
+        let entry = host.ok().and_then(|host| snapshot.hosts.get(&*host));
+        return match entry {
+            Some(entry) => at_host(entry, answer),
+            None => answer,
+        };
     }
 
     // 2.
@@ -114,7 +122,24 @@ fn look_up<'s>(
     let Some(entry) = snapshot.hosts.get(&*host) else {
         return unknown_host(snapshot, request);
     };
+    at_host(entry, look_up_at(snapshot, entry, request, gate))
+}
 
+/// Completes a response of a known host.
+fn at_host<'s>(entry: &HostEntry, answer: RoutedResponse<'s>) -> RoutedResponse<'s> {
+    match entry {
+        HostEntry::Site(routes) if routes.kind != HostKind::Tenants => mark_unindexed(answer),
+        HostEntry::Site(_) | HostEntry::Redirect(_) => answer,
+    }
+}
+
+/// Performs the steps from 3.
+fn look_up_at<'s>(
+    snapshot: &'s Snapshot,
+    entry: &'s HostEntry,
+    request: &RequestHead<'_>,
+    gate: AccessGate<'_>,
+) -> RoutedResponse<'s> {
     // 4.
     if !matches!(*request.method, Method::GET | Method::HEAD) {
         let mut answer = other_method(snapshot, entry, request, gate);
@@ -140,8 +165,11 @@ fn look_up<'s>(
     };
 
     // 3.
-    guarded(snapshot, mount, request, gate, || {
-        in_mount(snapshot, routes, mount, (&path, below), request)
+    guarded(snapshot, mount, request, gate, || match routes.kind {
+        HostKind::ExpiredPreview => expired(mount),
+        HostKind::Tenants | HostKind::Preview => {
+            in_mount(snapshot, routes, mount, (&path, below), request)
+        }
     })
 }
 
@@ -312,7 +340,12 @@ fn other_method<'s>(
         (HostEntry::Site(routes), Ok(path)) => mount(routes, path).map(|(mount, _)| mount),
         _ => None,
     };
+    let is_expired =
+        matches!(entry, HostEntry::Site(routes) if routes.kind == HostKind::ExpiredPreview);
     let answer = || match path {
+        Ok(_) if is_expired => {
+            found.map_or_else(|| refused(StatusCode::GONE), |mount| expired(mount))
+        }
         Err(_) if matches!(entry, HostEntry::Site(_)) && request.method != Method::OPTIONS => {
             refused(StatusCode::BAD_REQUEST)
         }
@@ -447,10 +480,20 @@ fn is_file(path: &str) -> bool {
 
 /// Returns the 503 of a tenant that is not rendered yet.
 fn not_rendered(mount: &Mount) -> RoutedResponse<'_> {
-    let mut response = plain(StatusCode::SERVICE_UNAVAILABLE);
-    response
-        .headers_mut()
-        .insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    let mut answer = without_page(mount, StatusCode::SERVICE_UNAVAILABLE);
+    let fields = answer.response.headers_mut();
+    fields.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    answer
+}
+
+/// Returns the 410 of a preview that is too old.
+fn expired(mount: &Mount) -> RoutedResponse<'_> {
+    without_page(mount, StatusCode::GONE)
+}
+
+/// Returns a response of a tenant without a page: the status as plain text.
+fn without_page(mount: &Mount, status: StatusCode) -> RoutedResponse<'_> {
+    let response = plain(status);
     RoutedResponse {
         response,
         owner: ResponseOwner::Tenant(mount),

@@ -85,6 +85,7 @@ pub(crate) fn plain(status: StatusCode) -> Response<ResponseBody> {
         StatusCode::FORBIDDEN => b"403 Forbidden\n",
         StatusCode::NOT_FOUND => b"404 Not Found\n",
         StatusCode::METHOD_NOT_ALLOWED => b"405 Method Not Allowed\n",
+        StatusCode::GONE => b"410 Gone\n",
         StatusCode::PRECONDITION_FAILED => b"412 Precondition Failed\n",
         StatusCode::PAYLOAD_TOO_LARGE => b"413 Content Too Large\n",
         StatusCode::URI_TOO_LONG => b"414 URI Too Long\n",

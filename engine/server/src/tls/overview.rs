@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::config::Tls;
 use super::order_status::{FailureKind, OrderWait};
 use crate::snapshot_store::SnapshotStore;
+use release::snapshot::{HostEntry, HostKind};
 
 /// The certificate state of a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -147,13 +148,34 @@ fn relative_time(seconds: i64) -> String {
     }
 }
 
-/// Returns the certificate state of every host, ordered by host.
+/// Returns the certificate state of every host, ordered by host. A preview without a certificate is left out unless one is ordered.
 #[must_use]
 pub fn overview(snapshots: &SnapshotStore, tls: &Tls) -> Vec<CertificateLine> {
     let snapshot = snapshots.current();
-    let mut hosts: Vec<&str> = snapshot.hosts.keys().map(|host| &**host).collect();
-    hosts.sort_unstable();
-    hosts.into_iter().map(|host| line(host, tls)).collect()
+    let mut hosts: Vec<(&str, &HostEntry)> = snapshot
+        .hosts
+        .iter()
+        .map(|(host, entry)| (&**host, entry))
+        .collect();
+    hosts.sort_unstable_by_key(|(host, _)| *host);
+    let lines = hosts
+        .into_iter()
+        .map(|(host, entry)| (line(host, tls), entry));
+    lines
+        .filter(|(line, entry)| !is_unordered_preview(line, entry))
+        .map(|(line, _)| line)
+        .collect()
+}
+
+/// Returns whether a host is the host of a preview that gets no certificate.
+fn is_unordered_preview(line: &CertificateLine, entry: &HostEntry) -> bool {
+    let is_preview = matches!(entry, HostEntry::Site(routes) if routes.kind != HostKind::Tenants);
+    is_preview
+        && line.state == CertificateState::Missing
+        && !line.ordering
+        && line.waiting.is_none()
+        && line.last_try.is_none()
+        && line.error.is_none()
 }
 
 /// Returns the certificate state of a host.

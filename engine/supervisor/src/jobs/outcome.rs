@@ -28,8 +28,13 @@ use crate::state::tables::{PersistedCache, is_persisted, load_reading, load_repl
 /// The outcome of a job.
 #[derive(Debug)]
 pub(crate) enum JobOutcome {
-    /// The reading with this number has ended. `None` means that the folder is unchanged, or that the tenant waits for its files.
-    Read(u64, Option<Box<FolderReading>>, Box<Arrival>),
+    /// The reading with this number has ended. `None` means that the folder is unchanged, or that the tenant waits for its files. The time is that of the last change of a preview's folder, if known.
+    Read(
+        u64,
+        Option<Box<FolderReading>>,
+        Box<Arrival>,
+        Option<SystemTime>,
+    ),
     /// The compilation of a tenant has ended, with pages or without.
     Compiled(Box<BuildAttempt>),
     /// The pages that were set aside were compressed.
@@ -163,10 +168,18 @@ impl ReadRequest {
         self,
         is_secure: bool,
         number: u64,
-        done: impl Fn(Option<FolderReading>, Arrival) -> JobOutcome + Clone + Send + 'static,
+        done: impl Fn(Option<FolderReading>, Arrival, Option<SystemTime>) -> JobOutcome
+        + Clone
+        + Send
+        + 'static,
     ) -> JobStep<JobOutcome> {
         let label = self.label.clone();
         let listed = guard("read", self.id.as_str(), &label, || self.list());
+        let (listed, changed) = match listed {
+            Ok((listing, changed)) => (Ok(listing), changed),
+            Err(problem) => (Err(problem), None),
+        };
+        let done = move |read, arrival| done(read, arrival, changed);
         match listed {
             Ok(FolderListing::Gone) => JobStep::Done(JobOutcome::Gone(number)),
             Ok(FolderListing::Unchanged(read)) => JobStep::Done(done(
@@ -260,13 +273,15 @@ impl ReadRequest {
         self.store.as_ref().filter(|_| self.is_new)
     }
 
-    /// Lists the folder. Restores the reading of an earlier process if the file metadata is unchanged.
-    fn list(&self) -> FolderListing {
+    /// Lists the folder. Restores the reading of an earlier process if the file metadata is unchanged. Also returns the time of the last change of a preview's folder.
+    fn list(&self) -> (FolderListing, Option<SystemTime>) {
         let limits = FolderLimits::default();
         let tree = self.source.tree(&self.id, limits, &self.activity);
         if tree.is_gone {
-            return FolderListing::Gone;
+            return (FolderListing::Gone, None);
         }
+        let is_preview = self.id.is_preview();
+        let changed = is_preview.then(|| tree.last_change()).flatten();
         let is_persisted = self.is_packed && self.store.is_some();
         let stamp = is_persisted.then(|| tree.stamp(self.now)).flatten();
         let mark = stamp.map(|stamp| reading_key(&self.label, &stamp));
@@ -274,7 +289,7 @@ impl ReadRequest {
             let rows = load_reading(self.earlier_store()?, &self.id, &mark?)?;
             PersistedReading::of_rows(&self.id, &self.label, rows)
         };
-        match read_before() {
+        let listing = match read_before() {
             Some(reading) => FolderListing::Unchanged(Box::new(self.restored(reading))),
             None => {
                 let check = self.arrivals.as_ref();
@@ -284,7 +299,8 @@ impl ReadRequest {
                     arrival => FolderListing::Changed(Box::new(tree), mark, arrival),
                 }
             }
-        }
+        };
+        (listing, changed)
     }
 
     /// Converts a restored reading.

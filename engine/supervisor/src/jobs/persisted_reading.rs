@@ -117,11 +117,11 @@ mod tests {
     }
 
     fn read(folder: &ReadRequest) -> Option<FolderReading> {
-        let done = |read: Option<FolderReading>, arrival| {
-            JobOutcome::Read(0, read.map(Box::new), Box::new(arrival))
+        let done = |read: Option<FolderReading>, arrival, changed| {
+            JobOutcome::Read(0, read.map(Box::new), Box::new(arrival), changed)
         };
         match folder.clone().read(false, 1, done).finish() {
-            JobOutcome::Read(_, read, _) => read.map(|read| *read),
+            JobOutcome::Read(_, read, ..) => read.map(|read| *read),
             other => panic!("{other:?} is not a reading"),
         }
     }

@@ -79,8 +79,8 @@ pub(crate) fn read(id: TenantId, tenant: &TenantData, options: ReadOptions<'_>) 
         copy: None,
         weight: None,
         work: Box::new(move |_| {
-            folder.read(is_secure, number, move |read, arrival| {
-                JobOutcome::Read(number, read.map(Box::new), Box::new(arrival))
+            folder.read(is_secure, number, move |read, arrival, changed| {
+                JobOutcome::Read(number, read.map(Box::new), Box::new(arrival), changed)
             })
         }),
     }
@@ -99,6 +99,7 @@ pub(crate) fn report_unresponsive(
             number,
             Some(Box::new(read)),
             Box::default(),
+            None,
         ))
     };
     Job {

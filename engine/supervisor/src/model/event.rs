@@ -8,6 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use content::name::TenantId;
 
 use crate::model::agenda::{Reload, ReloadScope};
+use crate::model::previews::PreviewPhase;
 use crate::model::receiving::FileActivity;
 use crate::model::tenant::BuildKey;
 
@@ -46,6 +47,11 @@ pub(crate) enum Event {
         reading: ReadingOutcome,
         /// Whether a file is still changing.
         is_changing: bool,
+    },
+    /// A reading found the time of the last change of a preview's folder.
+    PreviewRead {
+        tenant: TenantId,
+        changed: SystemTime,
     },
     /// Addresses were assigned and the inputs of builds derived, in the time `took`.
     Planned {
@@ -105,6 +111,7 @@ impl Event {
     pub(crate) const fn tenant(&self) -> Option<&TenantId> {
         match self {
             Self::Read { tenant, .. }
+            | Self::PreviewRead { tenant, .. }
             | Self::Built { tenant, .. }
             | Self::Encoded { tenant, .. }
             | Self::StoodIn { tenant, .. }
@@ -268,6 +275,11 @@ pub(crate) enum Action {
     ReportRemoval(TenantId),
     /// Report that the folder of a removed tenant is back.
     ReportReturn(TenantId),
+    /// Report that the phase of a preview has changed.
+    ReportPreview {
+        tenant: TenantId,
+        phase: PreviewPhase,
+    },
     /// Add a removed tenant with its persisted content that was just read.
     Restore(TenantId),
     /// Delete the releases and the persisted data of a removed tenant, and persist the removed tenants.
@@ -321,6 +333,7 @@ impl Action {
             | Self::Forget(tenant)
             | Self::ReportRemoval(tenant)
             | Self::ReportReturn(tenant)
+            | Self::ReportPreview { tenant, .. }
             | Self::Restore(tenant)
             | Self::ForgetHistory(tenant)
             | Self::ReplaceContent(tenant)

@@ -6,6 +6,7 @@ pub(crate) mod agenda;
 pub(crate) mod budget;
 pub(crate) mod event;
 pub(crate) mod pins;
+pub(crate) mod previews;
 pub(crate) mod publication;
 pub(crate) mod readings;
 pub(crate) mod receiving;

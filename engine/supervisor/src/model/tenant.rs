@@ -150,6 +150,8 @@ pub(crate) struct TenantState {
     serving: ServedState,
     pub(crate) pin: PinState,
     pub(crate) errors: TenantErrors,
+    /// Whether the tenant is a preview that is too old.
+    pub(super) is_expired: bool,
     state: Availability,
     /// The time of the last change of `state`, once it was settled.
     since: Option<SystemTime>,
@@ -171,6 +173,7 @@ impl TenantState {
                 has_conflicts: false,
                 is_unreadable: false,
             },
+            is_expired: false,
             state: Availability::Absent,
             since: None,
         }
@@ -385,6 +388,11 @@ impl TenantState {
         }
     }
 
+    /// Returns whether requests get 410, because the tenant is a preview that is too old.
+    pub(crate) const fn is_expired(&self) -> bool {
+        self.is_expired
+    }
+
     /// Returns the number of the pinned release that cannot be served.
     pub(crate) const fn unreadable_pin(&self) -> Option<u64> {
         match self.pin {
@@ -452,6 +460,7 @@ impl TenantState {
         let errors = self.errors;
         let has_errors = errors.are_of_content() || errors.has_conflicts;
         let state = match (self.has_served(), self.serving, has_errors) {
+            _ if self.is_expired => Availability::Expired,
             _ if self.is_receiving() => Availability::Receiving,
             (true, _, false) => Availability::Live,
             (true, _, true) => Availability::Degraded,

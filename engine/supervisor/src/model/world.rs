@@ -23,6 +23,7 @@ use crate::model::event::{
     ServedForm, StoreState, SurveyOutcome, Ticket,
 };
 use crate::model::pins::{Pins, load_pin};
+use crate::model::previews::{PreviewPhase, Previews};
 use crate::model::publication::{CollectedChanges, Publication};
 use crate::model::readings::{MAX_HOLD_TIME, Readings};
 use crate::model::receiving::Receiving;
@@ -48,6 +49,7 @@ pub(crate) struct World {
     pub(super) tenants: BTreeMap<TenantId, TenantState>,
     readings: Readings,
     pub(super) removals: Removals,
+    previews: Previews,
     pub(super) pins: Pins,
     pub(super) plan: CollectedChanges,
     pub(super) publication: Publication,
@@ -69,6 +71,7 @@ impl World {
             tenants: BTreeMap::new(),
             readings: Readings::default(),
             removals: Removals::new(remembered.removed, remembered.tenants),
+            previews: Previews::default(),
             pins: Pins {
                 on_disk: remembered.pins,
                 writing: BTreeMap::new(),
@@ -90,6 +93,16 @@ impl World {
     /// Sets the longest wait for files whose upload has not ended. Initially, no tenant waits.
     pub(crate) const fn set_settle_max(&mut self, settle_max: Duration) {
         self.readings.settle_max = settle_max;
+    }
+
+    /// Sets the age at which a preview is no longer served, before the first event. Initially, there is no limit.
+    pub(crate) const fn set_preview_max_age(&mut self, age: Duration) {
+        self.previews.set_max_age(age);
+    }
+
+    /// Returns the ages of previews.
+    pub(crate) const fn previews(&self) -> &Previews {
+        &self.previews
     }
 
     /// Applies an event. Returns the actions to perform, in order.
@@ -132,6 +145,13 @@ impl World {
             } => {
                 let result = (number, reading, is_changing);
                 self.finish_reading(tenant, result, now, &mut actions);
+            }
+            Event::PreviewRead { tenant, changed } => {
+                if self.tenants.contains_key(&tenant)
+                    && self.previews.note_change(&tenant, changed, now.time)
+                {
+                    self.change_phase(tenant, now, &mut actions);
+                }
             }
             Event::Planned { plans, took } => {
                 self.plan.end(now.instant, took);
@@ -264,6 +284,7 @@ impl World {
             self.unpersisted.remove(&id);
             self.readings.held.remove(&id);
             self.budget.remove(&id);
+            self.previews.forget(&id);
             self.plan.note(&id, now.instant);
             self.publication.urgent.note(&id, now.instant);
             actions.push(Action::Forget(id.clone()));
@@ -406,6 +427,17 @@ impl World {
                 actions.push(Action::ReplaceContent(id.clone()));
             }
             _ => {}
+        }
+    }
+
+    /// Serves a preview, or ends it, as its new phase demands.
+    fn change_phase(&mut self, id: TenantId, now: ClockTime, actions: &mut Vec<Action>) {
+        let age = self.previews.age(&id);
+        if let (Some(age), Some(tenant)) = (age, self.tenants.get_mut(&id)) {
+            tenant.is_expired = age.phase == PreviewPhase::Expired;
+            self.publication.urgent.note(&id, now.instant);
+            let (tenant, phase) = (id, age.phase);
+            actions.push(Action::ReportPreview { tenant, phase });
         }
     }
 
@@ -818,6 +850,9 @@ impl World {
     fn start_due_work(&mut self, facts: OutsideFacts, now: ClockTime, actions: &mut Vec<Action>) {
         self.store = facts.store;
         self.forget_removed(now, actions);
+        for id in self.previews.apply_timers(now.time) {
+            self.change_phase(id, now, actions);
+        }
         for id in self.readings.overdue(now.instant) {
             self.read(id, now, actions);
         }

@@ -17,10 +17,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use content::address::Address;
+use content::name::preview::{is_preview, live_id};
 use content::name::{TenantId, TenantIdError};
 use content::report::{Code, Diagnostic, Report, Severity, hint_for};
 use content::tenant::check_with_theme::check_with_theme;
-use content::tenant::manifest::Company;
+use content::tenant::manifest::{Company, CompanySite};
 use content::tenant::{MANIFEST, Site};
 use render::CompileInputs;
 use render::DeploymentFacts;
@@ -103,24 +104,41 @@ impl Catalog {
         self.folder_report = Report::default();
         self.is_packed = settings.memory.is_some() && folders.len() > MAX_OPEN_TENANTS;
         let mut named = BTreeMap::new();
-        for (name, path) in folders {
+        let is_listed = |name: &str| !(settings.leaves_out_previews && is_preview(name));
+        for (name, path) in folders.into_iter().filter(|(name, _)| is_listed(name)) {
             match TenantId::new(&name) {
                 Ok(id) => drop(named.insert(id, path)),
                 Err(error) => {
-                    let severity = match error {
-                        TenantIdError::NotAHostLabel(_) => Severity::Note,
-                        TenantIdError::Reserved(_) => Severity::Error,
+                    let own = "rename the folder; its name is the tenant's host and path";
+                    let (severity, hint) = match &error {
+                        TenantIdError::NotAHostLabel(_) => (Severity::Note, own.to_owned()),
+                        TenantIdError::Reserved(_) => (Severity::Error, own.to_owned()),
+                        TenantIdError::BadLabel { reason, .. } => {
+                            (Severity::Error, reason.hint(live_id(&name)))
+                        }
                     };
                     let label = path.display().to_string();
                     let message = error.to_string();
-                    let diagnostic = Diagnostic::error(Code::BadFolderName, label, message)
-                        .hint("rename the folder; its name is the tenant's host and path");
+                    let diagnostic =
+                        Diagnostic::error(Code::BadFolderName, label, message).hint(hint);
                     self.folder_report.push(Diagnostic {
                         severity,
                         ..diagnostic
                     });
                 }
             }
+        }
+        let ids = named.keys();
+        let previews = ids.filter(|id| id.is_preview() && !named.contains_key(id.live_id()));
+        for id in previews {
+            let tenant = id.live_id();
+            let label = named[id].display().to_string();
+            let message = format!("the preview shows the tenant `{tenant}`, which does not exist");
+            let hint = format!(
+                "correct the part before `@`, or rename the folder to `{tenant}` to make the site live; the preview is served all the same"
+            );
+            self.folder_report
+                .push(Diagnostic::warning(Code::UnknownTenant, label, message).hint(hint));
         }
         named
     }
@@ -330,10 +348,12 @@ impl Catalog {
             .and_then(|root| self.tenants.get(root)?.content.site.as_deref());
         let origin = &settings.config.origin;
         let mut company = site.and_then(|site| site.manifest.company.as_deref().cloned());
-        // The pages of other tenants do not name a protected tenant.
+        // The pages of other tenants name neither a protected tenant nor a preview.
         let access = self.addresses.access();
+        let is_shown =
+            |site: &CompanySite| !access.names(&site.tenant) && !is_preview(&site.tenant);
         if let Some(company) = &mut company {
-            company.sites.retain(|site| !access.names(&site.tenant));
+            company.sites.retain(is_shown);
         }
         let sites = company
             .iter()
@@ -350,7 +370,7 @@ impl Catalog {
         let (mut translated, linked_pages) = site.map(translated_companies).unwrap_or_default();
         for translated in translated.values_mut() {
             let sites = &mut translated.company.sites;
-            sites.retain(|site| !access.names(&site.tenant));
+            sites.retain(is_shown);
         }
         let deployment = DeploymentFacts {
             origin: origin.clone(),

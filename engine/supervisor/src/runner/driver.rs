@@ -36,6 +36,7 @@ use crate::runner::catalog::tenant::{BuildInputs, ServedPages, TenantData, has_u
 use crate::runner::job_pool::{EXPECTED_TIME, Job};
 use crate::runner::memory;
 use crate::runner::memory::bytes_of;
+use crate::runner::preview;
 use crate::runner::registry::{Registry, ReloadError};
 use crate::runner::removal;
 use crate::snapshot::replaced::ReplacedFiles;
@@ -387,7 +388,11 @@ impl Registry {
         let tenant = id.clone();
         let mut event_data = EventData::Nothing;
         let event = match done {
-            JobOutcome::Read(number, read, arrival) => {
+            JobOutcome::Read(number, read, arrival, changed) => {
+                if let Some(changed) = changed {
+                    let tenant = tenant.clone();
+                    self.handle(Event::PreviewRead { tenant, changed }, now);
+                }
                 let event = self.read_event(id, number, read.as_deref(), *arrival);
                 event_data = read.map_or(EventData::Nothing, EventData::Read);
                 event
@@ -565,6 +570,7 @@ impl Registry {
                 }
                 Action::ReportRemoval(tenant) => removal::report(self, &tenant),
                 Action::ReportReturn(tenant) => removal::report_return(&tenant),
+                Action::ReportPreview { tenant, phase } => preview::report(self, &tenant, phase),
                 Action::Restore(tenant) => {
                     if let EventData::Restored(restored) =
                         std::mem::replace(event_data, EventData::Nothing)

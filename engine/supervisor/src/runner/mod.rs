@@ -7,6 +7,7 @@
 //! | [`reload_loop`], [`reload_queue`] | the event loop of a server, and the queue that wakes it |
 //! | [`catalog`] | the data of tenants, themes and addresses |
 //! | [`operator`] | the commands of operators |
+//! | [`preview`] | the log lines of previews |
 //! | [`removal`] | the data of tenants whose folders were removed |
 //! | [`job_pool`], [`background`], [`surveyor`], [`watcher`] | the job pool, the thread for images and content encodings, the threads of surveys, and the thread of the watch |
 //! | [`memory`] | the memory limit and the requests of visitors |
@@ -19,6 +20,7 @@ pub(crate) mod driver;
 pub(crate) mod job_pool;
 pub(crate) mod memory;
 pub(crate) mod operator;
+pub(crate) mod preview;
 pub(crate) mod registry;
 pub(crate) mod reload_loop;
 pub(crate) mod reload_queue;

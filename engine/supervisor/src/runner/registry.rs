@@ -17,11 +17,14 @@ use content::source::SourceError;
 use content::tenant::Site;
 use release::store::Store;
 use render::{CompiledTenant, Islands};
-use server::admin::status::{DeploymentStatus, RemovedTenant, RenderTimes, TenantStatus, by_id};
+use server::admin::status::{
+    DeploymentStatus, PreviewStatus, RemovedTenant, RenderTimes, TenantStatus, by_id,
+};
 use server::snapshot_store::RequestNotice;
 
 use crate::deployment_config::DeploymentConfig;
 use crate::jobs::outcome::JobOutcome;
+use crate::model::previews::PreviewPhase;
 use crate::model::removed_tenants::{Remembered, RemovedTenant as Removed};
 use crate::model::world::{Mode, World};
 use crate::runner::catalog::Catalog;
@@ -125,6 +128,13 @@ impl Registry {
         self
     }
 
+    /// Sets the age beyond which previews are not served. Without this call, there is no limit.
+    #[must_use]
+    pub const fn with_preview_max_age(mut self, age: Duration) -> Self {
+        self.world.set_preview_max_age(age);
+        self
+    }
+
     /// Sets the histogram of the render times of tenants.
     #[must_use]
     pub fn with_render_times(mut self, renders: RenderTimes) -> Self {
@@ -150,6 +160,13 @@ impl Registry {
     #[must_use]
     pub const fn without_compression(mut self) -> Self {
         self.settings.compresses = false;
+        self
+    }
+
+    /// Leaves out the folders of previews.
+    #[must_use]
+    pub const fn without_previews(mut self) -> Self {
+        self.settings.leaves_out_previews = true;
         self
     }
 
@@ -311,7 +328,18 @@ impl Registry {
     pub(crate) fn status_of(&self, id: &str) -> Option<TenantStatus> {
         let (id, tenant) = self.catalog.tenants.get_key_value(id)?;
         let states = self.world.tenant(id.as_str())?;
-        Some(tenant.status(id, states))
+        Some(tenant.status(id, states, self.preview_of(id)))
+    }
+
+    /// Returns the tenant that a preview shows, and its age. `None` for other tenants.
+    fn preview_of(&self, id: &TenantId) -> Option<PreviewStatus> {
+        let age = self.world.previews().age(id);
+        id.is_preview().then(|| PreviewStatus {
+            tenant: id.live_id().to_owned(),
+            changed: age.map(|age| age.changed),
+            ends: self.world.previews().end(id),
+            is_ending: age.is_some_and(|age| age.phase == PreviewPhase::Ending),
+        })
     }
 
     /// Returns the state of the server with the given states of its tenants.

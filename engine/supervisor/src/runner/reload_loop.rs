@@ -539,7 +539,8 @@ fn log_state(tenant: &TenantStatus, old: Option<&TenantStatus>) {
     if old.is_some_and(|old| old.errors == tenant.errors && old.state == tenant.state) {
         return;
     }
-    if tenant.state == Availability::Pending {
+    // A preview that is too old has a line of its own.
+    if matches!(tenant.state, Availability::Pending | Availability::Expired) {
         return;
     }
     if tenant.state == Availability::Receiving {

@@ -36,6 +36,8 @@ pub(crate) struct Settings {
     pub(crate) compresses: bool,
     /// Whether the examples of section types become pages.
     pub(crate) shows_section_examples: bool,
+    /// Whether folders of previews are left out.
+    pub(crate) leaves_out_previews: bool,
     /// The histogram of the render times of tenants.
     pub(crate) renders: RenderTimes,
 }
@@ -54,6 +56,7 @@ impl Settings {
             open_files: OpenFiles::default(),
             compresses: true,
             shows_section_examples: false,
+            leaves_out_previews: false,
             renders: RenderTimes::default(),
         }
     }

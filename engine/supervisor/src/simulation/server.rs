@@ -188,7 +188,7 @@ impl SimulatedServer {
                 let is_there = self.world.tenant(tenant.as_str()).is_some();
                 self.check(!is_there, || format!("{tenant} is removed and served"));
             }
-            Action::ReportReturn(_) => {}
+            Action::ReportReturn(_) | Action::ReportPreview { .. } => {}
             Action::Restore(tenant) => self.restore(tenant),
             Action::ForgetHistory(tenant) => self.forget_history(&tenant),
             Action::PersistRemovals => self.disk.removed = self.world.removed().clone(),

@@ -238,19 +238,22 @@ impl Publisher {
     }
 }
 
-/// Returns the pages and replaced files of a tenant, if the tenant is published. An unavailable tenant has its addresses only.
+/// Returns the pages and replaced files of a tenant, if the tenant is published. An unavailable tenant and a preview that is too old have their addresses only.
 fn part(id: &TenantId, catalog: &Catalog, world: &World) -> Option<HostedTenant> {
     let tenant = catalog.tenants.get(id)?;
     let states = world.tenant(id.as_str())?;
     let compiled = tenant.compiled().filter(|_| states.is_published())?;
-    Some(match states.is_unavailable() {
+    let is_expired = states.is_expired();
+    Some(match states.is_unavailable() || is_expired {
         true => HostedTenant {
             compiled: Arc::new(compiled.unavailable()),
             replaced: Arc::default(),
+            is_expired,
         },
         false => HostedTenant {
             compiled: Arc::clone(compiled),
             replaced: Arc::clone(tenant.replaced.table()),
+            is_expired,
         },
     })
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::runner::catalog::Catalog;
-use crate::runner::catalog::tenant::failure;
+use crate::runner::catalog::tenant::{TenantData, failure};
 use crate::runner::settings::Settings;
 use content::name::TenantId;
 use content::report::guard::guard;
@@ -24,11 +24,17 @@ pub(crate) fn cross_tenant(catalog: &Catalog, settings: &Settings) -> Report {
     report
 }
 
+/// Returns the tenants without the previews.
+fn live_tenants(catalog: &Catalog) -> impl Iterator<Item = &TenantData> {
+    let tenants = catalog.tenants.iter();
+    let tenants = tenants.filter(|(id, _)| !id.is_preview());
+    tenants.map(|(_, tenant)| tenant.as_ref())
+}
+
 /// Returns a warning if no tenant has a company profile. A tenant that could not be read may have the profile.
 fn missing_company(catalog: &Catalog, label: String) -> Option<Diagnostic> {
     let deployment = catalog.deployment.as_ref()?;
-    let mut tenants = catalog.tenants.values();
-    let is_known = tenants.all(|tenant| tenant.content.site.is_some());
+    let is_known = live_tenants(catalog).all(|tenant| tenant.content.site.is_some());
     if deployment.company.is_some() || catalog.tenants.is_empty() || !is_known {
         return None;
     }
@@ -51,24 +57,35 @@ fn missing_company(catalog: &Catalog, label: String) -> Option<Diagnostic> {
 
 /// Returns a diagnostic for each page that neither its own tenant nor another tenant links to. Nothing is known while a tenant has no pages: it may link to any page.
 fn orphans(catalog: &Catalog) -> Vec<Diagnostic> {
-    let tenants = catalog.tenants.iter();
-    let compiled: Option<Vec<_>> = tenants
-        .map(|(id, tenant)| Some((id, tenant.compiled()?)))
-        .collect();
-    let compiled = compiled.unwrap_or_default();
-    let compiled = || compiled.iter().copied();
-    let linked: BTreeSet<(&str, &str)> = compiled()
-        .flat_map(|(_, compiled)| &compiled.cross_tenant_links)
-        .map(|link| (link.tenant.as_str(), link.path.as_str()))
+    if !live_tenants(catalog).all(|tenant| tenant.compiled().is_some()) {
+        return Vec::new();
+    }
+    let compiled = || {
+        let tenants = catalog.tenants.iter();
+        tenants.filter_map(|(id, tenant)| Some((id, tenant.compiled()?)))
+    };
+    let links = compiled()
+        .flat_map(|(id, from)| from.cross_tenant_links.iter().map(move |link| (id, link)));
+    let linked: BTreeSet<(&str, &str)> = links
+        .filter_map(|(id, link)| Some((linked_tenant(id, &link.tenant)?, link.path.as_str())))
         .collect();
     compiled()
         .flat_map(|(id, compiled)| compiled.orphans.iter().map(move |orphan| (id, orphan)))
         .filter(|(id, orphan)| {
             let mut paths = orphan.paths.iter();
-            !paths.any(|path| linked.contains(&(id.as_str(), path.as_str())))
+            let is_linked = |id, path| linked.contains(&(id, path));
+            !paths.any(|path| is_linked(id.as_str(), path) || is_linked(id.live_id(), path))
         })
         .map(|(_, orphan)| orphan.diagnostic.clone())
         .collect()
+}
+
+/// Returns the tenant for whose pages a link counts. No finding about a tenant depends on its previews: a link of a preview to its tenant counts for the preview.
+fn linked_tenant<'l>(from: &'l TenantId, to: &'l str) -> Option<&'l str> {
+    match from.is_preview() {
+        false => Some(to),
+        true => (to == from.live_id()).then(|| from.as_str()),
+    }
 }
 
 /// Checks the links between tenants against the current pages of their targets.

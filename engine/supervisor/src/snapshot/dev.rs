@@ -48,7 +48,7 @@ pub(crate) fn diagnostics(catalog: &Catalog, settings: &Settings, problem: Optio
     serde_json::to_string(&state).unwrap_or_default()
 }
 
-/// Returns mounts with a placeholder page for tenants that were never valid: at the addresses of their names, and at the domain's root.
+/// Returns mounts with a placeholder page for tenants that were never valid: at the addresses of their names, and at the domain's root. A preview has only its host.
 pub(crate) fn absent(catalog: &Catalog, settings: &Settings) -> Vec<AddressMount> {
     if !settings.is_dev() {
         return Vec::new();
@@ -61,11 +61,16 @@ pub(crate) fn absent(catalog: &Catalog, settings: &Settings) -> Vec<AddressMount
             continue;
         }
         let errors = errors_of(catalog, tenant);
-        for (host, prefix) in [
-            (format!("{id}.{domain}"), String::new()),
-            (domain.to_owned(), format!("/{id}")),
-            (domain.to_owned(), String::new()),
-        ] {
+        let own = (format!("{}.{domain}", id.host_label()), String::new());
+        let places = match id.is_preview() {
+            true => vec![own],
+            false => vec![
+                own,
+                (domain.to_owned(), format!("/{id}")),
+                (domain.to_owned(), String::new()),
+            ],
+        };
+        for (host, prefix) in places {
             let address = Address {
                 host,
                 prefix,

@@ -12,10 +12,13 @@ use std::sync::Arc;
 
 use content::address::AddressOwners;
 use content::name::TenantId;
+use content::name::preview::is_preview;
 use content::report::Report;
 use content::report::guard::guard;
 use release::snapshot::access::AccessTable;
-use release::snapshot::{HostEntry, HostRoutes, ResourceTable, TrafficTable, VersionedTable};
+use release::snapshot::{
+    HostEntry, HostKind, HostRoutes, ResourceTable, TrafficTable, VersionedTable,
+};
 use render::ASSETS;
 use render::DeploymentFacts;
 use render::{AddressMount, CompiledTenant, FileOwner};
@@ -48,6 +51,8 @@ pub(crate) struct HostedTenant {
     pub(crate) compiled: Arc<CompiledTenant>,
     /// The files that older pages may still request.
     pub(crate) replaced: Arc<ResourceTable>,
+    /// Whether the tenant is a preview that is too old.
+    pub(crate) is_expired: bool,
 }
 
 impl HostedTenant {
@@ -241,7 +246,7 @@ impl Hosts {
         let Some(part) = self.parts.get(tenant) else {
             return;
         };
-        let compiled = Arc::clone(&part.compiled);
+        let (compiled, is_expired) = (Arc::clone(&part.compiled), part.is_expired);
         for placed in &compiled.mounts {
             placed.mount.count_in(&mut self.traffic);
             // The pages may be older than the assignment: an address that the tenant gave up belongs to its new owner.
@@ -251,7 +256,11 @@ impl Hosts {
                 if !self.files.contains_key(host) {
                     listed.insert(host.clone());
                 }
-                place(placed, self.host(host));
+                let routes = self.host(host);
+                place(placed, routes);
+                if is_expired {
+                    routes.kind = HostKind::ExpiredPreview;
+                }
             }
         }
     }
@@ -440,6 +449,10 @@ fn is_free(host: &HostRoutes, prefix: &str) -> bool {
 fn place(placed: &AddressMount, host: &mut HostRoutes) {
     let prefix = placed.address.prefix.as_str();
     if prefix.is_empty() {
+        host.kind = match is_preview(&placed.mount.tenant) {
+            true => HostKind::Preview,
+            false => HostKind::Tenants,
+        };
         host.root = Some(Arc::clone(&placed.mount));
     } else {
         host.longest_prefix = host.longest_prefix.max(prefix.matches('/').count());

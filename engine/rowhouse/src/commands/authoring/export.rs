@@ -29,7 +29,7 @@ const MAX_WILDCARD_RULES: usize = 100;
 const NOTHING_WRITTEN: &str =
     "nothing was written: correct the errors, or export the other tenants with `--despite-errors`";
 
-/// Renders all tenants within the memory limit and writes them as files.
+/// Renders all tenants within the memory limit and writes them as files. Previews are left out: a static host cannot end them, and their errors must not stop the export.
 ///
 /// If a tenant has errors, nothing is written, since its pages would be missing. With `--despite-errors`, the other tenants are written and the exit code is 0.
 pub(crate) fn run(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
@@ -37,6 +37,7 @@ pub(crate) fn run(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
     let memory = arguments.memory.unwrap_or_else(memory::half);
     let mut registry = registry
         .without_compression()
+        .without_previews()
         .serving()
         .with_memory(memory)
         .with_work_memory(memory::for_work(memory));

@@ -72,7 +72,7 @@ fn routes(registry: &Registry, snapshot: &Snapshot) -> Vec<RouteLine> {
                         file: site.name_of(&page.file),
                         kind: "page",
                         canonical: placed.address.canonical && path == page.path,
-                        indexed: !page.front.noindex,
+                        indexed: !page.front.noindex && !site.id.is_preview(),
                         markdown: markdown.map(|(path, _)| below(prefix, path)),
                     });
                 }

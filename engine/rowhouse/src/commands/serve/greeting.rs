@@ -60,6 +60,7 @@ struct GreetedSite {
     /// The URLs of the site, the canonical one first.
     addresses: Vec<String>,
     problems: SiteProblems,
+    is_preview: bool,
 }
 
 /// The numbers of errors and warnings, and the text of the first error or else the first warning.
@@ -90,6 +91,7 @@ impl Overview {
             is_in_flight: tenant.is_in_flight,
             addresses: addresses.remove(&*tenant.id).unwrap_or_default(),
             problems: by_tenant.remove(&*tenant.id).unwrap_or_default(),
+            is_preview: tenant.preview.is_some(),
         };
         Self {
             origin: config.origin.clone(),
@@ -210,7 +212,9 @@ impl GreetedSite {
         let note = match (self.is_in_flight, self.state) {
             (true, _) => "being rendered",
             (false, Availability::Pending) => "queued for rendering",
+            (false, Availability::Live) if self.is_preview => "preview",
             (false, Availability::Live) => "",
+            (false, Availability::Expired) => "preview, too old to be served",
             (false, Availability::Receiving) => "waiting for an upload to end",
             (false, Availability::Degraded) => "serving the last valid pages",
             (false, Availability::Absent | Availability::Removed) => "not served",
@@ -230,7 +234,11 @@ impl GreetedSite {
         }
         if !note.is_empty() {
             let is_bad = self.state == Availability::Absent && !self.is_in_flight;
-            let style = if is_bad { ERROR } else { WARNING };
+            let style = match self.state {
+                _ if is_bad => ERROR,
+                Availability::Live if !self.is_in_flight => DIM,
+                _ => WARNING,
+            };
             write!(formatter, "  {style}{note}{style:#}")?;
         }
         writeln!(formatter)?;
@@ -382,6 +390,7 @@ mod tests {
             is_in_flight: false,
             addresses,
             problems,
+            is_preview: false,
         }
     }
 
@@ -443,6 +452,24 @@ mod tests {
         greeting.overview.alarm = Some("the folder `tenants` cannot be read".to_owned());
         let text = strip_str(&greeting.to_string()).to_string();
         assert_eq!(text, include_str!("greeting/expected.txt"), "\n{text}");
+    }
+
+    #[test]
+    fn preview_is_named_as_one() {
+        let mut preview = site("corner@spring", Availability::Live, SiteProblems::default());
+        preview.addresses = vec!["http://spring--corner.localhost:8080".to_owned()];
+        preview.is_preview = true;
+        let mut old = site("corner@old", Availability::Expired, SiteProblems::default());
+        old.addresses = vec!["http://old--corner.localhost:8080".to_owned()];
+        old.is_preview = true;
+        let text = strip_str(&greeting(vec![old, preview]).to_string()).to_string();
+        let lines: Vec<&str> = text.lines().map(str::trim).collect();
+        for expected in [
+            "corner@old     http://old--corner.localhost:8080     preview, too old to be served",
+            "corner@spring  http://spring--corner.localhost:8080  preview",
+        ] {
+            assert!(lines.contains(&expected), "{text}");
+        }
     }
 
     #[test]

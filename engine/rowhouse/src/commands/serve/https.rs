@@ -128,6 +128,7 @@ pub(crate) fn start_acme(
         external_account: external_account(flags)?,
         folder,
         http: !listeners.redirect.is_empty(),
+        includes_previews: flags.acme_previews,
     };
     acme::start(settings, Arc::clone(snapshots), tls, renewals)?;
     Ok(())

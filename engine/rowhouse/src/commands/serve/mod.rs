@@ -214,6 +214,7 @@ fn serving_registry(arguments: &ServeArguments, board: &StatusBoard) -> anyhow::
         .with_work_memory(memory::for_work(memory))
         .with_asset_retention(Duration::from_secs(arguments.keep_assets.into()))
         .with_removed_retention(Duration::from_secs(arguments.keep_removed.into()))
+        .with_preview_max_age(Duration::from_secs(arguments.preview_max_age.into()))
         .with_render_times(board.renders.clone()))
 }
 

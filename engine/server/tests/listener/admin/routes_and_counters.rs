@@ -25,6 +25,7 @@ fn tenant(state: Availability) -> TenantStatus {
         pinned: None,
         unreadable_pin: None,
         receiving: Vec::new(),
+        preview: None,
         errors: vec!["tenants/bluedoor/tenant.yaml:1:1: no".to_owned()],
     }
 }

@@ -15,7 +15,7 @@ use content::tenant::{HiddenReason, MANIFEST, Site};
 use release::snapshot::ResourceTable;
 use release::store::TableMark;
 use render::{AddressMount, CompileInputs, CompiledTenant};
-use server::admin::status::TenantStatus;
+use server::admin::status::{PreviewStatus, TenantStatus};
 
 use crate::jobs::arrival::{Arrival, LastLook};
 use crate::jobs::packed_folder::{FolderContent, PackedFolder};
@@ -159,7 +159,12 @@ impl TenantData {
     }
 
     /// Returns the row of the tenant on the admin listener.
-    pub(crate) fn status(&self, id: &TenantId, states: &States) -> TenantStatus {
+    pub(crate) fn status(
+        &self,
+        id: &TenantId,
+        states: &States,
+        preview: Option<PreviewStatus>,
+    ) -> TenantStatus {
         let (state, since) = states.state();
         TenantStatus {
             id: id.shared(),
@@ -179,6 +184,7 @@ impl TenantData {
                 true => self.reading.awaited.clone(),
                 false => Vec::new(),
             },
+            preview,
         }
     }
 

@@ -90,6 +90,14 @@ fn values<R: std::io::BufRead, W: std::io::Write>(
     };
     // With an id there are no questions, even on a terminal.
     let mut questions = questions.filter(|_| arguments.id.is_none());
+    if id.is_preview() {
+        let folder = |id: &str| arguments.tenants.join(id).display().to_string();
+        bail!(
+            "`{id}` names a preview, which is a copy of its tenant: run `cp -R {} {}`",
+            folder(id.live_id()),
+            folder(id.as_str()),
+        );
+    }
     let default = title_case(id.as_str());
     let name = match (&arguments.name, &mut questions) {
         (Some(name), _) => name.clone(),
