@@ -75,13 +75,7 @@ fn live(server: &TestServer) -> BTreeMap<String, String> {
         let text = format!("{} {}", answer.status, answer.text());
         (format!("{host}{path}"), text)
     });
-    let admin = [
-        "/readyz",
-        "/tenants/app/releases",
-        "/tenants/home/releases",
-        "/tenants/app/diagnostics",
-        "/tenants/home/diagnostics",
-    ];
+    let admin = ["/readyz", "/tenants/app/releases", "/tenants/home/releases"];
     let admin = admin.map(|path| {
         let text = server.get_admin(path).text();
         let lines = text.lines().filter(|line| !line.starts_with("app@"));

@@ -146,7 +146,7 @@ fn child_theme_of_new_theme_needs_no_copy_of_its_parent() {
     };
     write(
         "tenants/bakery/tenant.yaml",
-        "name: Alder Lane\ntheme: bakery\nroot: true\n",
+        "name: Alder Lane\ntheme: bakery\nroot: true\ncompany: {name: Alder Lane, legal_name: Alder Lane LLC, description: It bakes bread., email: post@street.example}\n",
     );
     write(
         "tenants/bakery/pages/index.md",
@@ -184,6 +184,7 @@ fn child_theme_of_new_theme_needs_no_copy_of_its_parent() {
 fn child_theme_of_each_built_in_theme_passes_check() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
+    write_company(folder);
     for parent in ["base", "plain"] {
         let name = format!("over-{parent}");
         let new = run(folder, &["new-theme", &name, "--parent", parent]);

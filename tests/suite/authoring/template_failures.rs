@@ -62,7 +62,8 @@ fn failed_template_is_reported_once_for_all_tenants() {
         report.contains(" --> themes/corner/layouts/offer.html:2:"),
         "{report}"
     );
-    assert_eq!(site.report().iter().count(), 1, "{report}");
+    let errors = report.matches("error[").count();
+    assert_eq!(errors, 1, "{report}");
 }
 
 #[test]
@@ -140,8 +141,9 @@ fn errors_of_a_theme_stand_for_its_tenants() {
     let site = TestSite::copy_of(folder.path());
     let report = site.report_text();
     assert!(!report.contains("unknown-theme"), "{report}");
+    let (_, first) = report.split_once("error[").expect("an error");
     assert!(
-        report.starts_with("error[template-failed]"),
+        first.starts_with("template-failed]"),
         "the theme's own error: {report}"
     );
     assert!(!site.report().is_servable());

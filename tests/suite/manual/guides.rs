@@ -330,7 +330,7 @@ fn island_of_guide_is_rendered() {
 }
 
 /// The programs that guides call. A test of `rowhouse::manual` parses the lines of `rowhouse`.
-const PROGRAMS: [&str; 25] = [
+const PROGRAMS: [&str; 26] = [
     "./new/rowhouse",
     ".ci/dist",
     "caddy",
@@ -349,6 +349,7 @@ const PROGRAMS: [&str; 25] = [
     "openssl",
     "podman",
     "printf",
+    "rm",
     "rowhouse",
     "rsync",
     "sha256sum",

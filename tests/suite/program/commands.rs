@@ -354,6 +354,8 @@ fn new_tenant_passes_check_and_is_not_overwritten() {
     let check = run(folder.path(), &["check"]);
     assert_eq!(check.status.code(), Some(0), "{}", stdout(&check));
     let text = stdout(&check);
+    let (company, text) = text.split_once("\n\n").expect("a first warning");
+    assert!(company.starts_with("warning[missing-company]"), "{company}");
     let warnings = text.matches("warning[").count();
     assert!(warnings > 10, "{text}");
     assert_eq!(

@@ -137,7 +137,9 @@ fn add_fixture(case: &Path, kind: &str, root: &Path) -> Vec<String> {
     let themes = case.join("themes");
     if themes.is_dir() {
         let theme = format!("themes/x-{kind}");
-        copy(&themes.join("base"), &root.join(&theme));
+        let only = fs::read_dir(&themes).expect("the themes").next();
+        let only = only.expect("a theme").expect("a theme").path();
+        copy(&only, &root.join(&theme));
         names.push(theme);
     }
     for tenant in fs::read_dir(case.join("tenants")).expect("tenants") {
@@ -157,7 +159,9 @@ fn add_fixture(case: &Path, kind: &str, root: &Path) -> Vec<String> {
         if themes.is_dir() {
             let manifest = beside.join("tenant.yaml");
             let text = fs::read_to_string(&manifest).expect("a manifest");
-            fs::write(&manifest, format!("{text}theme: x-{kind}\n")).expect("a file");
+            let lines = text.lines().filter(|line| !line.starts_with("theme:"));
+            let text = lines.collect::<Vec<_>>().join("\n");
+            fs::write(&manifest, format!("{text}\ntheme: x-{kind}\n")).expect("a file");
         }
         fs::rename(beside, root.join(&name)).expect("a moved folder");
         names.insert(0, name);

@@ -1,4 +1,4 @@
-//! The names of previews: `bluedoor@spring` is a preview of the tenant `bluedoor`, at the host label `spring--bluedoor`.
+//! The names of previews: `corner@spring` is a preview of the tenant `corner`, at the host label `spring--corner`.
 //!
 //! **Invariant:** two ids have different host labels, except a preview and a tenant whose own id contains `--`. The tenant then has the host.
 

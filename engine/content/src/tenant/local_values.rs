@@ -1,4 +1,4 @@
-//! The values of a manifest by language: `name: {en: Verses, de: Verse}`.
+//! The values of a manifest by language: `name: {en: Corner, de: Ecke}`.
 //!
 //! A mapping from languages of the tenant to values means the value in the language of the page. The manifest is checked once for each language, with a plain value in the place of each such mapping.
 //!

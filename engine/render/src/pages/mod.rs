@@ -10,6 +10,7 @@
 
 pub(crate) mod data_walk;
 pub mod dev;
+mod direction;
 pub(crate) mod gallery;
 pub(crate) mod head;
 pub(crate) mod hierarchy;
@@ -17,6 +18,7 @@ mod language_switcher;
 pub(crate) mod link_languages;
 pub(crate) mod links;
 mod markdown_form;
+mod own_style;
 pub(crate) mod page;
 mod placeholder_colours;
 pub(crate) mod rendered_pages;

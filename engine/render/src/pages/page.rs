@@ -10,12 +10,12 @@ use http::StatusCode;
 
 use crate::compile::inputs::CompileInputs;
 use crate::compile::prepared_tenant::PreparedTenant;
-use crate::compile::site_card::colours;
 use crate::images::social_image;
 use crate::images::svg::sprite::FILE_MARK;
 use crate::island::Hydration;
 use crate::markdown::{self, RenderedText};
 use crate::media;
+use crate::pages::direction::right_to_left;
 use crate::pages::head::script_tags::script_tags;
 use crate::pages::head::structured_data::{self, GraphFacts};
 use crate::pages::head::{
@@ -27,7 +27,8 @@ use crate::pages::links::link_base::LinkBase;
 use crate::pages::links::resolver::Resolver;
 use crate::pages::links::text_context::LinkContext;
 use crate::pages::markdown_form::named_form;
-use crate::pages::resolve::{entry, logo_ratios, resolve};
+use crate::pages::own_style::own_style;
+use crate::pages::resolve::{entry, resolve};
 use crate::pages::translations::translations;
 use crate::pages::view::{LinkView, PageLink, PageView, StatusView, TemplateView};
 use crate::pages::{dev, site_view};
@@ -36,7 +37,7 @@ use crate::resources::encodings::compress::{self, CompressionLevel};
 use crate::resources::file_resource;
 use crate::resources::header_fields::{self, BodyKind};
 use crate::site_files::{Feed, SiteFiles};
-use crate::styles::{PageContent, PageStyle, font_of, property};
+use crate::styles::{PageContent, PageStyle, font_of};
 use crate::theme::language::Language;
 use crate::theme::{EXAMPLE, PageScope, Templates, asset_href};
 use content::address::Address;
@@ -49,20 +50,6 @@ use content::tenant::{HiddenReason, MANIFEST, Manifest, Page, Site};
 use content::theme::data_schema::CheckedData;
 use release::snapshot::fields::Fields;
 use release::snapshot::{Body, Resource};
-
-/// Marks the page's root as right-to-left, unless the layout sets a direction itself (WHATWG HTML, section 3.2.6.4).
-fn right_to_left(mut html: String) -> String {
-    let Some(start) = html.find("<html") else {
-        return html;
-    };
-    let end = html[start..]
-        .find('>')
-        .map_or(html.len(), |end| start + end);
-    if !html[start..end].contains(" dir=") {
-        html.insert_str(end, " dir=\"rtl\"");
-    }
-    html
-}
 
 /// Renders the pages of a tenant, once for all its addresses.
 pub(crate) struct Renderer<'a> {
@@ -547,25 +534,6 @@ struct TrailStep {
     href: String,
 }
 
-/// Writes the settings that are colours as a style, which overrides the theme's roles, and the proportions of logos.
-fn own_style(settings: &CheckedData, scope: Option<&PageScope>) -> String {
-    let ratios = scope.map(|scope| logo_ratios(settings, scope));
-    let pairs = settings.value.as_object();
-    let properties: Vec<String> = pairs
-        .into_iter()
-        .flatten()
-        .filter_map(|(name, setting)| {
-            let (day, night) = colours(setting)?;
-            Some(property(name, day, night))
-        })
-        .chain(ratios.into_iter().flatten())
-        .collect();
-    match properties.is_empty() {
-        true => String::new(),
-        false => format!(":root{{{}}}", properties.join(";")),
-    }
-}
-
 impl Renderer<'_> {
     fn head(
         &self,
@@ -919,22 +887,6 @@ impl Renderer<'_> {
         PageFields {
             indexed: fields(false),
             hidden: fields(true),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::right_to_left;
-
-    #[test]
-    fn right_to_left_sets_the_direction_of_the_root_once() {
-        for (layout, page) in [
-            ("<html lang=\"ar\"><p>", "<html lang=\"ar\" dir=\"rtl\"><p>"),
-            ("<html dir=\"auto\"><p>", "<html dir=\"auto\"><p>"),
-            ("<p dir=\"ltr\">", "<p dir=\"ltr\">"),
-        ] {
-            assert_eq!(right_to_left(layout.to_owned()), page);
         }
     }
 }

@@ -5,6 +5,7 @@
 pub(crate) mod agenda;
 pub(crate) mod budget;
 pub(crate) mod event;
+pub(crate) mod persistence;
 pub(crate) mod pins;
 pub(crate) mod previews;
 pub(crate) mod publication;

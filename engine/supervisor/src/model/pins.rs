@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use content::name::TenantId;
 
-use crate::model::event::{Action, Ticket};
+use crate::model::event::{Action, CommandReply, Ticket};
 use crate::model::tenant::{PinState, TenantState};
 
 /// The pins on disk. A pin outlives its tenant's folder.
@@ -16,6 +16,30 @@ pub(super) struct Pins {
 }
 
 impl Pins {
+    /// Starts the write of a tenant's pin, or refuses the command.
+    pub(super) fn request(
+        &mut self,
+        (id, tenant): (TenantId, Option<&mut TenantState>),
+        to: Option<u64>,
+        ticket: Ticket,
+    ) -> Action {
+        let refuse = |reply| Action::Reply { ticket, reply };
+        let Some(tenant) = tenant else {
+            return refuse(CommandReply::UnknownTenant);
+        };
+        if matches!(tenant.pin, PinState::OnDisk(_) | PinState::Loading(_))
+            || self.writing.contains_key(&id)
+        {
+            return refuse(CommandReply::Busy);
+        }
+        if to.is_none() && !tenant.has_served() {
+            return refuse(CommandReply::NoPages);
+        }
+        tenant.pin = tenant.replaced_pin();
+        self.writing.insert(id.clone(), (to, ticket));
+        Action::WritePin { tenant: id, to }
+    }
+
     /// Ends the write of a tenant's pin. Returns the pin and the ticket of its command.
     pub(super) fn end_write(
         &mut self,

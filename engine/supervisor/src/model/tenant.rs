@@ -348,6 +348,11 @@ impl TenantState {
         )
     }
 
+    /// Returns whether the tenant has served pages and is not being built.
+    pub(crate) const fn is_complete(&self) -> bool {
+        !self.is_building() && self.has_served()
+    }
+
     pub(crate) const fn is_building(&self) -> bool {
         matches!(self.build, BuildState::Running(_))
     }

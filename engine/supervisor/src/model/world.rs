@@ -22,6 +22,7 @@ use crate::model::event::{
     Action, BuildPlan, BuildResult, ClockTime, CommandReply, Event, OutsideFacts, ReadingOutcome,
     ServedForm, StoreState, SurveyOutcome, Ticket,
 };
+use crate::model::persistence::Persistence;
 use crate::model::pins::{Pins, load_pin};
 use crate::model::previews::{PreviewPhase, Previews};
 use crate::model::publication::{CollectedChanges, Publication};
@@ -54,12 +55,9 @@ pub(crate) struct World {
     pub(super) plan: CollectedChanges,
     pub(super) publication: Publication,
     budget: MemoryBudget,
-    /// The tenants with new data that is not handed to the store yet.
-    unpersisted: BTreeSet<TenantId>,
+    persistence: Persistence,
     /// The survey in flight.
     survey: Option<Reload>,
-    /// The state of the store at the end of the last batch of events.
-    store: StoreState,
 }
 
 impl World {
@@ -79,9 +77,11 @@ impl World {
             plan: CollectedChanges::default(),
             publication: Publication::default(),
             budget: MemoryBudget::default(),
-            unpersisted: BTreeSet::new(),
             survey: None,
-            store: StoreState::Absent,
+            persistence: Persistence {
+                store: StoreState::Absent,
+                pending: BTreeSet::new(),
+            },
         }
     }
 
@@ -176,7 +176,8 @@ impl World {
                 self.finish_loading(tenant, is_found, now, &mut actions);
             }
             Event::PinRequested { tenant, to, ticket } => {
-                self.request_pin(tenant, to, ticket, &mut actions);
+                let state = self.tenants.get_mut(&tenant);
+                actions.push(self.pins.request((tenant, state), to, ticket));
             }
             Event::PinWritten { tenant, is_written } => {
                 self.finish_pin(tenant, is_written, now, &mut actions);
@@ -190,7 +191,7 @@ impl World {
             Event::RecordRequested { tenant } => {
                 self.persist(tenant, &mut actions);
             }
-            Event::DataAdded(tenants) => self.unpersisted.extend(tenants),
+            Event::DataAdded(tenants) => self.persistence.pending.extend(tenants),
             Event::Measured {
                 limit,
                 pages,
@@ -239,13 +240,13 @@ impl World {
     /// Returns whether any tenant has new data that is not handed to the store yet.
     #[cfg(test)]
     pub(crate) fn has_unpersisted(&self) -> bool {
-        !self.unpersisted.is_empty()
+        !self.persistence.pending.is_empty()
     }
 
     /// Returns whether any tenant has new data that waits only for room in the store.
     pub(crate) fn has_persistable(&self) -> bool {
-        matches!(self.store, StoreState::Ready(_))
-            && self.unpersisted.iter().any(|id| self.is_persistable(id))
+        let mut pending = self.persistence.pending.iter();
+        self.persistence.is_ready() && pending.any(|id| self.is_persistable(id))
     }
 
     /// Returns whether pages exceed the memory limit so far that the next measurement, and with it the eviction, must come early.
@@ -281,7 +282,7 @@ impl World {
         let has_changed = !(returned.is_empty() && gone.is_empty());
         for id in gone {
             self.tenants.remove(&id);
-            self.unpersisted.remove(&id);
+            self.persistence.pending.remove(&id);
             self.readings.held.remove(&id);
             self.budget.remove(&id);
             self.previews.forget(&id);
@@ -542,7 +543,7 @@ impl World {
             self.publication.urgent.note(&id, now.instant);
         }
         if !is_persisted {
-            self.unpersisted.insert(id.clone());
+            self.persistence.pending.insert(id.clone());
         }
         if form == ServedForm::Evicted {
             tenant.evict();
@@ -570,10 +571,10 @@ impl World {
         if !self.budget.is_full_of_unrequested() {
             return;
         }
-        if let StoreState::Ready(1..) = self.store {
+        if let StoreState::Ready(1..) = self.persistence.store {
             self.persist(id.clone(), actions);
         }
-        let must_be_persisted = self.must_be_persisted(id);
+        let must_be_persisted = self.persistence.blocks_eviction(id);
         let Some(tenant) = self.tenants.get_mut(id) else {
             return;
         };
@@ -622,7 +623,7 @@ impl World {
         };
         self.publication.urgent.note(&id, now.instant);
         if is_found && tenant.stand_in() {
-            self.unpersisted.insert(id.clone());
+            self.persistence.pending.insert(id.clone());
             actions.push(Action::ServeStandIn(id.clone()));
             load_pin(&id, tenant, actions);
         } else if !tenant.is_building() && !tenant.has_served() {
@@ -657,34 +658,6 @@ impl World {
             tenant: id,
             is_pinned: is_found,
         });
-    }
-
-    /// Starts the write of a pin, or refuses the command.
-    fn request_pin(
-        &mut self,
-        id: TenantId,
-        to: Option<u64>,
-        ticket: Ticket,
-        actions: &mut Vec<Action>,
-    ) {
-        let refuse = |reply| Action::Reply { ticket, reply };
-        let Some(tenant) = self.tenants.get_mut(&id) else {
-            actions.push(refuse(CommandReply::UnknownTenant));
-            return;
-        };
-        if matches!(tenant.pin, PinState::OnDisk(_) | PinState::Loading(_))
-            || self.pins.writing.contains_key(&id)
-        {
-            actions.push(refuse(CommandReply::Busy));
-            return;
-        }
-        if to.is_none() && !tenant.has_served() {
-            actions.push(refuse(CommandReply::NoPages));
-            return;
-        }
-        tenant.pin = tenant.replaced_pin();
-        self.pins.writing.insert(id.clone(), (to, ticket));
-        actions.push(Action::WritePin { tenant: id, to });
     }
 
     /// Applies the pin that was written, or restores the former pin, and replies to the operator.
@@ -729,10 +702,7 @@ impl World {
     /// Hands the new data of a tenant to the store, unless the tenant is being built or has no pages.
     fn persist(&mut self, id: TenantId, actions: &mut Vec<Action>) {
         if self.is_persistable(&id) {
-            self.unpersisted.remove(&id);
-            if let StoreState::Ready(room) = &mut self.store {
-                *room = room.saturating_sub(1);
-            }
+            self.persistence.note_handed_over(&id);
             actions.push(Action::Persist(id));
         }
     }
@@ -748,7 +718,7 @@ impl World {
         {
             let id = next.2.clone();
             place = Some(next);
-            let must_be_persisted = self.must_be_persisted(&id);
+            let must_be_persisted = self.persistence.blocks_eviction(&id);
             let Some(tenant) = self.tenants.get_mut(&id) else {
                 continue;
             };
@@ -765,13 +735,7 @@ impl World {
 
     /// Returns whether a tenant has served pages and is not being built.
     fn is_persistable(&self, id: &TenantId) -> bool {
-        let tenant = self.tenants.get(id);
-        tenant.is_some_and(|tenant| !tenant.is_building() && tenant.has_served())
-    }
-
-    /// Returns whether new data of a tenant must be persisted before its pages are evicted.
-    fn must_be_persisted(&self, id: &TenantId) -> bool {
-        matches!(self.store, StoreState::Ready(_)) && self.unpersisted.contains(id)
+        self.tenants.get(id).is_some_and(TenantState::is_complete)
     }
 
     /// Publishes a snapshot of all finished builds.
@@ -848,7 +812,7 @@ impl World {
 
     /// Starts the work that is due, once all queued events are handled.
     fn start_due_work(&mut self, facts: OutsideFacts, now: ClockTime, actions: &mut Vec<Action>) {
-        self.store = facts.store;
+        self.persistence.store = facts.store;
         self.forget_removed(now, actions);
         for id in self.previews.apply_timers(now.time) {
             self.change_phase(id, now, actions);
@@ -921,15 +885,9 @@ impl World {
 
     /// Hands the new data of tenants to the store, as far as the store has room.
     fn start_persisting(&mut self, actions: &mut Vec<Action>) {
-        let StoreState::Ready(room) = self.store else {
-            if self.store == StoreState::Absent {
-                self.unpersisted.clear();
-            }
-            return;
-        };
-        let complete = self.unpersisted.iter();
-        let complete = complete.filter(|id| self.is_persistable(id));
-        let complete: Vec<TenantId> = complete.take(room).cloned().collect();
+        let tenants = &self.tenants;
+        let is_complete = |id: &TenantId| tenants.get(id).is_some_and(TenantState::is_complete);
+        let complete = self.persistence.next(is_complete);
         for id in complete {
             self.persist(id, actions);
         }
