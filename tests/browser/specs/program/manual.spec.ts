@@ -99,6 +99,8 @@ test("a picture follows the page's colour scheme, and its link opens the section
   const ground = async (colorScheme: 'light' | 'dark') => {
     await page.emulateMedia({ colorScheme });
     await page.goto(`${origin}/reference/sections-plain`);
+    // Browsers load a picture once it is near the window.
+    await page.locator('.picture iframe').first().scrollIntoViewIfNeeded();
     const shown = page.frameLocator('.picture iframe >> nth=0').locator('html');
     return shown.evaluate((element) => getComputedStyle(element).backgroundColor);
   };
