@@ -57,7 +57,10 @@ fn picture(format: ImageFormat) -> Vec<u8> {
 
 fn create_site() -> TestSite {
     let mut site = TestSite::fixture("sites");
-    site.write(
+    let strings = site.path("themes/base/strings/en.yaml");
+    let strings = std::fs::read_to_string(strings).expect("the UI strings");
+    let german = strings.replace("Page not found", "Seite nicht gefunden");
+    site.write("themes/base/strings/de.yaml", german).write(
         "tenants/corner/tenant.yaml",
         "name: Corner\naliases: [/apps/corner]\ndownloads: {press-kit: assets/kit.zip}\nredirects: [{from: /old, to: /terms}, {from: /part, to: \"/terms#fees\"}, {from: /own, to: \"/terms?own=1#fees\"}, {from: /away, to: \"https://a.example/x?own=1\"}]\n",
     )
