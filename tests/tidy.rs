@@ -12,16 +12,28 @@ use syn::visit::{self, Visit};
 use syn::{UseTree, Visibility};
 
 /// The crates of the engine, and the crates that each may use.
-const CRATES: [(&str, &[&str]); 7] = [
+const CRATES: [(&str, &[&str]); 8] = [
+    ("bucket", &["fleet", "release"]),
     ("content", &[]),
     ("fleet", &[]),
     ("release", &[]),
     ("render", &["content", "release"]),
     ("server", &["release"]),
-    ("supervisor", &["content", "release", "render", "server"]),
+    (
+        "supervisor",
+        &["bucket", "content", "fleet", "release", "render", "server"],
+    ),
     (
         "rowhouse",
-        &["content", "release", "render", "server", "supervisor"],
+        &[
+            "bucket",
+            "content",
+            "fleet",
+            "release",
+            "render",
+            "server",
+            "supervisor",
+        ],
     ),
 ];
 

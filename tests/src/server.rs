@@ -53,7 +53,7 @@ pub fn binary() -> &'static Path {
             .bin("rowhouse")
             // Tests use every feature that is cheap to build. Benchmarks use the allocator of deployments.
             .features(match profile {
-                "dev" => "otlp",
+                "dev" => "bucket,otlp",
                 _ => "otlp,jemalloc",
             })
             .target_dir(folder.parent().expect("a target folder"))

@@ -1,0 +1,13 @@
+//! The object store of a fleet: opens it, and sends the requests of the [`fleet`] protocol.
+//!
+//! | module | job |
+//! |---|---|
+//! | [`store`] | sends requests, and names the cause of a failure |
+//! | [`packed`] | the content objects of a folder |
+//! | [`probe`] | refuses a store that does not honour conditional writes |
+//!
+//! The `object_store` crate talks to S3 and its likes, Google Cloud Storage and Azure Blob Storage. It reads the credentials from the environment variables of these services, and repeats failed requests.
+
+pub mod packed;
+pub mod probe;
+pub mod store;

@@ -1,0 +1,404 @@
+//! Sends requests to the object store, and names the cause of a failure.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::TryStreamExt;
+use object_store::memory::InMemory;
+use object_store::path::Path;
+use object_store::{
+    ClientOptions, Error, GetOptions, GetResult, ObjectStore, ObjectStoreExt, ObjectStoreScheme,
+    PutMode, PutPayload, RetryConfig, UpdateVersion,
+};
+use url::Url;
+
+use fleet::exchange::{Answer, ObjectTag, Request, StoredObject};
+use fleet::key::{ContentHash, ObjectKey};
+
+/// The time after which a request that the store does not answer fails.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The time for which a failed request is repeated. Callers have their own answer to a store that is down.
+const RETRY_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// The number of times that a failed request is repeated.
+const MAX_RETRIES: usize = 4;
+
+/// Content by hash: what a [`Request::Upload`] sends.
+pub type Uploads = BTreeMap<ContentHash, Bytes>;
+
+/// An address that names no usable store.
+#[derive(Debug, thiserror::Error)]
+pub enum AddressError {
+    /// The text is no URL.
+    #[error("'{address}' is no address of a bucket: {reason}")]
+    Syntax {
+        /// The text.
+        address: String,
+        /// The reason.
+        reason: url::ParseError,
+    },
+    /// The program has no client for the service.
+    #[error("'{0}' is no address of a bucket")]
+    Scheme(String),
+    /// The client of the service refuses its settings.
+    #[error("cannot use the bucket '{address}': {source}")]
+    Settings {
+        /// The address.
+        address: String,
+        /// The reason of the client.
+        source: Error,
+    },
+}
+
+impl AddressError {
+    /// Returns the advice to the operator.
+    #[must_use]
+    pub const fn hint(&self) -> &'static str {
+        match self {
+            Self::Syntax { .. } | Self::Scheme(_) => {
+                "name the bucket as s3://bucket/prefix, gs://bucket/prefix or az://container/prefix"
+            }
+            Self::Settings { .. } => {
+                "set the credentials in the environment, such as AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION"
+            }
+        }
+    }
+}
+
+/// A request that the store has not answered, or has refused for a reason other than its condition.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The credentials are missing, wrong, expired or not sufficient.
+    #[error("the store refuses the credentials")]
+    Denied(#[source] Error),
+    /// The store cannot do what was asked.
+    #[error("the store has no {operation}")]
+    Unsupported {
+        /// What was asked.
+        operation: String,
+        /// The reason of the client.
+        #[source]
+        source: Error,
+    },
+    /// The store was not reached, or failed. The request may have had its effect, or may still have it.
+    #[error("the store did not answer")]
+    Unavailable(#[source] Error),
+}
+
+impl StoreError {
+    /// Returns whether the same request will fail again until an operator changes the settings.
+    #[must_use]
+    pub const fn is_permanent(&self) -> bool {
+        matches!(self, Self::Denied(_) | Self::Unsupported { .. })
+    }
+}
+
+impl From<Error> for StoreError {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => Self::Denied(error),
+            Error::NotSupported { .. } => Self::Unsupported {
+                operation: "such operation".to_owned(),
+                source: error,
+            },
+            Error::NotImplemented { ref operation, .. } => Self::Unsupported {
+                operation: operation.clone(),
+                source: error,
+            },
+            _ => Self::Unavailable(error),
+        }
+    }
+}
+
+/// The answer to a question whether an object has changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// The object still has the known tag.
+    None,
+    /// The object as it is now.
+    Object(StoredObject),
+    /// The object does not exist.
+    Missing,
+}
+
+/// An object store, and the prefix of all names in it.
+#[derive(Clone)]
+pub struct Bucket {
+    objects: Arc<dyn ObjectStore>,
+    prefix: Path,
+    address: String,
+}
+
+impl Bucket {
+    /// Opens the bucket with this address, such as `s3://bucket/prefix`. Sends no request.
+    ///
+    /// The environment has the credentials and settings, under the names that the tools of the service use (`AWS_ENDPOINT_URL`, `GOOGLE_SERVICE_ACCOUNT`, `AZURE_STORAGE_ACCOUNT_NAME`, …).
+    ///
+    /// # Errors
+    /// Returns an error if the address or the settings are not usable.
+    pub fn open(address: &str) -> Result<Self, AddressError> {
+        let url = Url::parse(address).map_err(|reason| AddressError::Syntax {
+            address: address.to_owned(),
+            reason,
+        })?;
+        let settings = |source| AddressError::Settings {
+            address: address.to_owned(),
+            source,
+        };
+        let (scheme, prefix) =
+            ObjectStoreScheme::parse(&url).map_err(|_| AddressError::Scheme(address.to_owned()))?;
+        let retry = RetryConfig {
+            max_retries: MAX_RETRIES,
+            retry_timeout: RETRY_TIMEOUT,
+            ..RetryConfig::default()
+        };
+        let variables = env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .map(|(name, value)| (name.to_ascii_lowercase(), value));
+        let client = ClientOptions::new().with_timeout(REQUEST_TIMEOUT);
+        // The builders ignore variables that they do not know.
+        macro_rules! build {
+            ($builder:ty) => {{
+                let builder = <$builder>::new()
+                    .with_url(url.as_str())
+                    .with_client_options(client)
+                    .with_retry(retry);
+                let builder =
+                    variables.fold(builder, |builder, (name, value)| match name.parse() {
+                        Ok(key) => builder.with_config(key, value),
+                        Err(_) => builder,
+                    });
+                Arc::new(builder.build().map_err(settings)?) as Arc<dyn ObjectStore>
+            }};
+        }
+        let objects = match scheme {
+            ObjectStoreScheme::AmazonS3 => build!(object_store::aws::AmazonS3Builder),
+            ObjectStoreScheme::GoogleCloudStorage => {
+                build!(object_store::gcp::GoogleCloudStorageBuilder)
+            }
+            ObjectStoreScheme::MicrosoftAzure => {
+                build!(object_store::azure::MicrosoftAzureBuilder)
+            }
+            _ => return Err(AddressError::Scheme(address.to_owned())),
+        };
+        Ok(Self::new(objects, prefix, address))
+    }
+
+    /// Returns an empty store in memory.
+    #[must_use]
+    pub fn in_memory() -> Self {
+        Self::new(Arc::new(InMemory::new()), Path::default(), "memory:")
+    }
+
+    fn new(objects: Arc<dyn ObjectStore>, prefix: Path, address: &str) -> Self {
+        Self {
+            objects,
+            prefix,
+            address: address.trim_end_matches('/').to_owned(),
+        }
+    }
+
+    /// Returns the address, such as `s3://bucket/prefix`.
+    #[must_use]
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Sends a request. `uploads` has the content of a [`Request::Upload`].
+    ///
+    /// Never returns [`Answer::Unknown`]: the error says why the answer is not known.
+    ///
+    /// # Errors
+    /// Returns an error if the store did not answer, refuses the credentials, or cannot do what was asked.
+    pub async fn send(&self, request: &Request, uploads: &Uploads) -> Result<Answer, StoreError> {
+        match request {
+            Request::Get(key) => match self.get(key, None).await? {
+                Change::Object(object) => Ok(Answer::Object(object)),
+                Change::None | Change::Missing => Ok(Answer::Missing),
+            },
+            Request::Head(key) => match self.objects.head(&self.path(key.as_str())).await {
+                Ok(_) => Ok(Answer::Done),
+                Err(Error::NotFound { .. }) => Ok(Answer::Missing),
+                Err(error) => Err(error.into()),
+            },
+            Request::List(prefix) => self.list(prefix).await.map(Answer::Listed),
+            Request::Create(key, body) => self.put(key, body.clone(), PutMode::Create).await,
+            Request::Upload(key, hash) => {
+                let body = uploads.get(hash).cloned().unwrap_or_default();
+                self.put(key, body, PutMode::Create).await
+            }
+            Request::Swap(key, tag, body) => {
+                let version = UpdateVersion {
+                    e_tag: Some(tag.0.clone()),
+                    version: None,
+                };
+                self.put(key, body.clone(), PutMode::Update(version)).await
+            }
+            Request::Delete(key) => match self.objects.delete(&self.path(key.as_str())).await {
+                Ok(()) | Err(Error::NotFound { .. }) => Ok(Answer::Done),
+                Err(error) => Err(error.into()),
+            },
+        }
+    }
+
+    /// Reads an object, unless it still has the known tag (`If-None-Match`).
+    ///
+    /// # Errors
+    /// Returns an error if the store did not answer or refuses the credentials.
+    pub async fn get(
+        &self,
+        key: &ObjectKey,
+        known: Option<&ObjectTag>,
+    ) -> Result<Change, StoreError> {
+        let options = GetOptions {
+            if_none_match: known.map(|tag| tag.0.clone()),
+            ..GetOptions::default()
+        };
+        match self
+            .objects
+            .get_opts(&self.path(key.as_str()), options)
+            .await
+        {
+            Ok(result) => Ok(Change::Object(stored_object(result).await?)),
+            Err(Error::NotFound { .. }) => Ok(Change::Missing),
+            Err(Error::NotModified { .. }) => Ok(Change::None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn put(&self, key: &ObjectKey, body: Bytes, mode: PutMode) -> Result<Answer, StoreError> {
+        let path = self.path(key.as_str());
+        let put = self
+            .objects
+            .put_opts(&path, PutPayload::from(body), mode.into());
+        match put.await {
+            Ok(_) => Ok(Answer::Done),
+            Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => Ok(Answer::Refused),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Lists the names that begin with a prefix, which ends at a slash.
+    async fn list(&self, prefix: &str) -> Result<Vec<ObjectKey>, StoreError> {
+        let path = self.path(prefix.trim_end_matches('/'));
+        let listed: Vec<_> = self.objects.list(Some(&path)).try_collect().await?;
+        let names = listed.iter().filter_map(|object| {
+            let mut parts = object.location.prefix_match(&self.prefix)?;
+            let name = parts.next()?.as_ref().to_owned();
+            Some(parts.fold(name, |name, part| format!("{name}/{}", part.as_ref())))
+        });
+        let mut names: Vec<_> = names.map(|name| ObjectKey::new(&name)).collect();
+        names.sort();
+        Ok(names)
+    }
+
+    fn path(&self, name: &str) -> Path {
+        let parts = name.split('/').filter(|part| !part.is_empty());
+        parts.fold(self.prefix.clone(), |path, part| path.join(part))
+    }
+}
+
+impl fmt::Debug for Bucket {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_tuple("Bucket")
+            .field(&self.address)
+            .finish()
+    }
+}
+
+async fn stored_object(result: GetResult) -> Result<StoredObject, StoreError> {
+    let tag = ObjectTag(result.meta.e_tag.clone().unwrap_or_default());
+    let modified = result.meta.last_modified.timestamp_millis();
+    let body = result.bytes().await?;
+    Ok(StoredObject {
+        body,
+        tag,
+        modified: u64::try_from(modified).unwrap_or_default(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(name: &str) -> ObjectKey {
+        ObjectKey::new(name)
+    }
+
+    async fn send(bucket: &Bucket, request: Request) -> Answer {
+        let sent = bucket.send(&request, &Uploads::new()).await;
+        sent.expect("the store in memory answers")
+    }
+
+    async fn stored(bucket: &Bucket, name: &str) -> StoredObject {
+        match send(bucket, Request::Get(key(name))).await {
+            Answer::Object(object) => object,
+            answer => panic!("{name}: {answer:?}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn second_create_and_swap_with_an_old_tag_are_refused() {
+        let bucket = Bucket::in_memory();
+        let create = |body: &'static str| Request::Create(key("v1/head"), Bytes::from(body));
+        assert_eq!(send(&bucket, create("one")).await, Answer::Done);
+        assert_eq!(send(&bucket, create("two")).await, Answer::Refused);
+        let first = stored(&bucket, "v1/head").await;
+        assert_eq!(first.body, "one");
+        let swap = |body: &'static str| {
+            Request::Swap(key("v1/head"), first.tag.clone(), Bytes::from(body))
+        };
+        assert_eq!(send(&bucket, swap("three")).await, Answer::Done);
+        assert_eq!(send(&bucket, swap("four")).await, Answer::Refused);
+        assert_eq!(stored(&bucket, "v1/head").await.body, "three");
+    }
+
+    #[tokio::test]
+    async fn unchanged_object_is_not_read_again() {
+        let bucket = Bucket::in_memory();
+        let head = key("v1/head");
+        let missing = bucket.get(&head, None).await.expect("answered");
+        assert_eq!(missing, Change::Missing);
+        send(&bucket, Request::Create(head.clone(), Bytes::from("one"))).await;
+        let object = stored(&bucket, "v1/head").await;
+        let same = bucket
+            .get(&head, Some(&object.tag))
+            .await
+            .expect("answered");
+        assert_eq!(same, Change::None);
+    }
+
+    #[tokio::test]
+    async fn list_names_objects_below_the_prefix() {
+        let bucket = Bucket {
+            prefix: Path::from("sites/live"),
+            ..Bucket::in_memory()
+        };
+        for name in [
+            "v1/tenants/mill",
+            "v1/tenants/corner",
+            "v1/tenantsfile",
+            "v1/history/mill/1",
+        ] {
+            send(&bucket, Request::Create(key(name), Bytes::new())).await;
+        }
+        let listed = send(&bucket, Request::List("v1/tenants/".to_owned())).await;
+        let names = ["v1/tenants/corner", "v1/tenants/mill"].map(key);
+        assert_eq!(listed, Answer::Listed(names.to_vec()));
+    }
+
+    #[test]
+    fn address_without_a_known_service_is_refused_with_a_hint() {
+        for address in ["bucket/prefix", "ftp://bucket/prefix", "file:///srv/bucket"] {
+            let error = Bucket::open(address).expect_err(address);
+            assert!(error.to_string().contains(address), "{error}");
+            assert!(error.hint().contains("s3://"), "{error}");
+        }
+    }
+}
