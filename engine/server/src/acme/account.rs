@@ -13,6 +13,7 @@ use super::AcmeSettings;
 use super::client::AuthorityClient;
 use super::order::of_request;
 use super::plan::OrderFailure;
+use super::shared::SharedCertificates;
 use crate::acme::certificate_folder::AcmeFolder;
 
 /// An account as it is persisted.
@@ -27,6 +28,7 @@ pub(super) struct AccountOwner {
     settings: AcmeSettings,
     client: AuthorityClient,
     folder: AcmeFolder,
+    shared: Option<SharedCertificates>,
     state: Mutex<AccountState>,
 }
 
@@ -41,8 +43,14 @@ struct AccountState {
 }
 
 impl AccountOwner {
-    pub(super) fn new(settings: AcmeSettings, client: AuthorityClient, folder: AcmeFolder) -> Self {
+    pub(super) fn new(
+        settings: AcmeSettings,
+        client: AuthorityClient,
+        folder: AcmeFolder,
+        shared: Option<SharedCertificates>,
+    ) -> Self {
         Self {
+            shared,
             settings,
             client,
             folder,
@@ -76,57 +84,73 @@ impl AccountOwner {
                 state.is_persisted = self.folder.has_account();
                 Ok(account)
             }
-            Err(error) => {
-                let failure = of_request(error);
+            Err(failure) => {
                 state.failure = Some((Instant::now(), failure.clone()));
                 Err(failure)
             }
         }
     }
 
-    async fn load_or_create(&self) -> Result<Account, Error> {
-        match self.load().await {
-            Some(account) => account,
-            None => self.create().await,
+    async fn load_or_create(&self) -> Result<Account, OrderFailure> {
+        if let Some(shared) = &self.shared {
+            return self.share(shared).await;
         }
+        let own = self.folder.account().filter(|bytes| !bytes.is_empty());
+        if let Some(bytes) = own {
+            match parse(&bytes) {
+                Ok(stored) => return self.restore(stored).await.map_err(of_request),
+                Err(error) => {
+                    warn!(%error, "persisted ACME account is damaged; creating a new account");
+                }
+            }
+        }
+        let (account, bytes) = self.create().await.map_err(of_request)?;
+        self.persist(&bytes);
+        Ok(account)
+    }
+
+    /// Returns the account of the fleet: the stored account, otherwise this replica's own account, otherwise a new account.
+    async fn share(&self, shared: &SharedCertificates) -> Result<Account, OrderFailure> {
+        let is_usable: fn(&[u8]) -> bool = |bytes| parse(bytes).is_ok();
+        let create = async {
+            match self.folder.account().filter(|bytes| is_usable(bytes)) {
+                Some(own) => Ok(own),
+                None => match self.create().await {
+                    Ok((_, bytes)) => Ok(bytes),
+                    Err(error) => Err(of_request(error)),
+                },
+            }
+        };
+        let bytes = shared.account_once(is_usable, create).await?;
+        self.persist(&bytes);
+        let stored = parse(&bytes).map_err(|error| of_request(Error::Json(error)))?;
+        self.restore(stored).await.map_err(of_request)
     }
 
     /// Forgets an account that the CA does not know.
     pub(super) async fn forget(&self) {
         warn!("CA does not know the account; the next order creates a new account");
         *self.state.lock().await = AccountState::default();
+        if let (Some(shared), Some(own)) = (&self.shared, self.folder.account()) {
+            shared.delete_account(&own).await;
+        }
         let _ = self.folder.persist_account(b"");
     }
 
-    async fn load(&self) -> Option<Result<Account, Error>> {
-        let bytes = self.folder.account().filter(|bytes| !bytes.is_empty())?;
-        let stored: StoredAccount = match serde_json::from_slice(&bytes) {
-            Ok(stored) => stored,
-            Err(error) => {
-                warn!(%error, "persisted ACME account is damaged; creating a new account");
-                return None;
-            }
-        };
-        let builder = Account::builder_with_http(Box::new(self.client.clone()));
-        Some(self.restore(builder, stored).await)
-    }
-
-    async fn restore(
-        &self,
-        builder: instant_acme::AccountBuilder,
-        stored: StoredAccount,
-    ) -> Result<Account, Error> {
+    async fn restore(&self, stored: StoredAccount) -> Result<Account, Error> {
         let text = serde_json::to_value(&stored.credentials)?;
+        let builder = Account::builder_with_http(Box::new(self.client.clone()));
         let account = builder.from_credentials(stored.credentials).await?;
         if stored.contact != self.settings.contact {
             let contact = mailto(&self.settings.contact);
             account.update_contacts(&[&contact]).await?;
-            self.persist(&serde_json::from_value(text)?);
+            self.persist(&self.to_bytes(&serde_json::from_value(text)?)?);
         }
         Ok(account)
     }
 
-    async fn create(&self) -> Result<Account, Error> {
+    /// Creates an account. Returns it with the bytes to persist.
+    async fn create(&self) -> Result<(Account, Vec<u8>), Error> {
         let external = self.settings.external_account.as_ref();
         let external =
             external.map(|account| ExternalAccountKey::new(account.id.clone(), &account.key));
@@ -144,28 +168,33 @@ impl AccountOwner {
             account = account.id(),
             "ACME account created"
         );
-        self.persist(&credentials);
-        Ok(account)
+        let bytes = self.to_bytes(&credentials)?;
+        Ok((account, bytes))
     }
 
-    /// Persists the account. If that fails, the account is used until the process ends.
-    fn persist(&self, credentials: &AccountCredentials) {
+    fn to_bytes(&self, credentials: &AccountCredentials) -> Result<Vec<u8>, Error> {
         #[derive(Serialize)]
         struct StoredAccountRef<'a> {
             credentials: &'a AccountCredentials,
             contact: &'a str,
         }
-        let stored = serde_json::to_vec(&StoredAccountRef {
+        let stored = StoredAccountRef {
             credentials,
             contact: &self.settings.contact,
-        });
-        let written = stored
-            .map_err(std::io::Error::other)
-            .and_then(|bytes| self.folder.persist_account(&bytes));
-        if let Err(error) = written {
+        };
+        Ok(serde_json::to_vec(&stored)?)
+    }
+
+    /// Persists the account. If that fails, the account is used until the process ends.
+    fn persist(&self, account: &[u8]) {
+        if let Err(error) = self.folder.persist_account(account) {
             warn!(%error, "ACME account cannot be persisted; a restart creates a new account");
         }
     }
+}
+
+fn parse(bytes: &[u8]) -> Result<StoredAccount, serde_json::Error> {
+    serde_json::from_slice(bytes)
 }
 
 fn mailto(contact: &str) -> String {

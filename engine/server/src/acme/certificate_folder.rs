@@ -44,6 +44,12 @@ impl AcmeFolder {
         }
     }
 
+    /// Returns the name of the CA, as the folder has it.
+    pub(super) fn authority(&self) -> String {
+        let name = self.path.file_name().unwrap_or_default();
+        name.to_string_lossy().into_owned()
+    }
+
     /// Checks that files can be written.
     ///
     /// # Errors

@@ -26,6 +26,7 @@ use super::order::{IssuedCertificate, is_unknown_account, order};
 use super::plan::{AuthorityPlan, ChallengeMethod, Lifetime, NamePlan, OrderFailure};
 use super::quota::{DueOrder, OrderQuota, Purpose, QuotaRefusal};
 use super::renewal::{RenewalAnswer, RenewalRefusal, RenewalRequest, RenewalRequests};
+use super::shared::SharedCertificates;
 use super::tasks::JobSet;
 use crate::acme::certificate_folder::{AcmeFolder, FileStamp};
 use crate::snapshot_store::SnapshotStore;
@@ -35,6 +36,8 @@ use crate::tls::certificate_store::CertificateStore;
 use crate::tls::order_status::{FailureKind, OrderBoard, OrderWait};
 use crate::tls::provider::provider;
 
+/// Look-ups in the shared store in flight at once.
+const MAX_LOOK_UPS: usize = 16;
 /// Renewal queries in flight at once.
 const MAX_RENEWAL_QUERIES: usize = 4;
 /// Maximum pause between two checks. A clock may be set, a machine may be suspended, and files may change.
@@ -90,11 +93,19 @@ pub fn start(
         false => vec![ChallengeMethod::TlsAlpn],
     };
     let now = SystemTime::now();
+    let shared = settings.shared.clone();
+    let shared = shared.map(|store| SharedCertificates::new(store, &folder.authority()));
     let mut manager = Manager {
         methods,
         includes_previews: settings.includes_previews,
-        account: Arc::new(AccountOwner::new(settings, client, folder.clone())),
+        account: Arc::new(AccountOwner::new(
+            settings,
+            client,
+            folder.clone(),
+            shared.clone(),
+        )),
         folder,
+        shared,
         names: BTreeMap::new(),
         former_names: BTreeMap::new(),
         authority: AuthorityPlan::default(),
@@ -125,6 +136,8 @@ struct NameState {
     unsaved: Option<IssuedCertificate>,
     /// The file of the certificate when it was last read or written.
     stamp: Option<FileStamp>,
+    /// Whether the shared store had no newer certificate since the last order.
+    is_looked_up: bool,
 }
 
 impl NameState {
@@ -136,6 +149,7 @@ impl NameState {
             certificate: unsaved.as_ref().and_then(|_| self.certificate.clone()),
             unsaved,
             stamp: None,
+            is_looked_up: false,
         }
     }
 }
@@ -147,12 +161,15 @@ enum CertificateJob {
     Order { host: Box<str>, tenant: Box<str> },
     /// A renewal query for a host's certificate.
     RenewalQuery { host: Box<str> },
+    /// A look-up of a host's certificate in the shared store.
+    LookUp { host: Box<str> },
 }
 
 /// The result of a job.
 enum JobResult {
     Order(Result<IssuedCertificate, OrderFailure>),
     RenewalQuery(Option<RenewalWindow>),
+    LookUp(Result<Option<IssuedCertificate>, OrderFailure>),
 }
 
 /// The window in which the CA wants a renewal, and the time until the next query.
@@ -191,6 +208,7 @@ struct Manager {
     includes_previews: bool,
     account: Arc<AccountOwner>,
     folder: AcmeFolder,
+    shared: Option<SharedCertificates>,
     /// By host.
     names: BTreeMap<Box<str>, NameState>,
     /// Hosts that are no longer served, with their failures and unsaved certificates. A host that disappears and returns is therefore not ordered again each time.
@@ -215,6 +233,7 @@ impl Manager {
             let now = SystemTime::now();
             self.save();
             self.check_files(now);
+            self.begin_look_ups(now);
             self.begin_orders(now);
             self.begin_renewal_queries(now);
             self.report(now);
@@ -373,6 +392,7 @@ impl Manager {
                         stamp: self.folder.stamp(&host).ok().flatten(),
                         certificate,
                         unsaved: None,
+                        is_looked_up: false,
                     }
                 }
             };
@@ -382,6 +402,30 @@ impl Manager {
             Some((host.clone(), Arc::clone(name.certificate.as_ref()?)))
         });
         self.certificates.set_all_issued(shown);
+    }
+
+    /// Looks for certificates of other replicas before orders begin. A look-up counts for no share, so a new replica takes thousands of certificates at once.
+    fn begin_look_ups(&mut self, now: SystemTime) {
+        let Some(shared) = &self.shared else {
+            return;
+        };
+        let in_flight = self.jobs.iter().filter_map(|job| match job {
+            CertificateJob::LookUp { host } => Some(host.clone()),
+            _ => None,
+        });
+        let in_flight: BTreeSet<Box<str>> = in_flight.collect();
+        let free = MAX_LOOK_UPS.saturating_sub(in_flight.len());
+        let names = self.names.iter();
+        let due = names.filter(|(host, name)| {
+            !name.is_looked_up && name.plan.is_due(now) && !in_flight.contains(*host)
+        });
+        for (host, name) in due.take(free) {
+            let (shared, host, used) = (shared.clone(), host.clone(), name.certificate.clone());
+            let job = CertificateJob::LookUp { host: host.clone() };
+            self.jobs.spawn(job, async move {
+                JobResult::LookUp(shared.newer_certificate(&host, used.as_deref()).await)
+            });
+        }
     }
 
     fn begin_orders(&mut self, now: SystemTime) {
@@ -432,7 +476,9 @@ impl Manager {
     fn due_orders(&self, now: SystemTime) -> Vec<DueOrder> {
         let snapshot = self.snapshots.current();
         let names = self.names.iter();
-        let due = names.filter(|(_, name)| name.plan.is_due(now));
+        let is_alone = self.shared.is_none();
+        let due =
+            names.filter(|(_, name)| (is_alone || name.is_looked_up) && name.plan.is_due(now));
         let due = due.map(|(host, name)| DueOrder {
             purpose: match name.certificate {
                 Some(_) => Purpose::Renewal,
@@ -452,6 +498,8 @@ impl Manager {
         };
         let method = name.plan.method(&self.methods);
         name.plan.begin(now);
+        name.is_looked_up = false;
+        let used = name.certificate.clone();
         let replaces = name.certificate.as_deref().and_then(identifier);
         info!(
             host = &*host,
@@ -460,16 +508,21 @@ impl Manager {
             "ordering a certificate"
         );
         let (account, certificates) = (Arc::clone(&self.account), Arc::clone(&self.certificates));
+        let shared = self.shared.clone();
         let job = CertificateJob::Order {
             host: host.clone(),
             tenant,
         };
         self.jobs.spawn(job, async move {
-            let result = match account.get().await {
-                Ok(account) => order(&account, &host, method, replaces, &certificates).await,
-                Err(failure) => Err(failure),
+            let order = async {
+                let account = account.get().await?;
+                let shared = shared.as_ref();
+                order(&account, &host, method, replaces, &certificates, shared).await
             };
-            JobResult::Order(result)
+            JobResult::Order(match &shared {
+                Some(shared) => shared.order_once(&host, used.as_deref(), order).await,
+                None => order.await,
+            })
         });
     }
 
@@ -512,7 +565,7 @@ impl Manager {
                 self.quota.finish(&tenant);
                 let result = match done {
                     Ok(JobResult::Order(result)) => result,
-                    Ok(JobResult::RenewalQuery(_)) => return,
+                    Ok(_) => return,
                     Err(error) => Err(OrderFailure::new(FailureKind::Program, error.to_string())),
                 };
                 self.handle_order(&host, result, now).await;
@@ -521,9 +574,44 @@ impl Manager {
                 Ok(JobResult::RenewalQuery(answer)) => {
                     self.handle_renewal_query(&host, answer, now)
                 }
-                Ok(JobResult::Order(_)) => {}
+                Ok(_) => {}
                 Err(error) => warn!(host = &*host, %error, "renewal query failed"),
             },
+            CertificateJob::LookUp { host } => {
+                let result = match done {
+                    Ok(JobResult::LookUp(result)) => result,
+                    Ok(_) => return,
+                    Err(error) => Err(OrderFailure::new(FailureKind::Program, error.to_string())),
+                };
+                self.handle_look_up(&host, result, now).await;
+            }
+        }
+    }
+
+    /// Uses the certificate of another replica as if this replica had ordered it. Without one, the host's order may begin.
+    async fn handle_look_up(
+        &mut self,
+        host: &str,
+        result: Result<Option<IssuedCertificate>, OrderFailure>,
+        now: SystemTime,
+    ) {
+        if let Ok(Some(found)) = result {
+            return self.handle_order(host, Ok(found), now).await;
+        }
+        let Some(name) = self.names.get_mut(host) else {
+            return;
+        };
+        match result {
+            Ok(_) => name.is_looked_up = true,
+            Err(failure) => {
+                warn!(
+                    host,
+                    detail = failure.detail,
+                    "looking for a certificate of another replica failed; retrying later"
+                );
+                let methods = self.methods.len();
+                name.plan.fail(failure, now, random_fraction(), methods);
+            }
         }
     }
 
@@ -543,6 +631,8 @@ impl Manager {
             .map_err(|error| OrderFailure::new(FailureKind::Authority, error))
         });
         match &result {
+            // The CA has not responded to this replica.
+            Ok((issued, _)) if issued.is_shared => {}
             Ok(_) => self.authority.succeed(),
             Err(failure) => {
                 warn!(
@@ -566,7 +656,11 @@ impl Manager {
                     .not_after
                     .duration_since(now)
                     .unwrap_or_default();
-                info!(host, hours = days.as_secs() / 3600, "certificate issued");
+                let hours = days.as_secs() / 3600;
+                match issued.is_shared {
+                    true => info!(host, hours, "certificate taken from another replica"),
+                    false => info!(host, hours, "certificate issued"),
+                }
                 name.plan
                     .succeed(lifetime(&certificate), now, random_fraction());
                 name.certificate = Some(Arc::clone(&certificate));

@@ -8,6 +8,7 @@
 //!                    tasks (jobs in flight)
 //!                    certificate_folder (persisted files)
 //!                    renewal (operators' requests)
+//!                    shared (the other replicas of a fleet)
 //! ```
 //! The [`manager`] checks the hosts of each new snapshot:
 //! * A host without a valid certificate gets an order at once; several orders are in flight at a time.
@@ -28,15 +29,19 @@ mod order;
 mod plan;
 mod quota;
 mod renewal;
+pub(crate) mod shared;
 mod tasks;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 
 pub use self::manager::start;
+pub(crate) use self::order::proof_certificate;
 pub use self::renewal::{RenewalRefusal, RenewalRequests};
+pub use self::shared::{SharedFuture, SharedLease, SharedStore, SharedStoreError};
 
 /// Settings of the CA and the account.
 #[derive(Debug, Clone)]
@@ -55,6 +60,8 @@ pub struct AcmeSettings {
     pub http: bool,
     /// Whether hosts of previews get certificates.
     pub includes_previews: bool,
+    /// The store that all replicas of a fleet share; `None` for a server on its own.
+    pub shared: Option<Arc<dyn SharedStore>>,
 }
 
 /// Decodes the key of an [`ExternalAccount`]: base64url (RFC 4648, section 5), with or without padding.

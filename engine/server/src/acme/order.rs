@@ -12,9 +12,11 @@ use instant_acme::{
 use rcgen::{CertificateParams, CustomExtension, KeyPair};
 use rustls::pki_types::PrivateKeyDer;
 use rustls::sign::CertifiedKey;
+use serde::{Deserialize, Serialize};
 
 use super::client::AuthorityBusy;
 use super::plan::{ChallengeMethod, OrderFailure};
+use super::shared::{SharedCertificates, SharedChallenge};
 use crate::tls::certificate_store::CertificateStore;
 use crate::tls::order_status::FailureKind;
 use crate::tls::provider::provider;
@@ -29,10 +31,13 @@ const ORDER_RETRIES: RetryPolicy = RetryPolicy::new()
 const MAX_PROBLEM_CHARACTERS: usize = 400;
 
 /// A certificate that the CA issued, as PEM.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct IssuedCertificate {
     pub(super) chain: String,
     pub(super) key: String,
+    /// Whether another replica has ordered it.
+    #[serde(skip)]
+    pub(super) is_shared: bool,
 }
 
 /// An open challenge. It is closed when dropped.
@@ -48,7 +53,7 @@ impl Drop for OpenChallenge<'_> {
     }
 }
 
-/// Orders a certificate for `host`. `replaces` is the certificate to be renewed.
+/// Orders a certificate for `host`. `replaces` is the certificate to be renewed, and `shared` the store of a fleet, in which other replicas find the answer to the challenge.
 ///
 /// # Errors
 /// When the CA does not issue the certificate.
@@ -58,12 +63,16 @@ pub(super) async fn order(
     method: ChallengeMethod,
     replaces: Option<CertificateIdentifier<'static>>,
     store: &CertificateStore,
+    shared: Option<&SharedCertificates>,
 ) -> Result<IssuedCertificate, OrderFailure> {
     let mut order = begin(account, host, replaces).await?;
-    let challenge = open_challenge(&mut order, host, method, store).await?;
+    let challenge = open_challenge(&mut order, host, method, store, shared).await?;
     if let Some(challenge) = challenge {
         let ready = order.poll_ready(&ORDER_RETRIES).await;
         drop(challenge);
+        if let Some(shared) = shared {
+            shared.close_challenge(host).await;
+        }
         let is_ready = matches!(ready, Ok(OrderStatus::Ready | OrderStatus::Valid));
         if !is_ready {
             let reason = reason(&mut order).await;
@@ -81,7 +90,11 @@ pub(super) async fn order(
         .poll_certificate(&ORDER_RETRIES)
         .await
         .map_err(of_request)?;
-    Ok(IssuedCertificate { chain, key })
+    Ok(IssuedCertificate {
+        chain,
+        key,
+        is_shared: false,
+    })
 }
 
 async fn begin(
@@ -116,6 +129,7 @@ async fn open_challenge<'s>(
     host: &'s str,
     method: ChallengeMethod,
     store: &'s CertificateStore,
+    shared: Option<&SharedCertificates>,
 ) -> Result<Option<OpenChallenge<'s>>, OrderFailure> {
     let mut authorizations = order.authorizations();
     let Some(authorization) = authorizations.next().await else {
@@ -156,28 +170,39 @@ async fn open_challenge<'s>(
             store.open_http_challenge(&challenge.token, &proof.as_str().into())
         }
         ChallengeMethod::TlsAlpn => {
-            store.open_tls_challenge(host, &proof_certificate(host, proof.digest().as_ref())?)
+            let certificate = proof_certificate(host, proof.digest().as_ref())
+                .map_err(|error| OrderFailure::new(FailureKind::Refused, error))?;
+            store.open_tls_challenge(host, &certificate);
         }
+    }
+    if let Some(shared) = shared {
+        let answer = SharedChallenge {
+            token: challenge.token.clone(),
+            text: proof.as_str().to_owned(),
+        };
+        shared.open_challenge(host, &answer).await?;
     }
     challenge.set_ready().await.map_err(of_validation)?;
     Ok(Some(open))
 }
 
-/// Creates the certificate of a TLS-ALPN-01 challenge (RFC 8737, section 3).
-fn proof_certificate(host: &str, digest: &[u8]) -> Result<Arc<CertifiedKey>, OrderFailure> {
+/// Creates the certificate of a TLS-ALPN-01 challenge (RFC 8737, section 3) from the SHA-256 of the key authorization.
+///
+/// # Errors
+/// Returns the reason if the host cannot be in a certificate.
+pub(crate) fn proof_certificate(host: &str, digest: &[u8]) -> Result<Arc<CertifiedKey>, String> {
     let make = || {
         let key = KeyPair::generate()?;
         let mut parameters = CertificateParams::new(vec![host.to_owned()])?;
         parameters.custom_extensions = vec![CustomExtension::new_acme_identifier(digest)];
         Ok::<_, rcgen::Error>((parameters.self_signed(&key)?, key))
     };
-    let failed = |error: String| OrderFailure::new(FailureKind::Refused, error);
-    let (certificate, key) = make().map_err(|error| failed(error.to_string()))?;
+    let (certificate, key) = make().map_err(|error| error.to_string())?;
     let key = PrivateKeyDer::try_from(key.serialize_der());
-    let key = key.map_err(|error| failed(error.to_owned()))?;
+    let key = key.map_err(ToOwned::to_owned)?;
     // Skips the check that certificate and key match: the parser would reject the critical extension.
     let key = provider().key_provider.load_private_key(key);
-    let key = key.map_err(|error| failed(error.to_string()))?;
+    let key = key.map_err(|error| error.to_string())?;
     let chain = vec![certificate.der().clone()];
     Ok(Arc::new(CertifiedKey::new(chain, key)))
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arc_swap::Guard;
-use futures_util::future::Either;
+use futures_util::future::{Either, OptionFuture};
 use http::{HeaderValue, Request, Response, StatusCode, Version};
 use http_body::Body as _;
 use hyper::body::Incoming;
@@ -24,6 +24,7 @@ use tower::ServiceBuilder;
 use tower::layer::layer_fn;
 
 use crate::access::gate::Gate;
+use crate::acme::shared::SharedChallenge;
 use crate::connection::body_stream::{OpenStream, SnapshotBody};
 use crate::connection::connection_state::ConnectionState;
 use crate::connection::worker_context::WorkerContext;
@@ -39,8 +40,9 @@ use crate::response::respond::{
     AccessGate, PendingContent, finish, pending_content, respond_within,
 };
 use crate::response::routed_response::{RequestHead, ResponseOwner, RoutedResponse, refused};
-use crate::response::to_https::to_https;
+use crate::response::to_https::{shared_challenge_host, to_https};
 use crate::snapshot_store::SnapshotStore;
+use crate::tls::Tls;
 use crate::tls::handshake::SecureName;
 
 /// The service of one connection.
@@ -59,8 +61,8 @@ pub(crate) enum Channel {
     Clear,
     /// Over TLS: hosts that the certificate covers, and the host that the handshake named.
     Secure(Rc<SecureName>),
-    /// The listener that redirects to HTTPS.
-    Redirect,
+    /// The listener that redirects to HTTPS. With the challenge of the requested host that another replica has opened.
+    Redirect(Option<Arc<SharedChallenge>>),
 }
 
 /// Builds the layers, outermost first. All are references, so building them for each request costs nothing.
@@ -102,7 +104,9 @@ fn look_up<'a>(
         (Channel::Secure(name), _) if !is_host_allowed(name, head) => {
             finish(refused(StatusCode::MISDIRECTED_REQUEST), head)
         }
-        (Channel::Redirect, Some(tls)) => finish(to_https(snapshot, head, tls), head),
+        (Channel::Redirect(shared), Some(tls)) => {
+            finish(to_https(snapshot, head, tls, shared.as_deref()), head)
+        }
         _ => {
             let gate = gate(context, channel, exchange.peer);
             let answer = respond_within(snapshot, head, &|rule| gate.pass(rule, head));
@@ -166,7 +170,19 @@ async fn wait(
     found
 }
 
-/// The future of a response: ready at once, unless pages or an image must be rendered first.
+/// Returns the host whose challenge another replica of the fleet may have opened, if the request asks for such a challenge.
+fn shared_challenge(
+    context: &WorkerContext,
+    snapshot: &Snapshot,
+    head: &RequestHead<'_>,
+) -> Option<(Arc<Tls>, Box<str>)> {
+    let tls = context.settings.tls.as_ref()?;
+    tls.shared.as_ref()?;
+    let host = shared_challenge_host(snapshot, head, tls)?;
+    Some((Arc::clone(tls), host.into()))
+}
+
+/// The future of a response: ready at once, unless pages or an image must be rendered first, or another replica may have opened the requested challenge.
 type ResponseFuture = Either<
     Ready<Result<Response<SnapshotBody>, Infallible>>,
     Pin<Box<dyn Future<Output = Result<Response<SnapshotBody>, Infallible>>>>,
@@ -205,7 +221,7 @@ impl Service<Request<Incoming>> for RequestService {
         let head = head_of(&request, has_content);
         let peer = self.peer;
         let access = gate(&self.context, &self.channel, peer);
-        if !matches!(self.channel, Channel::Redirect)
+        if !matches!(self.channel, Channel::Redirect(_))
             && let Some(what) =
                 pending_content(&snapshot, &head, &|rule| access.decide(rule, &head))
         {
@@ -217,6 +233,26 @@ impl Service<Request<Incoming>> for RequestService {
                 let snapshot = wait(snapshots, &head, &allows, what, started).await;
                 let exchange = Exchange {
                     head,
+                    snapshot: &snapshot,
+                    peer,
+                    started,
+                };
+                let response = layered(&context, &channel).respond(exchange).response;
+                let response = response.map(|bytes| SnapshotBody::new(bytes, stream));
+                Ok(context.finish(response, version))
+            }));
+        }
+        if matches!(self.channel, Channel::Redirect(_))
+            && let Some((tls, host)) = shared_challenge(&self.context, &snapshot, &head)
+        {
+            let context = Rc::clone(&self.context);
+            return Either::Right(Box::pin(async move {
+                let shared = tls.shared.as_ref().map(|shared| shared.find(&host));
+                let shared = OptionFuture::from(shared).await.flatten();
+                let channel = Channel::Redirect(shared);
+                let snapshot = context.snapshots.current();
+                let exchange = Exchange {
+                    head: head_of(&request, has_content),
                     snapshot: &snapshot,
                     peer,
                     started,

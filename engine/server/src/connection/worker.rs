@@ -298,7 +298,7 @@ impl Worker {
             state.enter(Phase::Streams);
         }
         let channel = match kind {
-            ListenerKind::Redirect => Channel::Redirect,
+            ListenerKind::Redirect => Channel::Redirect(None),
             ListenerKind::Clear | ListenerKind::Tls => Channel::Clear,
         };
         let service = self.service(peer, channel, state);

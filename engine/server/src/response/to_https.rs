@@ -6,10 +6,13 @@
 //!
 //! **Invariant:** serves no page.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderValue};
-use http::{Response, StatusCode};
+use http::{Response, StatusCode, Uri};
 
+use crate::acme::shared::SharedChallenge;
 use crate::request::host::requested_host;
 use crate::response::redirect;
 use crate::response::respond::unknown_host;
@@ -23,16 +26,38 @@ use release::snapshot::{ContentEncoding, Snapshot};
 /// The path prefix of ACME HTTP-01 challenges.
 const CHALLENGE_PREFIX: &str = "/.well-known/acme-challenge/";
 
-/// Redirects a request to HTTPS, or answers a challenge of a certificate authority.
+/// Returns the host whose challenge another replica may have opened, if the request asks for a challenge that this process does not have.
+pub(crate) fn shared_challenge_host<'r>(
+    snapshot: &Snapshot,
+    request: &RequestHead<'r>,
+    tls: &Tls,
+) -> Option<Cow<'r, str>> {
+    let token = token(request.uri)?;
+    if tls.certificates.challenge_text(token).is_some() {
+        return None;
+    }
+    let host = requested_host(request.uri, request.headers, request.version).ok()?;
+    snapshot.hosts.contains_key(&*host).then_some(host)
+}
+
+fn token(uri: &Uri) -> Option<&str> {
+    uri.path().strip_prefix(CHALLENGE_PREFIX)
+}
+
+/// Redirects a request to HTTPS, or answers a challenge of a certificate authority. `shared` is the challenge of the requested host that another replica has opened.
 pub(crate) fn to_https<'s>(
     snapshot: &'s Snapshot,
     request: &RequestHead<'_>,
     tls: &Tls,
+    shared: Option<&SharedChallenge>,
 ) -> RoutedResponse<'s> {
-    if let Some(token) = request.uri.path().strip_prefix(CHALLENGE_PREFIX) {
-        let response = match tls.certificates.challenge_text(token) {
-            Some(text) => challenge(&text),
-            None => plain(StatusCode::NOT_FOUND),
+    if let Some(token) = token(request.uri) {
+        let own = tls.certificates.challenge_text(token);
+        let shared = shared.filter(|shared| shared.token == token);
+        let response = match (own, shared) {
+            (Some(text), _) => challenge(&text),
+            (None, Some(shared)) => challenge(&shared.text),
+            (None, None) => plain(StatusCode::NOT_FOUND),
         };
         return routed(response, "/.well-known/acme-challenge");
     }

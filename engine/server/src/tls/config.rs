@@ -13,6 +13,7 @@ use rustls::{ServerConfig, SupportedProtocolVersion};
 use super::certificate_store::CertificateStore;
 use super::order_status::OrderBoard;
 use super::provider::provider;
+use super::shared_challenges::SharedChallenges;
 
 /// HTTP/2 in ALPN (RFC 9113, section 3.1).
 pub(crate) const ALPN_HTTP2: &[u8] = b"h2";
@@ -29,10 +30,12 @@ pub struct Tls {
     pub certificates: Arc<CertificateStore>,
     /// The state of certificate orders.
     pub attempts: Arc<OrderBoard>,
+    /// The challenges that other replicas of a fleet have opened; `None` for a server on its own.
+    pub shared: Option<SharedChallenges>,
     /// The public HTTPS port, if it is not 443. Redirects to HTTPS name it.
     pub port: Option<u16>,
     pub(super) visitors: Arc<ServerConfig>,
-    pub(super) challenges: Arc<ServerConfig>,
+    challenges: ServerConfig,
 }
 
 impl fmt::Debug for Tls {
@@ -62,16 +65,23 @@ impl Tls {
             builder()?.with_cert_resolver(Arc::new(VisitorResolver(Arc::clone(&certificates))));
         visitors.alpn_protocols = vec![ALPN_HTTP2.to_vec(), b"http/1.1".to_vec()];
         visitors.ticketer = aws_lc_rs::Ticketer::new()?;
-        let mut challenges =
-            builder()?.with_cert_resolver(Arc::new(ChallengeResolver(Arc::clone(&certificates))));
+        let mut challenges = builder()?.with_cert_resolver(Arc::new(ChallengeResolver(None)));
         challenges.alpn_protocols = vec![ALPN_ACME.to_vec()];
         Ok(Self {
             certificates,
             attempts: Arc::default(),
+            shared: None,
             port,
             visitors: Arc::new(visitors),
-            challenges: Arc::new(challenges),
+            challenges,
         })
+    }
+
+    /// Returns the configuration of a handshake that answers a challenge with this certificate.
+    pub(super) fn for_challenge(&self, certificate: Arc<CertifiedKey>) -> Arc<ServerConfig> {
+        let mut config = self.challenges.clone();
+        config.cert_resolver = Arc::new(ChallengeResolver(Some(certificate)));
+        Arc::new(config)
     }
 }
 
@@ -86,13 +96,13 @@ impl ResolvesServerCert for VisitorResolver {
     }
 }
 
-/// Chooses the certificate of an open TLS-ALPN-01 challenge.
+/// Returns the certificate of an open TLS-ALPN-01 challenge.
 #[derive(Debug)]
-struct ChallengeResolver(Arc<CertificateStore>);
+struct ChallengeResolver(Option<Arc<CertifiedKey>>);
 
 impl ResolvesServerCert for ChallengeResolver {
-    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        self.0.challenge(&requested_name(&hello)?)
+    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        self.0.clone()
     }
 }
 

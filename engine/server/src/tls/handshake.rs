@@ -8,6 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use rustls::server::Acceptor;
+use rustls::sign::CertifiedKey;
+use sha2::{Digest as _, Sha256};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use tokio_rustls::LazyConfigAcceptor;
@@ -15,6 +17,7 @@ use tokio_rustls::server::TlsStream;
 
 use super::certificate::Certificate;
 use super::config::{ALPN_ACME, ALPN_HTTP2, Tls, requested_name};
+use crate::acme::proof_certificate;
 use crate::snapshot_store::SnapshotStore;
 
 /// The host name and the certificate of a handshake.
@@ -77,13 +80,13 @@ async fn try_accept(
             .is_some_and(|mut protocols| protocols.any(|protocol| protocol == ALPN_ACME));
         (requested_name(&hello).unwrap_or_default(), is_challenge)
     };
-    if is_challenge && tls.certificates.challenge(&host).is_some() {
-        let mut stream = start.into_stream(Arc::clone(&tls.challenges)).await?;
+    let is_claimed = snapshots.current().hosts.contains_key(&*host);
+    if is_challenge && let Some(certificate) = challenge(tls, &host, is_claimed).await {
+        let mut stream = start.into_stream(tls.for_challenge(certificate)).await?;
         counters.challenges.fetch_add(1, Relaxed);
         stream.shutdown().await?;
         return Ok(None);
     }
-    let is_claimed = snapshots.current().hosts.contains_key(&*host);
     let certificate = tls.certificates.find(&host).filter(|_| is_claimed);
     let Some(certificate) = certificate else {
         let counter = match is_claimed {
@@ -106,4 +109,14 @@ async fn try_accept(
         name: Rc::new(SecureName { host, certificate }),
         is_http2,
     }))
+}
+
+/// Returns the certificate of the open challenge of a host: of this process, or of another replica if the host is claimed.
+async fn challenge(tls: &Tls, host: &str, is_claimed: bool) -> Option<Arc<CertifiedKey>> {
+    if let Some(own) = tls.certificates.challenge(host) {
+        return Some(own);
+    }
+    let shared = tls.shared.as_ref().filter(|_| is_claimed)?;
+    let found = shared.find(host).await?;
+    proof_certificate(host, &Sha256::digest(&found.text)).ok()
 }

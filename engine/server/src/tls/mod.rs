@@ -23,5 +23,7 @@ pub mod order_status;
 pub mod overview;
 pub mod probe;
 pub(crate) mod provider;
+mod shared_challenges;
 
 pub use self::config::Tls;
+pub use self::shared_challenges::SharedChallenges;

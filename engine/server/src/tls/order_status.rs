@@ -27,7 +27,7 @@ pub enum FailureKind {
     Authority,
     /// The CA rejects the account.
     Account,
-    /// The certificate cannot be written to disk.
+    /// The certificate cannot be written to disk, or the store of the fleet fails.
     Storage,
     /// The order failed because of an error in this program.
     Program,

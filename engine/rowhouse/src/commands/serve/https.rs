@@ -129,6 +129,7 @@ pub(crate) fn start_acme(
         folder,
         http: !listeners.redirect.is_empty(),
         includes_previews: flags.acme_previews,
+        shared: None,
     };
     acme::start(settings, Arc::clone(snapshots), tls, renewals)?;
     Ok(())

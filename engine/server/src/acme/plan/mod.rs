@@ -395,6 +395,8 @@ impl AuthorityPlan {
             }
             // The limit may apply to one host only: the next host is tried, but not at once.
             FailureKind::RateLimited => 10 * SECOND,
+            // The CA was not asked.
+            FailureKind::Storage => return,
             _ => return self.succeed(),
         };
         let before = self.wait.filter(|wait| !wait.is_over(now));
