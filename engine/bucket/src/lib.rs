@@ -2,12 +2,18 @@
 //!
 //! | module | job |
 //! |---|---|
+//! | [`sealed`] | encrypts objects with private keys in them |
+//! | [`sealed_store`] | reads and replaces such objects |
 //! | [`store`] | sends requests, and names the cause of a failure |
+//! | [`lease`] | holds a lease |
 //! | [`packed`] | the content objects of a folder |
 //! | [`probe`] | refuses a store that does not honour conditional writes |
 //!
 //! The `object_store` crate talks to S3 and its likes, Google Cloud Storage and Azure Blob Storage. It reads the credentials from the environment variables of these services, and repeats failed requests.
 
+pub mod lease;
 pub mod packed;
 pub mod probe;
+pub mod sealed;
+pub mod sealed_store;
 pub mod store;

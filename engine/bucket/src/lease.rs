@@ -1,0 +1,77 @@
+//! Holds a lease in the bucket.
+
+use std::time::{Duration, Instant};
+
+use fleet::exchange::Answer;
+use fleet::key::{Nonce, ObjectKey};
+use fleet::lease::LeaseSeeker;
+
+use crate::store::{Bucket, StoreError, Uploads};
+
+/// A lease that this process wants or holds.
+#[derive(Debug)]
+pub struct Lease {
+    bucket: Bucket,
+    seeker: LeaseSeeker,
+    since: Instant,
+}
+
+impl Lease {
+    /// Returns a lease that this process does not hold yet. `nonce` is new for each lease.
+    #[must_use]
+    pub fn new(bucket: Bucket, name: &str, nonce: Nonce, duration: Duration) -> Self {
+        Self {
+            bucket,
+            seeker: LeaseSeeker::new(ObjectKey::lease(name), nonce, duration),
+            since: Instant::now(),
+        }
+    }
+
+    /// Sends the requests that are due, and returns whether this process holds the lease. Called a few times in each third of the duration.
+    ///
+    /// # Errors
+    /// Returns an error if the store did not answer, and this process does not hold the lease.
+    pub async fn advance(&mut self) -> Result<bool, StoreError> {
+        let mut error = None;
+        let mut next = self.seeker.request(self.since.elapsed());
+        while let Some(request) = next {
+            let answer = self.bucket.send(&request, &Uploads::new()).await;
+            let answer = answer.unwrap_or_else(|failure| {
+                error = Some(failure);
+                Answer::Unknown
+            });
+            next = self.seeker.step(answer, self.since.elapsed());
+        }
+        let is_holder = self.seeker.is_holder(self.since.elapsed());
+        match error {
+            Some(error) if !is_holder => Err(error),
+            _ => Ok(is_holder),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DURATION: Duration = Duration::from_secs(2);
+
+    fn lease(bucket: &Bucket, nonce: &str) -> Lease {
+        Lease::new(bucket.clone(), "orders", Nonce(nonce.to_owned()), DURATION)
+    }
+
+    #[tokio::test]
+    async fn second_process_gets_the_lease_once_it_is_no_longer_renewed() {
+        let bucket = Bucket::in_memory();
+        let (mut one, mut two) = (lease(&bucket, "one"), lease(&bucket, "two"));
+        assert!(one.advance().await.expect("answered"));
+        assert!(!two.advance().await.expect("answered"));
+        drop(one);
+        let begin = Instant::now();
+        while !two.advance().await.expect("answered") {
+            assert!(begin.elapsed() < 5 * DURATION, "the lease is not free");
+            tokio::time::sleep(DURATION / 20).await;
+        }
+        assert!(begin.elapsed() >= DURATION / 2, "taken too early");
+    }
+}
