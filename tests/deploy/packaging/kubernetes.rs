@@ -413,6 +413,33 @@ fn kustomize_builds_every_variant() {
 }
 
 #[test]
+fn fleet_variant_has_bucket_in_place_of_volume() {
+    let Some(documents) = built("fleet") else {
+        return;
+    };
+    let kinds: BTreeSet<&str> = documents.iter().map(|one| word(one, "/kind")).collect();
+    assert!(!kinds.contains("PersistentVolumeClaim"), "{kinds:?}");
+    let deployment = of_kind(&documents, "Deployment");
+    let container = container(deployment);
+    assert!(variable(container, "ROWHOUSE_STORE").starts_with("s3://"));
+    let set = names(items(container, "/env"));
+    for folder in ["ROWHOUSE_TENANTS", "ROWHOUSE_WATCH"] {
+        assert!(!set.contains(folder), "{folder} has no effect with a bucket");
+    }
+    let volumes = names(items(deployment, "/spec/template/spec/volumes"));
+    assert_eq!(volumes, ["state"].into());
+    assert_eq!(names(items(container, "/volumeMounts")), volumes);
+    word(container, "/envFrom/0/secretRef/name");
+    let policy = of_kind(&documents, "NetworkPolicy");
+    let open: Vec<u64> = items(policy, "/spec/egress")
+        .iter()
+        .flat_map(|rule| items(rule, "/ports"))
+        .map(|port| number(port, "/port"))
+        .collect();
+    assert_eq!(open, [443, 53, 53]);
+}
+
+#[test]
 fn every_variant_matches_api_schemas() {
     if !is_there("kubernetes-validate") {
         return;
@@ -423,7 +450,7 @@ fn every_variant_matches_api_schemas() {
         command.args(["--strict", "--kubernetes-version", version]);
         run(command.arg(file.path()))
     };
-    for variant in ["base", "configmap", "https"] {
+    for variant in ["base", "configmap", "fleet", "https"] {
         let Some(text) = built_text(variant) else {
             return;
         };
