@@ -7,7 +7,9 @@ use std::fs;
 use std::ops::Bound;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
+use super::poll::is_changed_itself;
 use content::source::{self, Activity, FolderIdentity, FolderLimits};
 
 /// A path of a folder that is to be watched.
@@ -39,6 +41,26 @@ pub(super) enum FolderDifference {
     Removed,
     /// Folders were added, and others may have been removed.
     Added,
+}
+
+/// The listing of the directory of a tenant or theme.
+#[derive(Debug, Default)]
+pub(super) struct DirectoryListing {
+    /// The folders to watch.
+    pub(super) folders: Vec<(FolderIdentity, WatchedPath)>,
+    /// The files that are read, by path in the directory.
+    files: Vec<String>,
+}
+
+impl DirectoryListing {
+    /// Returns whether a folder or a file has changed since `since`. An entry that was added or removed has changed its folder.
+    pub(super) fn has_changed(&self, directory: &Path, since: SystemTime) -> bool {
+        let folders = self.folders.iter();
+        let mut folders = folders.flat_map(|(_, place)| [&place.at, &place.shown]);
+        let mut files = self.files.iter().map(|path| directory.join(path));
+        let has_changed = |path: &Path| is_changed_itself(path, since);
+        folders.any(|path| has_changed(path)) || files.any(|path| has_changed(&path))
+    }
 }
 
 /// The watches to remove and to set, in that order.
@@ -155,10 +177,10 @@ impl WatchedFolders {
     }
 }
 
-/// Returns the folders to watch in a directory. Returns `None` if the directory must be polled, because it cannot be opened or exceeds a limit.
-pub(super) fn find(directory: &Path) -> Option<Vec<(FolderIdentity, WatchedPath)>> {
+/// Lists a directory. Returns `None` if the directory must be polled, because it cannot be opened or exceeds a limit.
+pub(super) fn list(directory: &Path) -> Option<DirectoryListing> {
     if !source::is_folder(directory) {
-        return Some(Vec::new());
+        return Some(DirectoryListing::default());
     }
     let tree = source::walk(directory, "", FolderLimits::default(), &Activity::default());
     if tree.is_cut || tree.folders.is_empty() {
@@ -191,7 +213,10 @@ pub(super) fn find(directory: &Path) -> Option<Vec<(FolderIdentity, WatchedPath)
             }
         }
     }
-    Some(found)
+    Some(DirectoryListing {
+        folders: found,
+        files: tree.files,
+    })
 }
 
 #[cfg(test)]
@@ -241,6 +266,34 @@ mod tests {
             "the folder is watched at its other path"
         );
         assert_eq!(folders.shown("/t/b/x".into()), [Path::new("/t/b/x")]);
+    }
+
+    #[test]
+    fn listing_has_changed_after_any_change_of_its_folders_and_files() {
+        let root = tempfile::TempDir::new().expect("a folder");
+        let tenant = root.path().canonicalize().expect("a path").join("app");
+        fs::create_dir_all(tenant.join("pages")).expect("a folder");
+        fs::create_dir(tenant.join(".hidden")).expect("a folder");
+        for path in ["tenant.yaml", "pages/a.md", "pages/b.md", ".hidden/c.md"] {
+            fs::write(tenant.join(path), "first").expect("a file");
+        }
+        std::os::unix::fs::symlink("../.hidden/c.md", tenant.join("pages/c.md")).expect("a link");
+        let changes: [&dyn Fn(); 5] = [
+            &|| fs::write(tenant.join("pages/a.md"), "second").expect("a file"),
+            &|| fs::write(tenant.join(".hidden/c.md"), "second").expect("a file"),
+            &|| fs::write(tenant.join("pages/d.md"), "first").expect("a file"),
+            &|| fs::remove_file(tenant.join("pages/b.md")).expect("a file"),
+            &|| fs::create_dir(tenant.join("assets")).expect("a folder"),
+        ];
+        for (number, change) in changes.into_iter().enumerate() {
+            let listing = list(&tenant).expect("a listing");
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            let since = SystemTime::now();
+            assert!(!listing.has_changed(&tenant, since), "before {number}");
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            change();
+            assert!(listing.has_changed(&tenant, since), "after {number}");
+        }
     }
 
     #[test]

@@ -264,6 +264,34 @@ fn only_paths_that_changed_before_begin_are_reported_at_begin() {
 }
 
 #[test]
+fn folders_and_files_that_are_added_during_begin_are_noticed() {
+    let root = TempDir::new().expect("a folder");
+    let tenants = root.path().canonicalize().expect("a path").join("tenants");
+    let names: Vec<String> = (0..300).map(|number| number.to_string()).collect();
+    for name in &names {
+        write(&tenants, &format!("{name}/pages/index.md"), "first");
+    }
+    wait_for_clock_tick();
+    let mut watch = Watch::new(DetectionMethod::Notifications, vec![tenants.clone()]);
+    let writer = {
+        let (tenants, names) = (tenants.clone(), names.clone());
+        std::thread::spawn(move || {
+            for name in names {
+                write(&tenants, &format!("{name}/assets/deep/x"), "first");
+            }
+        })
+    };
+    watch.begin();
+    writer.join().expect("a thread that ends");
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    wait_until_noticed(&mut watch, &tenants, &names);
+    for name in &names {
+        write(&tenants, &format!("{name}/assets/deep/x"), "second");
+    }
+    wait_until_noticed(&mut watch, &tenants, &names);
+}
+
+#[test]
 fn folder_removed_before_begin_is_reported() {
     let root = TempDir::new().expect("a folder");
     let tenants = root.path().canonicalize().expect("a path").join("tenants");
