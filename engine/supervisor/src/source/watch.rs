@@ -16,7 +16,7 @@ mod open_files;
 mod poll;
 mod probe;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,7 +27,7 @@ use notify::{Config, ErrorKind, RecommendedWatcher, RecursiveMode, Watcher};
 use rayon::prelude::*;
 use tracing::warn;
 
-use self::folders::{FolderDifference, WatchedFolders, WatchedPath};
+use self::folders::{DirectoryListing, FolderDifference, WatchedFolders, WatchedPath};
 use self::mailbox::{Mailbox, PendingNotices};
 pub use self::mailbox::{Notice, NoticeSender, WatchDropped};
 use self::notifications::{is_limit, notify_of_changes};
@@ -56,6 +56,8 @@ const ROOTS_INTERVAL: Duration = Duration::from_secs(1);
 const RESPONSE_TIME: Duration = Duration::from_millis(250);
 /// The limit on the time for listing a folder while all folders are listed.
 const STARTUP_RESPONSE_TIME: Duration = Duration::from_secs(5);
+/// The number of directories that are listed before their watches are set, while all folders are listed: a limit on the memory for listings.
+const DIRECTORIES_AT_ONCE: usize = 1024;
 /// The limit on consecutive listings of a growing folder. The next notification lists the folder again.
 const MAX_LISTINGS: usize = 16;
 
@@ -158,31 +160,69 @@ impl Watch {
         inject("watch", "begin");
         match method {
             DetectionMethod::Off => {}
-            DetectionMethod::Polling => self.poll_all(),
+            DetectionMethod::Polling => {
+                self.poll_all();
+                self.catch_up(since);
+            }
             DetectionMethod::Notifications => {
-                self.listen();
+                self.open_notifications();
+                match self.watcher {
+                    Some(_) => self.watch_since(since),
+                    None => self.catch_up(since),
+                }
                 self.poll_unwatched();
             }
-        }
-        if method != DetectionMethod::Off {
-            self.catch_up(since);
         }
         self.since = None;
     }
 
     /// Reports the changes since `since`, when nothing was watched.
     fn catch_up(&self, since: SystemTime) {
-        let roots = self.roots.iter();
-        let roots = roots.filter(|root| poll::is_changed_itself(root, since));
+        self.report_changed_roots(since);
         let below = poll::entries(&self.roots);
         let below: Vec<PathBuf> = below
             .into_par_iter()
             .filter(|path| poll::is_changed(path, since))
             .collect();
-        for path in roots.cloned().chain(below) {
+        self.report_changed(below);
+    }
+
+    /// Reports the roots that have changed since `since`: entries were added or removed, or a file was written.
+    fn report_changed_roots(&self, since: SystemTime) {
+        let roots = self.roots.iter();
+        let roots = roots.filter(|root| poll::is_changed_itself(root, since));
+        self.report_changed(roots.cloned());
+    }
+
+    fn report_changed(&self, paths: impl IntoIterator<Item = PathBuf>) {
+        let sender = self.sender();
+        for path in paths {
             // The mailbox exists as long as `self`.
-            let _ = self.sender().send(Notice::Path(path));
+            let _ = sender.send(Notice::Path(path));
         }
+    }
+
+    /// Watches the folders of all tenants and themes, and reports the changes since `since`, when nothing was watched.
+    ///
+    /// Each directory is listed once, before its watches are set. Its entries are compared with `since` afterwards: an entry that the listing lacks has changed its folder.
+    fn watch_since(&mut self, since: SystemTime) {
+        self.report_changed_roots(since);
+        let directories = self.directories(&FolderChanges::all());
+        for directories in directories.chunks(DIRECTORIES_AT_ONCE) {
+            let updated =
+                self.update_directories(directories.to_vec(), STARTUP_RESPONSE_TIME, false);
+            // A directory without a listing is polled, and the first poll reports it.
+            let listed: Vec<PathBuf> = updated.keys().cloned().collect();
+            let has_changed = move |directory: &Path| {
+                let listing = updated.get(directory);
+                listing.is_some_and(|(listing, _)| listing.has_changed(directory, since))
+            };
+            let compared = self.probe.each(listed, STARTUP_RESPONSE_TIME, has_changed);
+            // A directory that does not respond any longer may have changed.
+            let changed = compared.into_iter().filter(|(_, is)| is.unwrap_or(true));
+            self.report_changed(changed.map(|(directory, _)| directory));
+        }
+        self.report_limit(true);
     }
 
     /// Returns whether a root has changed: the path has another folder now (mounted, moved or linked), or a file was written.
@@ -287,6 +327,12 @@ impl Watch {
 
     /// Watches all folders by notifications, or falls back to polling.
     fn listen(&mut self) {
+        self.open_notifications();
+        let _ = self.watch_changed(&FolderChanges::all());
+    }
+
+    /// Opens the notifications of the system and watches the roots, or falls back to polling.
+    fn open_notifications(&mut self) {
         self.folders = WatchedFolders::default();
         // Each folder has its own watch: a recursive watch of `notify` stops at the first folder that cannot be watched, and has no limits.
         let config = Config::default().with_follow_symlinks(false);
@@ -302,7 +348,6 @@ impl Watch {
             Ok(watcher) => self.watcher = Some(watcher),
             Err(error) => self.fall_back(&error),
         }
-        let _ = self.watch_changed(&FolderChanges::all());
     }
 
     /// Updates the watches of changed folders, and logs if the limit of watches is reached. Returns the directories with new folders.
@@ -313,6 +358,15 @@ impl Watch {
             self.beyond_limit.remove(directory);
         }
         let paths = self.watch_directories(directories, changes.affects_all);
+        self.report_limit(was_within_limit);
+        FolderChanges {
+            paths,
+            affects_all: false,
+        }
+    }
+
+    /// Updates the status, and logs if the limit of watches is reached.
+    fn report_limit(&self, was_within_limit: bool) {
         if was_within_limit && !self.beyond_limit.is_empty() {
             warn!(
                 polled = self.beyond_limit.len(),
@@ -321,10 +375,6 @@ impl Watch {
         }
         let is_polling = self.has_fallen_back || !self.beyond_limit.is_empty();
         self.status.set_polling(is_polling);
-        FolderChanges {
-            paths,
-            affects_all: false,
-        }
     }
 
     /// Sets and removes the watches of directories. Returns the directories with new folders.
@@ -333,64 +383,88 @@ impl Watch {
         mut directories: Vec<PathBuf>,
         affects_all: bool,
     ) -> BTreeSet<PathBuf> {
+        // At startup, all folders are read at the same time.
+        let limit = match affects_all {
+            true => STARTUP_RESPONSE_TIME,
+            false => RESPONSE_TIME,
+        };
         let mut grown = BTreeSet::new();
         for round in 0..MAX_LISTINGS {
             if self.watcher.is_none() || directories.is_empty() {
                 break;
             }
-            self.status.beat();
-            let find = |directory: &Path| folders::find(directory);
-            // At startup, all folders are read at the same time.
-            let limit = match affects_all {
-                true => STARTUP_RESPONSE_TIME,
-                false => RESPONSE_TIME,
-            };
-            let found = self.probe.each(directories, limit, find);
+            let updated = self.update_directories(directories, limit, round > 0);
+            let updated = updated.into_iter();
+            let changed = updated.filter_map(|(directory, (_, difference))| {
+                (difference != FolderDifference::Same).then_some((directory, difference))
+            });
+            // An entry that was created between the listing and the watch caused no notification, so the folder is listed again.
             directories = Vec::new();
-            let mut touched = BTreeSet::new();
-            for (directory, found) in found {
-                let Some(found) = found else {
-                    // The directory keeps its watches: it may only be slow on a busy machine.
-                    self.lock_polled().insert(directory);
-                    continue;
-                };
-                match found {
-                    Some(_) => self.lock_polled().remove(&directory),
-                    None => self.lock_polled().insert(directory.clone()),
-                };
-                let mut own = BTreeSet::new();
-                let found = found.unwrap_or_default();
-                let difference = self.folders.replace(directory.clone(), found, &mut own);
-                let is_changed = difference != FolderDifference::Same;
+            for (directory, difference) in changed {
                 if difference == FolderDifference::Added {
                     grown.insert(directory.clone());
                 }
-                if is_changed {
-                    // An entry that was created between the listing and the watch caused no notification, so the folder is listed again.
-                    directories.push(directory);
-                }
-                if is_changed || round == 0 {
-                    touched.extend(own);
-                }
-            }
-            let steps = self.folders.steps(touched);
-            for gone in steps.gone {
-                if let Some(watcher) = &mut self.watcher {
-                    // The watch of a removed folder may have ended, so a failure is expected.
-                    let _ = watcher.unwatch(&gone);
-                }
-            }
-            for place in steps.wanted {
-                let Some(watcher) = &mut self.watcher else {
-                    break;
-                };
-                self.status.beat();
-                if let Err(error) = watcher.watch(&place.at, RecursiveMode::NonRecursive) {
-                    self.poll_unwatchable(&place, &error);
-                }
+                directories.push(directory);
             }
         }
         grown
+    }
+
+    /// Lists directories, and sets and removes their watches. Returns each listing with its difference to the last listing.
+    ///
+    /// `is_repeated`: the directories were just listed, so that only changed directories need watches.
+    fn update_directories(
+        &mut self,
+        directories: Vec<PathBuf>,
+        limit: Duration,
+        is_repeated: bool,
+    ) -> BTreeMap<PathBuf, (DirectoryListing, FolderDifference)> {
+        self.status.beat();
+        let list = |directory: &Path| folders::list(directory);
+        let found = self.probe.each(directories, limit, list);
+        let mut updated = BTreeMap::new();
+        let mut touched = BTreeSet::new();
+        for (directory, found) in found {
+            let Some(found) = found else {
+                // The directory keeps its watches: it may only be slow on a busy machine.
+                self.lock_polled().insert(directory);
+                continue;
+            };
+            match found {
+                Some(_) => self.lock_polled().remove(&directory),
+                None => self.lock_polled().insert(directory.clone()),
+            };
+            let listing = found.unwrap_or_default();
+            let mut own = BTreeSet::new();
+            let folders = listing.folders.clone();
+            let difference = self.folders.replace(directory.clone(), folders, &mut own);
+            if difference != FolderDifference::Same || !is_repeated {
+                touched.extend(own);
+            }
+            updated.insert(directory, (listing, difference));
+        }
+        self.set_watches(touched);
+        updated
+    }
+
+    /// Sets and removes the watches of the touched folders.
+    fn set_watches(&mut self, touched: BTreeSet<FolderIdentity>) {
+        let steps = self.folders.steps(touched);
+        for gone in steps.gone {
+            if let Some(watcher) = &mut self.watcher {
+                // The watch of a removed folder may have ended, so a failure is expected.
+                let _ = watcher.unwatch(&gone);
+            }
+        }
+        for place in steps.wanted {
+            let Some(watcher) = &mut self.watcher else {
+                break;
+            };
+            self.status.beat();
+            if let Err(error) = watcher.watch(&place.at, RecursiveMode::NonRecursive) {
+                self.poll_unwatchable(&place, &error);
+            }
+        }
     }
 
     /// Returns the directories of the changed tenants and themes.

@@ -7,16 +7,19 @@ use std::fs;
 use std::ops::Bound;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
 
+use super::poll::is_changed_itself;
 use content::source::{self, Activity, FolderIdentity, FolderLimits};
 
 /// A path of a folder that is to be watched.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct WatchedPath {
     /// The path that is watched.
-    pub(super) at: PathBuf,
+    pub(super) at: Arc<Path>,
     /// The path within a tenant or theme.
-    pub(super) shown: PathBuf,
+    pub(super) shown: Arc<Path>,
 }
 
 /// The folders of all tenants and themes.
@@ -24,10 +27,11 @@ pub(super) struct WatchedPath {
 pub(super) struct WatchedFolders {
     /// The folders, by the directory of their tenant or theme.
     of: HashMap<PathBuf, Vec<(FolderIdentity, WatchedPath)>>,
-    places: HashMap<FolderIdentity, BTreeSet<WatchedPath>>,
-    watched: HashMap<FolderIdentity, PathBuf>,
+    /// The paths of each folder. Almost every folder has one path, and a set would take ten times the memory.
+    places: HashMap<FolderIdentity, Vec<WatchedPath>>,
+    watched: HashMap<FolderIdentity, Arc<Path>>,
     /// The folders by watched path, in an order in which subfolders follow their folder.
-    at: BTreeMap<PathBuf, FolderIdentity>,
+    at: BTreeMap<Arc<Path>, FolderIdentity>,
 }
 
 /// The difference between the former and the new folders of a directory.
@@ -41,11 +45,30 @@ pub(super) enum FolderDifference {
     Added,
 }
 
+/// The listing of the directory of a tenant or theme.
+#[derive(Debug, Default)]
+pub(super) struct DirectoryListing {
+    /// The folders to watch.
+    pub(super) folders: Vec<(FolderIdentity, WatchedPath)>,
+    /// The files that are read, by path in the directory.
+    files: Vec<String>,
+}
+
+impl DirectoryListing {
+    /// Returns whether a folder or a file has changed since `since`. An entry that was added or removed has changed its folder.
+    pub(super) fn has_changed(&self, directory: &Path, since: SystemTime) -> bool {
+        let mut folders = self.folders.iter().map(|(_, place)| &place.at);
+        let mut files = self.files.iter().map(|path| directory.join(path));
+        let has_changed = |path: &Path| is_changed_itself(path, since);
+        folders.any(|path| has_changed(path)) || files.any(|path| has_changed(&path))
+    }
+}
+
 /// The watches to remove and to set, in that order.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct WatchSteps {
     /// The paths that need no watch any longer.
-    pub(super) gone: Vec<PathBuf>,
+    pub(super) gone: Vec<Arc<Path>>,
     /// The paths to watch, including watched paths: a moved or replaced folder loses its watch, and setting a watch again is cheap.
     pub(super) wanted: Vec<WatchedPath>,
 }
@@ -70,15 +93,16 @@ impl WatchedFolders {
         for (identity, place) in before {
             touched.insert(identity);
             if let Some(places) = self.places.get_mut(&identity) {
-                places.remove(&place);
+                places.retain(|known| *known != place);
             }
         }
         for (identity, place) in &now {
             touched.insert(*identity);
-            self.places
-                .entry(*identity)
-                .or_default()
-                .insert(place.clone());
+            let places = self.places.entry(*identity);
+            let places = places.or_insert_with(|| Vec::with_capacity(1));
+            if !places.contains(place) {
+                places.push(place.clone());
+            }
         }
         if !now.is_empty() {
             self.of.insert(directory, now);
@@ -102,7 +126,7 @@ impl WatchedFolders {
                 self.at.remove(at);
                 self.watched.remove(&identity);
             }
-            match same.or_else(|| places.and_then(BTreeSet::first)) {
+            match same.or_else(|| places.and_then(|places| places.iter().min())) {
                 Some(place) => wanted.push((identity, place.clone())),
                 None => {
                     self.places.remove(&identity);
@@ -121,7 +145,10 @@ impl WatchedFolders {
     pub(super) fn shown(&self, path: PathBuf) -> Vec<PathBuf> {
         let places = |at: &Path| self.places.get(self.at.get(at)?);
         if let Some(places) = places(&path) {
-            return places.iter().map(|place| place.shown.clone()).collect();
+            return places
+                .iter()
+                .map(|place| place.shown.to_path_buf())
+                .collect();
         }
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
             return vec![path];
@@ -139,7 +166,7 @@ impl WatchedFolders {
         let watched = watched.take_while(|(at, _)| at.starts_with(folder));
         let places = watched.filter_map(|(_, identity)| self.places.get(identity));
         let mut shown = self.shown(folder.to_owned());
-        shown.extend(places.flatten().map(|place| place.shown.clone()));
+        shown.extend(places.flatten().map(|place| place.shown.to_path_buf()));
         shown
     }
 
@@ -155,19 +182,19 @@ impl WatchedFolders {
     }
 }
 
-/// Returns the folders to watch in a directory. Returns `None` if the directory must be polled, because it cannot be opened or exceeds a limit.
-pub(super) fn find(directory: &Path) -> Option<Vec<(FolderIdentity, WatchedPath)>> {
+/// Lists a directory. Returns `None` if the directory must be polled, because it cannot be opened or exceeds a limit.
+pub(super) fn list(directory: &Path) -> Option<DirectoryListing> {
     if !source::is_folder(directory) {
-        return Some(Vec::new());
+        return Some(DirectoryListing::default());
     }
     let tree = source::walk(directory, "", FolderLimits::default(), &Activity::default());
     if tree.is_cut || tree.folders.is_empty() {
         return None;
     }
     let own = |(path, identity): &(String, FolderIdentity)| {
-        let path = directory.join(path);
+        let path: Arc<Path> = directory.join(path).into();
         let place = WatchedPath {
-            at: path.clone(),
+            at: Arc::clone(&path),
             shown: path,
         };
         (*identity, place)
@@ -184,14 +211,17 @@ pub(super) fn find(directory: &Path) -> Option<Vec<(FolderIdentity, WatchedPath)
                 && let Ok(metadata) = fs::metadata(at)
             {
                 let identity = (metadata.dev(), metadata.ino());
-                let (at, shown) = (at.to_owned(), shown.to_owned());
+                let (at, shown) = (at.into(), shown.into());
                 if !found.iter().any(|(other, _)| *other == identity) {
                     found.push((identity, WatchedPath { at, shown }));
                 }
             }
         }
     }
-    Some(found)
+    Some(DirectoryListing {
+        folders: found,
+        files: tree.files,
+    })
 }
 
 #[cfg(test)]
@@ -199,9 +229,9 @@ mod tests {
     use super::*;
 
     fn place(number: u64, path: &str) -> (FolderIdentity, WatchedPath) {
-        let path = PathBuf::from(path);
+        let path: Arc<Path> = PathBuf::from(path).into();
         let place = WatchedPath {
-            at: path.clone(),
+            at: Arc::clone(&path),
             shown: path,
         };
         ((1, number), place)
@@ -224,6 +254,11 @@ mod tests {
             .collect()
     }
 
+    fn gone(steps: &WatchSteps) -> Vec<&str> {
+        let paths = steps.gone.iter();
+        paths.map(|at| at.to_str().expect("UTF-8")).collect()
+    }
+
     #[test]
     fn folder_with_two_links_has_one_watch_and_two_paths() {
         let mut folders = WatchedFolders::default();
@@ -234,7 +269,7 @@ mod tests {
         let shown = folders.shown("/t/a/x".into());
         assert_eq!(shown, [Path::new("/t/a/x"), Path::new("/t/b/x")]);
         let steps = update(&mut folders, "/t/a", &[]);
-        assert_eq!(steps.gone, [Path::new("/t/a")]);
+        assert_eq!(gone(&steps), ["/t/a"]);
         assert_eq!(
             wanted(&steps),
             ["/t/b"],
@@ -244,15 +279,43 @@ mod tests {
     }
 
     #[test]
+    fn listing_has_changed_after_any_change_of_its_folders_and_files() {
+        let root = tempfile::TempDir::new().expect("a folder");
+        let tenant = root.path().canonicalize().expect("a path").join("app");
+        fs::create_dir_all(tenant.join("pages")).expect("a folder");
+        fs::create_dir(tenant.join(".hidden")).expect("a folder");
+        for path in ["tenant.yaml", "pages/a.md", "pages/b.md", ".hidden/c.md"] {
+            fs::write(tenant.join(path), "first").expect("a file");
+        }
+        std::os::unix::fs::symlink("../.hidden/c.md", tenant.join("pages/c.md")).expect("a link");
+        let changes: [&dyn Fn(); 5] = [
+            &|| fs::write(tenant.join("pages/a.md"), "second").expect("a file"),
+            &|| fs::write(tenant.join(".hidden/c.md"), "second").expect("a file"),
+            &|| fs::write(tenant.join("pages/d.md"), "first").expect("a file"),
+            &|| fs::remove_file(tenant.join("pages/b.md")).expect("a file"),
+            &|| fs::create_dir(tenant.join("assets")).expect("a folder"),
+        ];
+        for (number, change) in changes.into_iter().enumerate() {
+            let listing = list(&tenant).expect("a listing");
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            let since = SystemTime::now();
+            assert!(!listing.has_changed(&tenant, since), "before {number}");
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            change();
+            assert!(listing.has_changed(&tenant, since), "after {number}");
+        }
+    }
+
+    #[test]
     fn replaced_folder_is_watched_again() {
         let mut folders = WatchedFolders::default();
         update(&mut folders, "/t/a", &[place(1, "/t/a")]);
         let steps = update(&mut folders, "/t/a", &[place(2, "/t/a")]);
-        assert_eq!(steps.gone, [Path::new("/t/a")]);
+        assert_eq!(gone(&steps), ["/t/a"]);
         assert_eq!(wanted(&steps), ["/t/a"]);
         assert_eq!(folders.shown("/t/a/x".into()), [Path::new("/t/a/x")]);
         let steps = update(&mut folders, "/t/a", &[]);
-        assert_eq!(steps.gone, [Path::new("/t/a")]);
+        assert_eq!(gone(&steps), ["/t/a"]);
         assert!(folders.places.is_empty() && folders.watched.is_empty() && folders.at.is_empty());
     }
 }

@@ -98,8 +98,9 @@ fn only_tenants_beyond_limit_of_watches_are_polled() {
     // Simulates that the system refused the watch.
     let watcher = watch.watcher.as_mut().expect("notifications");
     watcher.unwatch(&at).expect("a watch");
+    let at: Arc<Path> = at.into();
     let path = WatchedPath {
-        at: at.clone(),
+        at: Arc::clone(&at),
         shown: at,
     };
     let error = notify::Error::new(ErrorKind::MaxFilesWatch);
@@ -154,8 +155,9 @@ fn folder_that_cannot_be_watched_affects_only_its_tenant() {
     let watcher = watch.watcher.as_mut().expect("notifications");
     watcher.unwatch(&at).expect("a watch");
     let error = io::Error::from(io::ErrorKind::PermissionDenied);
+    let at: Arc<Path> = at.into();
     let path = WatchedPath {
-        at: at.clone(),
+        at: Arc::clone(&at),
         shown: at,
     };
     watch.poll_unwatchable(&path, &notify::Error::io(error));
@@ -261,6 +263,34 @@ fn only_paths_that_changed_before_begin_are_reported_at_begin() {
             "changes are reported once"
         );
     }
+}
+
+#[test]
+fn folders_and_files_that_are_added_during_begin_are_noticed() {
+    let root = TempDir::new().expect("a folder");
+    let tenants = root.path().canonicalize().expect("a path").join("tenants");
+    let names: Vec<String> = (0..300).map(|number| number.to_string()).collect();
+    for name in &names {
+        write(&tenants, &format!("{name}/pages/index.md"), "first");
+    }
+    wait_for_clock_tick();
+    let mut watch = Watch::new(DetectionMethod::Notifications, vec![tenants.clone()]);
+    let writer = {
+        let (tenants, names) = (tenants.clone(), names.clone());
+        std::thread::spawn(move || {
+            for name in names {
+                write(&tenants, &format!("{name}/assets/deep/x"), "first");
+            }
+        })
+    };
+    watch.begin();
+    writer.join().expect("a thread that ends");
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    wait_until_noticed(&mut watch, &tenants, &names);
+    for name in &names {
+        write(&tenants, &format!("{name}/assets/deep/x"), "second");
+    }
+    wait_until_noticed(&mut watch, &tenants, &names);
 }
 
 #[test]
