@@ -65,22 +65,40 @@ pub(crate) fn requested_host<'r>(
     }
 }
 
+const UPPER: u8 = 1;
+/// Bytes that only an IPv6 literal has.
+const LITERAL_ONLY: u8 = 2;
+const INVALID: u8 = 4;
+
+/// The class of each byte in a host name. One look-up per byte is cheaper than a comparison with each range.
+const BYTE_CLASSES: [u8; 256] = {
+    let mut classes = [INVALID; 256];
+    let mut byte = 0;
+    while byte < 128_u8 {
+        classes[byte as usize] = match byte {
+            b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' => 0,
+            b'A'..=b'Z' => UPPER,
+            b'[' | b']' | b':' => LITERAL_ONLY,
+            _ => INVALID,
+        };
+        byte += 1;
+    }
+    classes
+};
+
 /// Normalises an authority: lower case, without port and trailing dot.
 fn normalise(authority: &str) -> Result<Cow<'_, str>, HostError> {
     // Only a literal IPv6 address has brackets, with colons inside them.
     let is_literal = authority.starts_with('[');
     let name = without_port(authority, is_literal)?;
     let name = name.strip_suffix('.').unwrap_or(name);
-    let mut has_upper = false;
-    for byte in name.bytes() {
-        match byte {
-            b'A'..=b'Z' => has_upper = true,
-            b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' => {}
-            b'[' | b']' | b':' if is_literal => {}
-            _ => return Err(HostError::Invalid),
-        }
+    let classes = name
+        .bytes()
+        .fold(0, |all, byte| all | BYTE_CLASSES[usize::from(byte)]);
+    if classes & INVALID != 0 || (classes & LITERAL_ONLY != 0 && !is_literal) {
+        return Err(HostError::Invalid);
     }
-    Ok(if has_upper {
+    Ok(if classes & UPPER != 0 {
         Cow::Owned(name.to_ascii_lowercase())
     } else {
         Cow::Borrowed(name)

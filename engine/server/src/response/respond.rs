@@ -392,8 +392,10 @@ fn without_content<'s>(
 
 /// Returns the mount of `path`, and the rest of the path below the mount.
 fn mount<'s, 'p>(routes: &'s HostRoutes, path: &'p str) -> Option<(&'s Arc<Mount>, &'p str)> {
-    let segments = memchr::memchr_iter(b'/', &path.as_bytes()[1..])
-        .map(|slash| slash + 1)
+    // A plain loop ends at the last segment that can be a prefix, which is the first or second.
+    let slashes = path.bytes().enumerate().skip(1);
+    let segments = slashes
+        .filter_map(|(index, byte)| (byte == b'/').then_some(index))
         .chain([path.len()]);
     let mut taken = routes.root.as_ref().map(|mount| (mount, 0));
     for end in segments.take(routes.longest_prefix) {
@@ -474,8 +476,8 @@ pub(crate) fn pending_content(
 
 /// Returns whether a path looks like a file: its last segment has a dot. Paths of pages have none, so the look-up of images can be skipped.
 fn is_file(path: &str) -> bool {
-    let last = path.rsplit('/').next();
-    last.is_some_and(|last| last.contains('.'))
+    let mut backwards = path.bytes().rev();
+    backwards.find(|byte| matches!(byte, b'.' | b'/')) == Some(b'.')
 }
 
 /// Returns the 503 of a tenant that is not rendered yet.

@@ -48,7 +48,7 @@ impl<'r> PageRequest<'r> {
             && head.method == Method::GET
             && route.rest.is_empty()
             // Paths of files have a dot, and those of pages have none.
-            && memchr::memchr(b'.', route.path.as_bytes()).is_none();
+            && !route.path.bytes().any(|byte| byte == b'.');
         if !is_page {
             return None;
         }
