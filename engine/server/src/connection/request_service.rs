@@ -20,8 +20,6 @@ use hyper::service::Service;
 use release::snapshot::Snapshot;
 use release::snapshot::access::AccessRule;
 use tokio::time::timeout;
-use tower::ServiceBuilder;
-use tower::layer::layer_fn;
 
 use crate::access::gate::Gate;
 use crate::connection::body_stream::{OpenStream, SnapshotBody};
@@ -29,14 +27,11 @@ use crate::connection::connection_state::ConnectionState;
 use crate::connection::worker_context::WorkerContext;
 use crate::listen::admission::Peer;
 use crate::request::host::requested_host;
-use crate::request::layers::access_log::AccessLogger;
-use crate::request::layers::exchange::{Exchange, LayerFuture, LayerService};
-use crate::request::layers::request_id::RequestId;
-use crate::request::layers::traffic::TrafficCounters;
-use crate::request::layers::uri_length::UriLength;
+use crate::request::layers::exchange::Exchange;
+use crate::request::layers::{access_log, request_id, traffic, uri_length};
 use crate::response::redirect;
 use crate::response::respond::{
-    AccessGate, PendingContent, finish, pending_content, respond_within,
+    AccessGate, PendingContent, finish, look_up_within, pending_content,
 };
 use crate::response::routed_response::{RequestHead, ResponseOwner, RoutedResponse, refused};
 use crate::response::to_https::to_https;
@@ -63,20 +58,19 @@ pub(crate) enum Channel {
     Redirect,
 }
 
-/// Builds the layers, outermost first. All are references, so building them for each request costs nothing.
-fn layered<'a>(context: &'a WorkerContext, channel: &'a Channel) -> impl LayerService<'a> {
-    ServiceBuilder::new()
-        .layer(layer_fn(|inner| AccessLogger { context, inner }))
-        .layer(layer_fn(|inner| RequestId {
-            ids: &context.ids,
-            inner,
-        }))
-        .layer(layer_fn(|inner| TrafficCounters { context, inner }))
-        .layer(layer_fn(|inner| UriLength {
-            limit: context.settings.limits.uri_bytes,
-            inner,
-        }))
-        .service_fn(move |exchange| look_up(context, channel, exchange))
+/// Answers a request: runs the look-up and the layers around it.
+fn answer<'a>(
+    context: &WorkerContext,
+    channel: &Channel,
+    exchange: &Exchange<'a>,
+) -> RoutedResponse<'a> {
+    let limit = context.settings.limits.uri_bytes;
+    let mut answer = uri_length::refusal(exchange.head.uri, limit)
+        .unwrap_or_else(|| look_up(context, channel, exchange));
+    traffic::count(context, exchange, &answer);
+    request_id::assign(&context.ids, exchange, &mut answer);
+    access_log::log(context, exchange, &answer);
+    answer
 }
 
 /// Returns the gate of protected tenants for requests of a connection.
@@ -89,29 +83,31 @@ fn gate<'a>(context: &'a WorkerContext, channel: &Channel, peer: Peer) -> Gate<'
     }
 }
 
-/// Looks the response up: the innermost service.
+/// Looks the response up.
 fn look_up<'a>(
     context: &WorkerContext,
     channel: &Channel,
-    exchange: Exchange<'a>,
-) -> LayerFuture<'a> {
-    let (snapshot, head) = (exchange.snapshot, &exchange.head);
+    exchange: &Exchange<'a>,
+) -> RoutedResponse<'a> {
+    let (snapshot, head) = (exchange.snapshot, exchange.head);
     let tls = context.settings.tls.as_deref();
     let loopback_origin = context.settings.loopback_origin.as_ref();
-    ready(Ok(match (channel, tls) {
+    let mut answer = match (channel, tls) {
         (Channel::Secure(name), _) if !is_host_allowed(name, head) => {
-            finish(refused(StatusCode::MISDIRECTED_REQUEST), head)
+            refused(StatusCode::MISDIRECTED_REQUEST)
         }
-        (Channel::Redirect, Some(tls)) => finish(to_https(snapshot, head, tls), head),
+        (Channel::Redirect, Some(tls)) => to_https(snapshot, head, tls),
         _ => {
             let gate = gate(context, channel, exchange.peer);
-            let answer = respond_within(snapshot, head, &|rule| gate.pass(rule, head));
+            let answer = look_up_within(snapshot, head, &|rule| gate.pass(rule, head));
             // An empty snapshot does not have the origin either, which would redirect to itself.
             let origin = loopback_origin.filter(|_| !snapshot.hosts.is_empty());
             let moved = origin.and_then(|origin| loopback(&answer, origin, head));
-            moved.map_or(answer, |moved| finish(moved, head))
+            moved.unwrap_or(answer)
         }
-    }))
+    };
+    finish(&mut answer, head);
+    answer
 }
 
 /// Returns the redirect of a request that named this machine by a name that no tenant has, if `answer` refused it for its host.
@@ -216,26 +212,27 @@ impl Service<Request<Incoming>> for RequestService {
                 let allows = |rule: &AccessRule| access.decide(rule, &head);
                 let snapshot = wait(snapshots, &head, &allows, what, started).await;
                 let exchange = Exchange {
-                    head,
+                    head: &head,
                     snapshot: &snapshot,
                     peer,
                     started,
                 };
-                let response = layered(&context, &channel).respond(exchange).response;
-                let response = response.map(|bytes| SnapshotBody::new(bytes, stream));
-                Ok(context.finish(response, version))
+                let response = answer(&context, &channel, &exchange).response;
+                let mut response = response.map(|bytes| SnapshotBody::new(bytes, stream));
+                context.finish(&mut response, version);
+                Ok(response)
             }));
         }
         let exchange = Exchange {
-            head,
+            head: &head,
             snapshot: &snapshot,
             peer,
             started,
         };
-        let layered = &mut layered(&self.context, &self.channel);
-        let response = layered.respond(exchange).response;
-        let response = response.map(|bytes| SnapshotBody::new(bytes, stream));
-        Either::Left(ready(Ok(self.context.finish(response, version))))
+        let response = answer(&self.context, &self.channel, &exchange).response;
+        let mut response = response.map(|bytes| SnapshotBody::new(bytes, stream));
+        self.context.finish(&mut response, version);
+        Either::Left(ready(Ok(response)))
     }
 }
 

@@ -56,7 +56,7 @@ pub(crate) fn refusal<'s>(
 }
 
 /// Keeps an allowed response out of shared caches and search engines.
-pub(crate) fn mark_private(mut answer: RoutedResponse<'_>) -> RoutedResponse<'_> {
+pub(crate) fn mark_private(answer: &mut RoutedResponse<'_>) {
     let fields = answer.response.headers_mut();
     let is_stored = fields
         .get(CACHE_CONTROL)
@@ -64,13 +64,12 @@ pub(crate) fn mark_private(mut answer: RoutedResponse<'_>) -> RoutedResponse<'_>
     if is_stored {
         set(fields, &CACHE_CONTROL, PRIVATE);
     }
-    mark_unindexed(answer)
+    mark_unindexed(answer);
 }
 
 /// Keeps a response out of search engines.
-pub(crate) fn mark_unindexed(mut answer: RoutedResponse<'_>) -> RoutedResponse<'_> {
+pub(crate) fn mark_unindexed(answer: &mut RoutedResponse<'_>) {
     set(answer.response.headers_mut(), &X_ROBOTS_TAG, NO_INDEX);
-    answer
 }
 
 /// Returns 401 with the prefix as the realm. Browsers send a credential to all paths of a realm, so tenants of one host have different realms.

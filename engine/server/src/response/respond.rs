@@ -57,23 +57,13 @@ pub(crate) type AccessGate<'g> = &'g dyn Fn(&AccessRule) -> AccessDecision;
 /// Returns the answer to `request` from `snapshot`, without the content of protected tenants.
 #[must_use]
 pub fn respond<'s>(snapshot: &'s Snapshot, request: &RequestHead<'_>) -> RoutedResponse<'s> {
-    respond_within(snapshot, request, &|_| AccessDecision::Close)
-}
-
-/// Returns the answer to `request` from `snapshot`, with the content of protected tenants for requests that `gate` allows.
-pub(crate) fn respond_within<'s>(
-    snapshot: &'s Snapshot,
-    request: &RequestHead<'_>,
-    gate: AccessGate<'_>,
-) -> RoutedResponse<'s> {
-    finish(look_up(snapshot, request, gate), request)
+    let mut answer = look_up_within(snapshot, request, &|_| AccessDecision::Close);
+    finish(&mut answer, request);
+    answer
 }
 
 /// Completes an answer: removes the body for HEAD, and closes an HTTP/1.1 connection whose content is not read.
-pub(crate) fn finish<'s>(
-    mut answer: RoutedResponse<'s>,
-    request: &RequestHead<'_>,
-) -> RoutedResponse<'s> {
+pub(crate) fn finish(answer: &mut RoutedResponse<'_>, request: &RequestHead<'_>) {
     if request.method == Method::HEAD && answer.response.status() != StatusCode::NOT_MODIFIED {
         remove_body(&mut answer.response);
     }
@@ -81,7 +71,6 @@ pub(crate) fn finish<'s>(
         // Unread content makes the connection unusable for another request (RFC 9112, section 9.3).
         close_after(&mut answer.response, request.version);
     }
-    answer
 }
 
 /// Makes an HTTP/1 response the last of its connection. `version` is that of the request.
@@ -94,7 +83,8 @@ pub(crate) fn close_after<B>(response: &mut Response<B>, version: Version) {
     }
 }
 
-fn look_up<'s>(
+/// Looks up the answer to `request` in `snapshot`, with the content of protected tenants for requests that `gate` allows. The caller [finishes](finish) the answer.
+pub(crate) fn look_up_within<'s>(
     snapshot: &'s Snapshot,
     request: &RequestHead<'_>,
     gate: AccessGate<'_>,
@@ -106,13 +96,13 @@ fn look_up<'s>(
 
     // 1.
     if request.has_content && is_known {
-        let answer = refused(StatusCode::PAYLOAD_TOO_LARGE);
+        let mut answer = refused(StatusCode::PAYLOAD_TOO_LARGE);
         let host = requested_host(request.uri, request.headers, request.version);
         let entry = host.ok().and_then(|host| snapshot.hosts.get(&*host));
-        return match entry {
-            Some(entry) => at_host(entry, answer),
-            None => answer,
-        };
+        if let Some(entry) = entry {
+            complete_at(entry, &mut answer);
+        }
+        return answer;
     }
 
     // 2.
@@ -122,14 +112,17 @@ fn look_up<'s>(
     let Some(entry) = snapshot.hosts.get(&*host) else {
         return unknown_host(snapshot, request);
     };
-    at_host(entry, look_up_at(snapshot, entry, request, gate))
+    let mut answer = look_up_at(snapshot, entry, request, gate);
+    complete_at(entry, &mut answer);
+    answer
 }
 
 /// Completes a response of a known host.
-fn at_host<'s>(entry: &HostEntry, answer: RoutedResponse<'s>) -> RoutedResponse<'s> {
-    match entry {
-        HostEntry::Site(routes) if routes.kind != HostKind::Tenants => mark_unindexed(answer),
-        HostEntry::Site(_) | HostEntry::Redirect(_) => answer,
+fn complete_at(entry: &HostEntry, answer: &mut RoutedResponse<'_>) {
+    if let HostEntry::Site(routes) = entry
+        && routes.kind != HostKind::Tenants
+    {
+        mark_unindexed(answer);
     }
 }
 
@@ -189,7 +182,11 @@ fn guarded<'s>(
     let Some(rule) = rule(snapshot, mount) else {
         return answer();
     };
-    refusal(gate(rule), mount, request).unwrap_or_else(|| mark_private(answer()))
+    refusal(gate(rule), mount, request).unwrap_or_else(|| {
+        let mut answer = answer();
+        mark_private(&mut answer);
+        answer
+    })
 }
 
 /// Performs the steps from 8. `below` is the part of `path` below the mount.

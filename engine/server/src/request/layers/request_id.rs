@@ -6,15 +6,11 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::hash_map::RandomState;
-use std::convert::Infallible;
-use std::future::ready;
 use std::hash::BuildHasher as _;
-use std::task::{Context, Poll};
 
 use http::header::HeaderValue;
-use tower::Service;
 
-use super::exchange::{Exchange, LayerFuture, LayerService};
+use super::exchange::Exchange;
 use crate::request::preconditions::single_value;
 use crate::response::routed_response::RoutedResponse;
 use release::snapshot::fields::{X_REQUEST_ID, set};
@@ -67,33 +63,15 @@ fn is_id(id: &[u8]) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(byte))
 }
 
-/// The layer that assigns an id to each request.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct RequestId<'w, S> {
-    pub(crate) ids: &'w RequestIds,
-    pub(crate) inner: S,
-}
-
-impl<'a, S: LayerService<'a>> Service<Exchange<'a>> for RequestId<'_, S> {
-    type Response = RoutedResponse<'a>;
-    type Error = Infallible;
-    type Future = LayerFuture<'a>;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        self.inner.poll_ready(cx)
-    }
-
-    fn call(&mut self, exchange: Exchange<'a>) -> Self::Future {
-        let mut answer = self.inner.respond(exchange);
-        // If there are two ids, one may be the client's.
-        let given = exchange
-            .peer
-            .is_trusted
-            .then(|| single_value(exchange.head.headers, &X_REQUEST_ID));
-        let id = self.ids.id_for(given.flatten());
-        set(answer.response.headers_mut(), &X_REQUEST_ID, id);
-        ready(Ok(answer))
-    }
+/// Sets the id of a request in its answer.
+pub(crate) fn assign(ids: &RequestIds, exchange: &Exchange<'_>, answer: &mut RoutedResponse<'_>) {
+    // If there are two ids, one may be the client's.
+    let given = exchange
+        .peer
+        .is_trusted
+        .then(|| single_value(exchange.head.headers, &X_REQUEST_ID));
+    let id = ids.id_for(given.flatten());
+    set(answer.response.headers_mut(), &X_REQUEST_ID, id);
 }
 
 #[cfg(test)]
