@@ -26,7 +26,6 @@ use crate::connection::body_stream::{OpenStream, SnapshotBody};
 use crate::connection::connection_state::ConnectionState;
 use crate::connection::worker_context::WorkerContext;
 use crate::listen::admission::Peer;
-use crate::request::host::requested_host;
 use crate::request::layers::exchange::Exchange;
 use crate::request::layers::{access_log, request_id, traffic, uri_length};
 use crate::response::redirect;
@@ -118,16 +117,14 @@ fn loopback<'s>(
 ) -> Option<RoutedResponse<'s>> {
     let is_unknown_host = matches!(answer.owner, ResponseOwner::Unknown)
         && answer.response.status() == StatusCode::MISDIRECTED_REQUEST;
-    let host = is_unknown_host
-        .then(|| requested_host(head.uri, head.headers, head.version).ok())
-        .flatten()?;
-    redirect::is_loopback(&host).then(|| redirect::from_loopback(origin, head))
+    let host = is_unknown_host.then(|| head.host().ok()).flatten()?;
+    redirect::is_loopback(host).then(|| redirect::from_loopback(origin, head))
 }
 
 /// Returns whether a request may arrive on a connection whose handshake named `name`. The look-up refuses a request without a clear host.
 fn is_host_allowed(name: &SecureName, head: &RequestHead<'_>) -> bool {
-    match requested_host(head.uri, head.headers, head.version) {
-        Ok(host) => name.covers(&host),
+    match head.host() {
+        Ok(host) => name.covers(host),
         Err(_) => true,
     }
 }
@@ -170,13 +167,13 @@ type ResponseFuture = Either<
 
 /// Returns the parts of a request that the look-up needs.
 fn head_of(request: &Request<Incoming>, has_content: bool) -> RequestHead<'_> {
-    RequestHead {
-        method: request.method(),
-        uri: request.uri(),
-        version: request.version(),
-        headers: request.headers(),
+    RequestHead::new(
+        request.method(),
+        request.uri(),
+        request.version(),
+        request.headers(),
         has_content,
-    }
+    )
 }
 
 impl Service<Request<Incoming>> for RequestService {
@@ -205,6 +202,8 @@ impl Service<Request<Incoming>> for RequestService {
             && let Some(what) =
                 pending_content(&snapshot, &head, &|rule| access.decide(rule, &head))
         {
+            // The future reads the fields again, since it owns the request.
+            drop(head);
             let (context, channel) = (Rc::clone(&self.context), self.channel.clone());
             return Either::Right(Box::pin(async move {
                 let (snapshots, head) = (&context.snapshots, head_of(&request, has_content));
@@ -278,13 +277,8 @@ mod tests {
             wanted.pages.fill(made.pages.into_inner());
         });
         let headers = HeaderMap::from_iter([(header::HOST, HeaderValue::from_static(HOST))]);
-        let head = RequestHead {
-            method: &Method::GET,
-            uri: &Uri::from_static("/terms"),
-            version: Version::HTTP_11,
-            headers: &headers,
-            has_content: false,
-        };
+        let uri = Uri::from_static("/terms");
+        let head = RequestHead::new(&Method::GET, &uri, Version::HTTP_11, &headers, false);
         let allow: AccessGate<'_> = &|_| AccessDecision::Allow;
         let what = pending_content(&snapshots.current(), &head, allow).expect("an open mount");
         let found = wait(&snapshots, &head, allow, what, Instant::now()).await;

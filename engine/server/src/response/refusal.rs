@@ -12,7 +12,6 @@ use http::header::{
 use http::{Response, StatusCode};
 
 use crate::access::decision::AccessDecision;
-use crate::request::host::requested_host;
 use crate::response::response_body::ResponseBody;
 use crate::response::routed_response::{RequestHead, ResponseOwner, Route, RoutedResponse, plain};
 use release::snapshot::fields::set;
@@ -92,7 +91,7 @@ fn later(status: StatusCode, wait: Duration) -> Response<ResponseBody> {
 
 /// Redirects to the same address over HTTPS. No cache stores the redirect: it ends with the protection.
 fn to_https(port: Option<u16>, request: &RequestHead<'_>) -> Response<ResponseBody> {
-    let Ok(host) = requested_host(request.uri, request.headers, request.version) else {
+    let Ok(host) = request.host() else {
         return plain(StatusCode::BAD_REQUEST);
     };
     let target = request.uri.path_and_query();

@@ -25,16 +25,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::header::{
-    ACCEPT_ENCODING, ALLOW, CONNECTION, CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderMap,
-    HeaderValue, RETRY_AFTER,
+    ALLOW, CONNECTION, CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderValue, RETRY_AFTER,
 };
 use http::{Method, Response, StatusCode, Version};
 
 use crate::access::decision::AccessDecision;
-use crate::request::host::requested_host;
-use crate::request::negotiate::{AcceptedEncodings, choose};
+use crate::request::negotiate::choose;
 use crate::request::path::normalise_path;
-use crate::request::preconditions::{ConditionOutcome, Conditions, Validators, evaluate};
+use crate::request::preconditions::{ConditionOutcome, Validators, evaluate};
 use crate::response::redirect;
 use crate::response::refusal::{mark_private, mark_unindexed, refusal};
 use crate::response::response_body::ResponseBody;
@@ -97,8 +95,8 @@ pub(crate) fn look_up_within<'s>(
     // 1.
     if request.has_content && is_known {
         let mut answer = refused(StatusCode::PAYLOAD_TOO_LARGE);
-        let host = requested_host(request.uri, request.headers, request.version);
-        let entry = host.ok().and_then(|host| snapshot.hosts.get(&*host));
+        let host = request.host().ok();
+        let entry = host.and_then(|host| snapshot.hosts.get(host));
         if let Some(entry) = entry {
             complete_at(entry, &mut answer);
         }
@@ -106,10 +104,10 @@ pub(crate) fn look_up_within<'s>(
     }
 
     // 2.
-    let Ok(host) = requested_host(request.uri, request.headers, request.version) else {
+    let Ok(host) = request.host() else {
         return refused(StatusCode::BAD_REQUEST);
     };
-    let Some(entry) = snapshot.hosts.get(&*host) else {
+    let Some(entry) = snapshot.hosts.get(host) else {
         return unknown_host(snapshot, request);
     };
     let mut answer = look_up_at(snapshot, entry, request, gate);
@@ -444,8 +442,8 @@ pub(crate) fn pending_content(
     if !snapshot.is_partial && !is_file {
         return None;
     }
-    let host = requested_host(request.uri, request.headers, request.version).ok()?;
-    let HostEntry::Site(routes) = snapshot.hosts.get(&*host)? else {
+    let host = request.host().ok()?;
+    let HostEntry::Site(routes) = snapshot.hosts.get(host)? else {
         return None;
     };
     let path = normalise_path(request.uri.path()).ok()?;
@@ -594,18 +592,14 @@ fn resource_response(
             );
         }
     };
-    let (accepted, mut conditions) = fields(request.headers);
-    let Some(variant) = choose(&body.variants, &accepted) else {
+    let Some(variant) = choose(&body.variants, &request.fields.accepted) else {
         return (plain(StatusCode::NOT_FOUND), ContentEncoding::Identity);
     };
     let length = usize::try_from(variant.bytes.len()).unwrap_or(usize::MAX);
     let outcome = if body.status == StatusCode::OK {
-        if request.method != Method::GET {
-            conditions.range = None;
-        }
         let range_length = body.fields.ranges().then_some(length);
         evaluate(
-            &conditions,
+            &request.fields.conditions,
             Validators {
                 etag: &variant.etag,
                 range_length,
@@ -676,17 +670,4 @@ fn remove_body(response: &mut Response<ResponseBody>) {
     let length = HeaderValue::from(response.body().len());
     response.headers_mut().insert(CONTENT_LENGTH, length);
     *response.body_mut() = Bytes::new().into();
-}
-
-/// Reads all fields that step 14 needs in one pass over the header map.
-fn fields(headers: &HeaderMap) -> (AcceptedEncodings, Conditions<'_>) {
-    let mut accepted = AcceptedEncodings::default();
-    let mut conditions = Conditions::default();
-    for (name, value) in headers {
-        match *name {
-            ACCEPT_ENCODING => accepted.read(value),
-            _ => conditions.read(name, headers),
-        }
-    }
-    (accepted, conditions)
 }

@@ -10,7 +10,6 @@ use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode};
 
-use crate::request::host::requested_host;
 use crate::response::redirect;
 use crate::response::respond::unknown_host;
 use crate::response::response_body::ResponseBody;
@@ -36,10 +35,10 @@ pub(crate) fn to_https<'s>(
         };
         return routed(response, "/.well-known/acme-challenge");
     }
-    let Ok(host) = requested_host(request.uri, request.headers, request.version) else {
+    let Ok(host) = request.host() else {
         return refused(StatusCode::BAD_REQUEST);
     };
-    if !snapshot.hosts.contains_key(&*host) {
+    if !snapshot.hosts.contains_key(host) {
         return unknown_host(snapshot, request);
     }
     let target = request.uri.path_and_query();
