@@ -107,13 +107,7 @@ fn get(snapshot: &Snapshot, url: &Url) -> (StatusCode, Option<String>, String) {
         http::header::HOST,
         HeaderValue::from_str(url.host_str().unwrap()).unwrap(),
     )]);
-    let asked = RequestHead {
-        method: &Method::GET,
-        uri: &uri,
-        version: Version::HTTP_11,
-        headers: &headers,
-        has_content: false,
-    };
+    let asked = RequestHead::new(&Method::GET, &uri, Version::HTTP_11, &headers, false);
     let answer = respond(snapshot, &asked);
     assert_eq!(answer.encoding, ContentEncoding::Identity);
     let location = answer.response.headers().get("location");

@@ -121,13 +121,7 @@ fn main() {
 
 impl Case {
     fn request<'a>(&'a self, uri: &'a Uri, headers: &'a HeaderMap) -> RequestHead<'a> {
-        RequestHead {
-            method: &self.method,
-            uri,
-            version: Version::HTTP_11,
-            headers,
-            has_content: false,
-        }
+        RequestHead::new(&self.method, uri, Version::HTTP_11, headers, false)
     }
 
     /// Returns the fields of the case, among those that a browser sends with every request.

@@ -22,7 +22,7 @@
 //!
 //! # From a request to its response
 //! 1. hyper reads the header fields on the worker's thread.
-//! 2. `request_service` takes the current snapshot and passes request and snapshot through the layers.
+//! 2. `request_service` takes the current snapshot and runs the layers and the look-up.
 //! 3. [`respond`](response::respond::respond) looks the response up. The body is shared with the snapshot, not copied.
 //!
 //! The charts of the console cost a request nothing: [`history`](metrics::history) and [`tenant_history`](metrics::tenant_history) sample the traffic counters at intervals. Only requests for a page or for a missing page are recorded one by one ([`visits`](metrics::visits), [`not_found`](metrics::not_found)).
@@ -32,7 +32,7 @@
 //!
 //! | instead of | own code | reason |
 //! |---|---|---|
-//! | the layers of tower-http | `layers`, on tower's traits | tower-http passes the request id in the extensions of request and response: two hash tables to allocate per request |
+//! | layers of tower and tower-http | `layers` | tower passes a response by value from layer to layer; tower-http passes the request id in the extensions of request and response: two hash tables to allocate per request |
 //! | `TowerToHyperService` | `request_service` | clones its service and moves the request once more, for each request |
 //! | `hyper_util::server::conn::auto` | `http2_preface` | its HTTP/1 settings lack `max_header_size`, which `--max-header-size` sets |
 //! | `GracefulShutdown` of hyper-util | `worker` | checks a shared channel at each poll of a connection; the worker checks a `Cell`. The trait `GracefulConnection` is used |

@@ -424,7 +424,10 @@ fn fleet_variant_has_bucket_in_place_of_volume() {
     assert!(variable(container, "ROWHOUSE_STORE").starts_with("s3://"));
     let set = names(items(container, "/env"));
     for folder in ["ROWHOUSE_TENANTS", "ROWHOUSE_WATCH"] {
-        assert!(!set.contains(folder), "{folder} has no effect with a bucket");
+        assert!(
+            !set.contains(folder),
+            "{folder} has no effect with a bucket"
+        );
     }
     let volumes = names(items(deployment, "/spec/template/spec/volumes"));
     assert_eq!(volumes, ["state"].into());

@@ -11,7 +11,6 @@ use crate::access::decision::{AccessDecision, AccessRequest, Transport, decide};
 use crate::access::failed_attempts::FailedAttempts;
 use crate::listen::admission::Peer;
 use crate::request::forwarded::visitor;
-use crate::request::host::requested_host;
 use crate::response::redirect::is_loopback;
 use crate::response::routed_response::RequestHead;
 use crate::settings::ServeSettings;
@@ -69,6 +68,6 @@ impl Gate<'_> {
 
 /// Returns whether a request names this machine by a loopback name, which browsers never resolve to another machine (RFC 6761, section 6.3).
 fn is_at_loopback(head: &RequestHead<'_>) -> bool {
-    let host = requested_host(head.uri, head.headers, head.version);
-    host.is_ok_and(|host| is_loopback(&host) || host.ends_with(".localhost"))
+    head.host()
+        .is_ok_and(|host| is_loopback(host) || host.ends_with(".localhost"))
 }

@@ -20,8 +20,6 @@ use hyper::service::Service;
 use release::snapshot::Snapshot;
 use release::snapshot::access::AccessRule;
 use tokio::time::timeout;
-use tower::ServiceBuilder;
-use tower::layer::layer_fn;
 
 use crate::access::gate::Gate;
 use crate::acme::shared::SharedChallenge;
@@ -29,15 +27,11 @@ use crate::connection::body_stream::{OpenStream, SnapshotBody};
 use crate::connection::connection_state::ConnectionState;
 use crate::connection::worker_context::WorkerContext;
 use crate::listen::admission::Peer;
-use crate::request::host::requested_host;
-use crate::request::layers::access_log::AccessLogger;
-use crate::request::layers::exchange::{Exchange, LayerFuture, LayerService};
-use crate::request::layers::request_id::RequestId;
-use crate::request::layers::traffic::TrafficCounters;
-use crate::request::layers::uri_length::UriLength;
+use crate::request::layers::exchange::Exchange;
+use crate::request::layers::{access_log, request_id, traffic, uri_length};
 use crate::response::redirect;
 use crate::response::respond::{
-    AccessGate, PendingContent, finish, pending_content, respond_within,
+    AccessGate, PendingContent, finish, look_up_within, pending_content,
 };
 use crate::response::routed_response::{RequestHead, ResponseOwner, RoutedResponse, refused};
 use crate::response::to_https::{shared_challenge_host, to_https};
@@ -65,20 +59,19 @@ pub(crate) enum Channel {
     Redirect(Option<Arc<SharedChallenge>>),
 }
 
-/// Builds the layers, outermost first. All are references, so building them for each request costs nothing.
-fn layered<'a>(context: &'a WorkerContext, channel: &'a Channel) -> impl LayerService<'a> {
-    ServiceBuilder::new()
-        .layer(layer_fn(|inner| AccessLogger { context, inner }))
-        .layer(layer_fn(|inner| RequestId {
-            ids: &context.ids,
-            inner,
-        }))
-        .layer(layer_fn(|inner| TrafficCounters { context, inner }))
-        .layer(layer_fn(|inner| UriLength {
-            limit: context.settings.limits.uri_bytes,
-            inner,
-        }))
-        .service_fn(move |exchange| look_up(context, channel, exchange))
+/// Answers a request: runs the look-up and the layers around it.
+fn answer<'a>(
+    context: &WorkerContext,
+    channel: &Channel,
+    exchange: &Exchange<'a>,
+) -> RoutedResponse<'a> {
+    let limit = context.settings.limits.uri_bytes;
+    let mut answer = uri_length::refusal(exchange.head.uri, limit)
+        .unwrap_or_else(|| look_up(context, channel, exchange));
+    traffic::count(context, exchange, &answer);
+    request_id::assign(&context.ids, exchange, &mut answer);
+    access_log::log(context, exchange, &answer);
+    answer
 }
 
 /// Returns the gate of protected tenants for requests of a connection.
@@ -91,31 +84,31 @@ fn gate<'a>(context: &'a WorkerContext, channel: &Channel, peer: Peer) -> Gate<'
     }
 }
 
-/// Looks the response up: the innermost service.
+/// Looks the response up.
 fn look_up<'a>(
     context: &WorkerContext,
     channel: &Channel,
-    exchange: Exchange<'a>,
-) -> LayerFuture<'a> {
-    let (snapshot, head) = (exchange.snapshot, &exchange.head);
+    exchange: &Exchange<'a>,
+) -> RoutedResponse<'a> {
+    let (snapshot, head) = (exchange.snapshot, exchange.head);
     let tls = context.settings.tls.as_deref();
     let loopback_origin = context.settings.loopback_origin.as_ref();
-    ready(Ok(match (channel, tls) {
+    let mut answer = match (channel, tls) {
         (Channel::Secure(name), _) if !is_host_allowed(name, head) => {
-            finish(refused(StatusCode::MISDIRECTED_REQUEST), head)
+            refused(StatusCode::MISDIRECTED_REQUEST)
         }
-        (Channel::Redirect(shared), Some(tls)) => {
-            finish(to_https(snapshot, head, tls, shared.as_deref()), head)
-        }
+        (Channel::Redirect(shared), Some(tls)) => to_https(snapshot, head, tls, shared.as_deref()),
         _ => {
             let gate = gate(context, channel, exchange.peer);
-            let answer = respond_within(snapshot, head, &|rule| gate.pass(rule, head));
+            let answer = look_up_within(snapshot, head, &|rule| gate.pass(rule, head));
             // An empty snapshot does not have the origin either, which would redirect to itself.
             let origin = loopback_origin.filter(|_| !snapshot.hosts.is_empty());
             let moved = origin.and_then(|origin| loopback(&answer, origin, head));
-            moved.map_or(answer, |moved| finish(moved, head))
+            moved.unwrap_or(answer)
         }
-    }))
+    };
+    finish(&mut answer, head);
+    answer
 }
 
 /// Returns the redirect of a request that named this machine by a name that no tenant has, if `answer` refused it for its host.
@@ -126,16 +119,14 @@ fn loopback<'s>(
 ) -> Option<RoutedResponse<'s>> {
     let is_unknown_host = matches!(answer.owner, ResponseOwner::Unknown)
         && answer.response.status() == StatusCode::MISDIRECTED_REQUEST;
-    let host = is_unknown_host
-        .then(|| requested_host(head.uri, head.headers, head.version).ok())
-        .flatten()?;
-    redirect::is_loopback(&host).then(|| redirect::from_loopback(origin, head))
+    let host = is_unknown_host.then(|| head.host().ok()).flatten()?;
+    redirect::is_loopback(host).then(|| redirect::from_loopback(origin, head))
 }
 
 /// Returns whether a request may arrive on a connection whose handshake named `name`. The look-up refuses a request without a clear host.
 fn is_host_allowed(name: &SecureName, head: &RequestHead<'_>) -> bool {
-    match requested_host(head.uri, head.headers, head.version) {
-        Ok(host) => name.covers(&host),
+    match head.host() {
+        Ok(host) => name.covers(host),
         Err(_) => true,
     }
 }
@@ -190,13 +181,13 @@ type ResponseFuture = Either<
 
 /// Returns the parts of a request that the look-up needs.
 fn head_of(request: &Request<Incoming>, has_content: bool) -> RequestHead<'_> {
-    RequestHead {
-        method: request.method(),
-        uri: request.uri(),
-        version: request.version(),
-        headers: request.headers(),
+    RequestHead::new(
+        request.method(),
+        request.uri(),
+        request.version(),
+        request.headers(),
         has_content,
-    }
+    )
 }
 
 impl Service<Request<Incoming>> for RequestService {
@@ -225,6 +216,8 @@ impl Service<Request<Incoming>> for RequestService {
             && let Some(what) =
                 pending_content(&snapshot, &head, &|rule| access.decide(rule, &head))
         {
+            // The future reads the fields again, since it owns the request.
+            drop(head);
             let (context, channel) = (Rc::clone(&self.context), self.channel.clone());
             return Either::Right(Box::pin(async move {
                 let (snapshots, head) = (&context.snapshots, head_of(&request, has_content));
@@ -232,46 +225,50 @@ impl Service<Request<Incoming>> for RequestService {
                 let allows = |rule: &AccessRule| access.decide(rule, &head);
                 let snapshot = wait(snapshots, &head, &allows, what, started).await;
                 let exchange = Exchange {
-                    head,
+                    head: &head,
                     snapshot: &snapshot,
                     peer,
                     started,
                 };
-                let response = layered(&context, &channel).respond(exchange).response;
-                let response = response.map(|bytes| SnapshotBody::new(bytes, stream));
-                Ok(context.finish(response, version))
+                let response = answer(&context, &channel, &exchange).response;
+                let mut response = response.map(|bytes| SnapshotBody::new(bytes, stream));
+                context.finish(&mut response, version);
+                Ok(response)
             }));
         }
         if matches!(self.channel, Channel::Redirect(_))
             && let Some((tls, host)) = shared_challenge(&self.context, &snapshot, &head)
         {
+            drop(head);
             let context = Rc::clone(&self.context);
             return Either::Right(Box::pin(async move {
                 let shared = tls.shared.as_ref().map(|shared| shared.find(&host));
                 let shared = OptionFuture::from(shared).await.flatten();
                 let channel = Channel::Redirect(shared);
-                let snapshot = context.snapshots.current();
+                let (snapshot, head) =
+                    (context.snapshots.current(), head_of(&request, has_content));
                 let exchange = Exchange {
-                    head: head_of(&request, has_content),
+                    head: &head,
                     snapshot: &snapshot,
                     peer,
                     started,
                 };
-                let response = layered(&context, &channel).respond(exchange).response;
-                let response = response.map(|bytes| SnapshotBody::new(bytes, stream));
-                Ok(context.finish(response, version))
+                let response = answer(&context, &channel, &exchange).response;
+                let mut response = response.map(|bytes| SnapshotBody::new(bytes, stream));
+                context.finish(&mut response, version);
+                Ok(response)
             }));
         }
         let exchange = Exchange {
-            head,
+            head: &head,
             snapshot: &snapshot,
             peer,
             started,
         };
-        let layered = &mut layered(&self.context, &self.channel);
-        let response = layered.respond(exchange).response;
-        let response = response.map(|bytes| SnapshotBody::new(bytes, stream));
-        Either::Left(ready(Ok(self.context.finish(response, version))))
+        let response = answer(&self.context, &self.channel, &exchange).response;
+        let mut response = response.map(|bytes| SnapshotBody::new(bytes, stream));
+        self.context.finish(&mut response, version);
+        Either::Left(ready(Ok(response)))
     }
 }
 
@@ -317,13 +314,8 @@ mod tests {
             wanted.pages.fill(made.pages.into_inner());
         });
         let headers = HeaderMap::from_iter([(header::HOST, HeaderValue::from_static(HOST))]);
-        let head = RequestHead {
-            method: &Method::GET,
-            uri: &Uri::from_static("/terms"),
-            version: Version::HTTP_11,
-            headers: &headers,
-            has_content: false,
-        };
+        let uri = Uri::from_static("/terms");
+        let head = RequestHead::new(&Method::GET, &uri, Version::HTTP_11, &headers, false);
         let allow: AccessGate<'_> = &|_| AccessDecision::Allow;
         let what = pending_content(&snapshots.current(), &head, allow).expect("an open mount");
         let found = wait(&snapshots, &head, allow, what, Instant::now()).await;

@@ -50,10 +50,9 @@ impl WorkerContext {
     }
 
     /// Tells the client of a request of `version` that the response is the last of its connection, if the worker drains. hyper drops the field over HTTP/2.
-    pub(crate) fn finish<B>(&self, mut response: Response<B>, version: Version) -> Response<B> {
+    pub(crate) fn finish<B>(&self, response: &mut Response<B>, version: Version) {
         if self.is_draining.get() {
-            close_after(&mut response, version);
+            close_after(response, version);
         }
-        response
     }
 }

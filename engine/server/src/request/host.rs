@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 use http::header::HOST;
 use http::uri::Authority;
-use http::{HeaderMap, Uri, Version};
+use http::{HeaderMap, HeaderValue, Uri, Version};
 
 /// The request names no host, more than one host, or an invalid one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -26,6 +26,25 @@ pub(crate) enum HostError {
     Invalid,
 }
 
+/// The `Host` fields of a request.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) enum HostField<'r> {
+    #[default]
+    Absent,
+    Single(&'r HeaderValue),
+    Repeated,
+}
+
+impl<'r> HostField<'r> {
+    /// Adds the next `Host` field.
+    pub(crate) const fn add(&mut self, value: &'r HeaderValue) {
+        *self = match self {
+            Self::Absent => Self::Single(value),
+            Self::Single(_) | Self::Repeated => Self::Repeated,
+        };
+    }
+}
+
 /// Returns the requested host in lower case, without port and trailing dot.
 ///
 /// Borrows from the request unless the name has upper-case letters.
@@ -37,14 +56,26 @@ pub(crate) fn requested_host<'r>(
     headers: &'r HeaderMap,
     version: Version,
 ) -> Result<Cow<'r, str>, HostError> {
-    let mut fields = headers.get_all(HOST).iter();
-    let field = fields.next();
-    if fields.next().is_some() {
-        return Err(HostError::Conflicting);
+    let mut field = HostField::default();
+    for value in headers.get_all(HOST) {
+        field.add(value);
     }
+    named_host(uri, field, version)
+}
+
+/// Returns the requested host as [`requested_host`] does, for a caller that has read the `Host` fields.
+///
+/// # Errors
+/// When the request must be refused with status 400.
+pub(crate) fn named_host<'r>(
+    uri: &'r Uri,
+    field: HostField<'r>,
+    version: Version,
+) -> Result<Cow<'r, str>, HostError> {
     let field = match field {
-        Some(value) => Some(value.to_str().map_err(|_| HostError::Invalid)?),
-        None => None,
+        HostField::Absent => None,
+        HostField::Single(value) => Some(value.to_str().map_err(|_| HostError::Invalid)?),
+        HostField::Repeated => return Err(HostError::Conflicting),
     };
 
     match (uri.authority().map(Authority::as_str), field) {
@@ -65,22 +96,40 @@ pub(crate) fn requested_host<'r>(
     }
 }
 
+const UPPER: u8 = 1;
+/// Bytes that only an IPv6 literal has.
+const LITERAL_ONLY: u8 = 2;
+const INVALID: u8 = 4;
+
+/// The class of each byte in a host name. One look-up per byte is cheaper than a comparison with each range.
+const BYTE_CLASSES: [u8; 256] = {
+    let mut classes = [INVALID; 256];
+    let mut byte = 0;
+    while byte < 128_u8 {
+        classes[byte as usize] = match byte {
+            b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' => 0,
+            b'A'..=b'Z' => UPPER,
+            b'[' | b']' | b':' => LITERAL_ONLY,
+            _ => INVALID,
+        };
+        byte += 1;
+    }
+    classes
+};
+
 /// Normalises an authority: lower case, without port and trailing dot.
 fn normalise(authority: &str) -> Result<Cow<'_, str>, HostError> {
     // Only a literal IPv6 address has brackets, with colons inside them.
     let is_literal = authority.starts_with('[');
     let name = without_port(authority, is_literal)?;
     let name = name.strip_suffix('.').unwrap_or(name);
-    let mut has_upper = false;
-    for byte in name.bytes() {
-        match byte {
-            b'A'..=b'Z' => has_upper = true,
-            b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' => {}
-            b'[' | b']' | b':' if is_literal => {}
-            _ => return Err(HostError::Invalid),
-        }
+    let classes = name
+        .bytes()
+        .fold(0, |all, byte| all | BYTE_CLASSES[usize::from(byte)]);
+    if classes & INVALID != 0 || (classes & LITERAL_ONLY != 0 && !is_literal) {
+        return Err(HostError::Invalid);
     }
-    Ok(if has_upper {
+    Ok(if classes & UPPER != 0 {
         Cow::Owned(name.to_ascii_lowercase())
     } else {
         Cow::Borrowed(name)

@@ -10,4 +10,5 @@ pub(crate) mod layers;
 pub(crate) mod negotiate;
 pub(crate) mod path;
 pub(crate) mod preconditions;
+pub(crate) mod request_fields;
 pub(crate) mod trace;

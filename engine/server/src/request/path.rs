@@ -23,7 +23,8 @@ pub(crate) fn normalise_path(raw: &str) -> Result<Cow<'_, str>, PathError> {
     if !raw.starts_with('/') {
         return Err(PathError);
     }
-    let path = if memchr::memchr(b'%', raw.as_bytes()).is_some() {
+    // Paths are short, so a plain loop is faster than a vectorised search.
+    let path = if raw.bytes().any(|byte| byte == b'%') {
         Cow::Owned(decode(raw)?)
     } else {
         Cow::Borrowed(raw)
@@ -58,7 +59,7 @@ fn decode(raw: &str) -> Result<String, PathError> {
 
 /// Returns whether a segment is `.` or `..`. A segment may begin with a dot (`/.well-known/`).
 fn has_dot_segment(path: &str) -> bool {
-    memchr::memmem::find(path.as_bytes(), b"/.").is_some()
+    path.as_bytes().windows(2).any(|pair| pair == b"/.")
         && path
             .split('/')
             .any(|segment| segment == "." || segment == "..")

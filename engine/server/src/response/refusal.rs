@@ -12,7 +12,6 @@ use http::header::{
 use http::{Response, StatusCode};
 
 use crate::access::decision::AccessDecision;
-use crate::request::host::requested_host;
 use crate::response::response_body::ResponseBody;
 use crate::response::routed_response::{RequestHead, ResponseOwner, Route, RoutedResponse, plain};
 use release::snapshot::fields::set;
@@ -56,7 +55,7 @@ pub(crate) fn refusal<'s>(
 }
 
 /// Keeps an allowed response out of shared caches and search engines.
-pub(crate) fn mark_private(mut answer: RoutedResponse<'_>) -> RoutedResponse<'_> {
+pub(crate) fn mark_private(answer: &mut RoutedResponse<'_>) {
     let fields = answer.response.headers_mut();
     let is_stored = fields
         .get(CACHE_CONTROL)
@@ -64,13 +63,12 @@ pub(crate) fn mark_private(mut answer: RoutedResponse<'_>) -> RoutedResponse<'_>
     if is_stored {
         set(fields, &CACHE_CONTROL, PRIVATE);
     }
-    mark_unindexed(answer)
+    mark_unindexed(answer);
 }
 
 /// Keeps a response out of search engines.
-pub(crate) fn mark_unindexed(mut answer: RoutedResponse<'_>) -> RoutedResponse<'_> {
+pub(crate) fn mark_unindexed(answer: &mut RoutedResponse<'_>) {
     set(answer.response.headers_mut(), &X_ROBOTS_TAG, NO_INDEX);
-    answer
 }
 
 /// Returns 401 with the prefix as the realm. Browsers send a credential to all paths of a realm, so tenants of one host have different realms.
@@ -93,7 +91,7 @@ fn later(status: StatusCode, wait: Duration) -> Response<ResponseBody> {
 
 /// Redirects to the same address over HTTPS. No cache stores the redirect: it ends with the protection.
 fn to_https(port: Option<u16>, request: &RequestHead<'_>) -> Response<ResponseBody> {
-    let Ok(host) = requested_host(request.uri, request.headers, request.version) else {
+    let Ok(host) = request.host() else {
         return plain(StatusCode::BAD_REQUEST);
     };
     let target = request.uri.path_and_query();

@@ -25,16 +25,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::header::{
-    ACCEPT_ENCODING, ALLOW, CONNECTION, CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderMap,
-    HeaderValue, RETRY_AFTER,
+    ALLOW, CONNECTION, CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderValue, RETRY_AFTER,
 };
 use http::{Method, Response, StatusCode, Version};
 
 use crate::access::decision::AccessDecision;
-use crate::request::host::requested_host;
-use crate::request::negotiate::{AcceptedEncodings, choose};
+use crate::request::negotiate::choose;
 use crate::request::path::normalise_path;
-use crate::request::preconditions::{ConditionOutcome, Conditions, Validators, evaluate};
+use crate::request::preconditions::{ConditionOutcome, Validators, evaluate};
 use crate::response::redirect;
 use crate::response::refusal::{mark_private, mark_unindexed, refusal};
 use crate::response::response_body::ResponseBody;
@@ -57,23 +55,13 @@ pub(crate) type AccessGate<'g> = &'g dyn Fn(&AccessRule) -> AccessDecision;
 /// Returns the answer to `request` from `snapshot`, without the content of protected tenants.
 #[must_use]
 pub fn respond<'s>(snapshot: &'s Snapshot, request: &RequestHead<'_>) -> RoutedResponse<'s> {
-    respond_within(snapshot, request, &|_| AccessDecision::Close)
-}
-
-/// Returns the answer to `request` from `snapshot`, with the content of protected tenants for requests that `gate` allows.
-pub(crate) fn respond_within<'s>(
-    snapshot: &'s Snapshot,
-    request: &RequestHead<'_>,
-    gate: AccessGate<'_>,
-) -> RoutedResponse<'s> {
-    finish(look_up(snapshot, request, gate), request)
+    let mut answer = look_up_within(snapshot, request, &|_| AccessDecision::Close);
+    finish(&mut answer, request);
+    answer
 }
 
 /// Completes an answer: removes the body for HEAD, and closes an HTTP/1.1 connection whose content is not read.
-pub(crate) fn finish<'s>(
-    mut answer: RoutedResponse<'s>,
-    request: &RequestHead<'_>,
-) -> RoutedResponse<'s> {
+pub(crate) fn finish(answer: &mut RoutedResponse<'_>, request: &RequestHead<'_>) {
     if request.method == Method::HEAD && answer.response.status() != StatusCode::NOT_MODIFIED {
         remove_body(&mut answer.response);
     }
@@ -81,7 +69,6 @@ pub(crate) fn finish<'s>(
         // Unread content makes the connection unusable for another request (RFC 9112, section 9.3).
         close_after(&mut answer.response, request.version);
     }
-    answer
 }
 
 /// Makes an HTTP/1 response the last of its connection. `version` is that of the request.
@@ -94,7 +81,8 @@ pub(crate) fn close_after<B>(response: &mut Response<B>, version: Version) {
     }
 }
 
-fn look_up<'s>(
+/// Looks up the answer to `request` in `snapshot`, with the content of protected tenants for requests that `gate` allows. The caller [finishes](finish) the answer.
+pub(crate) fn look_up_within<'s>(
     snapshot: &'s Snapshot,
     request: &RequestHead<'_>,
     gate: AccessGate<'_>,
@@ -106,30 +94,33 @@ fn look_up<'s>(
 
     // 1.
     if request.has_content && is_known {
-        let answer = refused(StatusCode::PAYLOAD_TOO_LARGE);
-        let host = requested_host(request.uri, request.headers, request.version);
-        let entry = host.ok().and_then(|host| snapshot.hosts.get(&*host));
-        return match entry {
-            Some(entry) => at_host(entry, answer),
-            None => answer,
-        };
+        let mut answer = refused(StatusCode::PAYLOAD_TOO_LARGE);
+        let host = request.host().ok();
+        let entry = host.and_then(|host| snapshot.hosts.get(host));
+        if let Some(entry) = entry {
+            complete_at(entry, &mut answer);
+        }
+        return answer;
     }
 
     // 2.
-    let Ok(host) = requested_host(request.uri, request.headers, request.version) else {
+    let Ok(host) = request.host() else {
         return refused(StatusCode::BAD_REQUEST);
     };
-    let Some(entry) = snapshot.hosts.get(&*host) else {
+    let Some(entry) = snapshot.hosts.get(host) else {
         return unknown_host(snapshot, request);
     };
-    at_host(entry, look_up_at(snapshot, entry, request, gate))
+    let mut answer = look_up_at(snapshot, entry, request, gate);
+    complete_at(entry, &mut answer);
+    answer
 }
 
 /// Completes a response of a known host.
-fn at_host<'s>(entry: &HostEntry, answer: RoutedResponse<'s>) -> RoutedResponse<'s> {
-    match entry {
-        HostEntry::Site(routes) if routes.kind != HostKind::Tenants => mark_unindexed(answer),
-        HostEntry::Site(_) | HostEntry::Redirect(_) => answer,
+fn complete_at(entry: &HostEntry, answer: &mut RoutedResponse<'_>) {
+    if let HostEntry::Site(routes) = entry
+        && routes.kind != HostKind::Tenants
+    {
+        mark_unindexed(answer);
     }
 }
 
@@ -189,7 +180,11 @@ fn guarded<'s>(
     let Some(rule) = rule(snapshot, mount) else {
         return answer();
     };
-    refusal(gate(rule), mount, request).unwrap_or_else(|| mark_private(answer()))
+    refusal(gate(rule), mount, request).unwrap_or_else(|| {
+        let mut answer = answer();
+        mark_private(&mut answer);
+        answer
+    })
 }
 
 /// Performs the steps from 8. `below` is the part of `path` below the mount.
@@ -392,8 +387,10 @@ fn without_content<'s>(
 
 /// Returns the mount of `path`, and the rest of the path below the mount.
 fn mount<'s, 'p>(routes: &'s HostRoutes, path: &'p str) -> Option<(&'s Arc<Mount>, &'p str)> {
-    let segments = memchr::memchr_iter(b'/', &path.as_bytes()[1..])
-        .map(|slash| slash + 1)
+    // A plain loop ends at the last segment that can be a prefix, which is the first or second.
+    let slashes = path.bytes().enumerate().skip(1);
+    let segments = slashes
+        .filter_map(|(index, byte)| (byte == b'/').then_some(index))
         .chain([path.len()]);
     let mut taken = routes.root.as_ref().map(|mount| (mount, 0));
     for end in segments.take(routes.longest_prefix) {
@@ -445,8 +442,8 @@ pub(crate) fn pending_content(
     if !snapshot.is_partial && !is_file {
         return None;
     }
-    let host = requested_host(request.uri, request.headers, request.version).ok()?;
-    let HostEntry::Site(routes) = snapshot.hosts.get(&*host)? else {
+    let host = request.host().ok()?;
+    let HostEntry::Site(routes) = snapshot.hosts.get(host)? else {
         return None;
     };
     let path = normalise_path(request.uri.path()).ok()?;
@@ -474,8 +471,8 @@ pub(crate) fn pending_content(
 
 /// Returns whether a path looks like a file: its last segment has a dot. Paths of pages have none, so the look-up of images can be skipped.
 fn is_file(path: &str) -> bool {
-    let last = path.rsplit('/').next();
-    last.is_some_and(|last| last.contains('.'))
+    let mut backwards = path.bytes().rev();
+    backwards.find(|byte| matches!(byte, b'.' | b'/')) == Some(b'.')
 }
 
 /// Returns the 503 of a tenant that is not rendered yet.
@@ -595,18 +592,14 @@ fn resource_response(
             );
         }
     };
-    let (accepted, mut conditions) = fields(request.headers);
-    let Some(variant) = choose(&body.variants, &accepted) else {
+    let Some(variant) = choose(&body.variants, &request.fields.accepted) else {
         return (plain(StatusCode::NOT_FOUND), ContentEncoding::Identity);
     };
     let length = usize::try_from(variant.bytes.len()).unwrap_or(usize::MAX);
     let outcome = if body.status == StatusCode::OK {
-        if request.method != Method::GET {
-            conditions.range = None;
-        }
         let range_length = body.fields.ranges().then_some(length);
         evaluate(
-            &conditions,
+            &request.fields.conditions,
             Validators {
                 etag: &variant.etag,
                 range_length,
@@ -677,17 +670,4 @@ fn remove_body(response: &mut Response<ResponseBody>) {
     let length = HeaderValue::from(response.body().len());
     response.headers_mut().insert(CONTENT_LENGTH, length);
     *response.body_mut() = Bytes::new().into();
-}
-
-/// Reads all fields that step 14 needs in one pass over the header map.
-fn fields(headers: &HeaderMap) -> (AcceptedEncodings, Conditions<'_>) {
-    let mut accepted = AcceptedEncodings::default();
-    let mut conditions = Conditions::default();
-    for (name, value) in headers {
-        match *name {
-            ACCEPT_ENCODING => accepted.read(value),
-            _ => conditions.read(name, headers),
-        }
-    }
-    (accepted, conditions)
 }

@@ -2,26 +2,66 @@
 //!
 //! **Invariant:** plain values. The parts of an answer that are counted or logged never come from the client.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue, X_CONTENT_TYPE_OPTIONS};
 use http::{Method, Response, StatusCode, Uri, Version};
 
+use crate::request::host::{HostError, named_host};
+use crate::request::request_fields::RequestFields;
 use crate::response::response_body::ResponseBody;
 use release::snapshot::{ContentEncoding, Mount};
 
 /// The parts of a request that the look-up reads.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub struct RequestHead<'r> {
-    /// The method.
-    pub method: &'r Method,
+    pub(crate) method: &'r Method,
     /// The request target.
-    pub uri: &'r Uri,
+    pub(crate) uri: &'r Uri,
     /// The protocol version, which decides how the host is named.
-    pub version: Version,
-    /// The header fields.
-    pub headers: &'r HeaderMap,
-    /// Whether the request has content.
-    pub has_content: bool,
+    pub(crate) version: Version,
+    /// All header fields.
+    pub(crate) headers: &'r HeaderMap,
+    pub(crate) has_content: bool,
+    /// The header fields that each response depends on.
+    pub(crate) fields: RequestFields<'r>,
+    host: Result<Cow<'r, str>, HostError>,
+}
+
+impl<'r> RequestHead<'r> {
+    /// Reads the header fields of a request. `has_content`: whether the request has content.
+    #[must_use]
+    pub fn new(
+        method: &'r Method,
+        uri: &'r Uri,
+        version: Version,
+        headers: &'r HeaderMap,
+        has_content: bool,
+    ) -> Self {
+        let mut fields = RequestFields::read(headers);
+        if *method != Method::GET {
+            // Only GET has ranges (RFC 9110, section 14.2).
+            fields.conditions.range = None;
+        }
+        Self {
+            method,
+            uri,
+            version,
+            headers,
+            has_content,
+            host: named_host(uri, fields.host, version),
+            fields,
+        }
+    }
+
+    /// Returns the requested host in its normal form.
+    ///
+    /// # Errors
+    /// When the request must be refused with status 400.
+    pub(crate) fn host(&self) -> Result<&str, HostError> {
+        self.host.as_deref().map_err(|error| *error)
+    }
 }
 
 /// A response, with the tenant and the route for counters and log.

@@ -6,14 +6,11 @@
 //!
 //! **Invariant:** serves no page.
 
-use std::borrow::Cow;
-
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode, Uri};
 
 use crate::acme::shared::SharedChallenge;
-use crate::request::host::requested_host;
 use crate::response::redirect;
 use crate::response::respond::unknown_host;
 use crate::response::response_body::ResponseBody;
@@ -29,15 +26,15 @@ const CHALLENGE_PREFIX: &str = "/.well-known/acme-challenge/";
 /// Returns the host whose challenge another replica may have opened, if the request asks for a challenge that this process does not have.
 pub(crate) fn shared_challenge_host<'r>(
     snapshot: &Snapshot,
-    request: &RequestHead<'r>,
+    request: &'r RequestHead<'_>,
     tls: &Tls,
-) -> Option<Cow<'r, str>> {
+) -> Option<&'r str> {
     let token = token(request.uri)?;
     if tls.certificates.challenge_text(token).is_some() {
         return None;
     }
-    let host = requested_host(request.uri, request.headers, request.version).ok()?;
-    snapshot.hosts.contains_key(&*host).then_some(host)
+    let host = request.host().ok()?;
+    snapshot.hosts.contains_key(host).then_some(host)
 }
 
 fn token(uri: &Uri) -> Option<&str> {
@@ -61,10 +58,10 @@ pub(crate) fn to_https<'s>(
         };
         return routed(response, "/.well-known/acme-challenge");
     }
-    let Ok(host) = requested_host(request.uri, request.headers, request.version) else {
+    let Ok(host) = request.host() else {
         return refused(StatusCode::BAD_REQUEST);
     };
-    if !snapshot.hosts.contains_key(&*host) {
+    if !snapshot.hosts.contains_key(host) {
         return unknown_host(snapshot, request);
     }
     let target = request.uri.path_and_query();

@@ -138,7 +138,9 @@ pub(crate) fn improve(variants: &Variants, cache: &Cache) {
     };
     let key = best_key(&Sha256::digest(bytes));
     let best = cache.get(key, || {
-        Ok::<_, ()>(best_brotli(bytes).unwrap_or_default().into())
+        // Without the encoder's spare capacity, because the bytes stay in memory while they are served.
+        let best = best_brotli(bytes).unwrap_or_default();
+        Ok::<_, ()>(best.into_boxed_slice().into())
     });
     add_best(variants, best.unwrap_or_default());
 }
@@ -321,6 +323,20 @@ mod tests {
         ] {
             assert_eq!(window(length), bits, "{length}");
         }
+    }
+
+    #[test]
+    fn best_encoding_has_no_spare_capacity() {
+        let text = Bytes::from("the same words again and again. ".repeat(1000));
+        let variants = variants(text, true, CompressionLevel::Page);
+        let cache = Cache::default();
+        improve(&variants, &cache);
+        let best = variants.iter().next().map(bytes).cloned();
+        let best = best.expect("the best encoding");
+        // The last owner gets the allocated buffer.
+        drop((variants, cache));
+        let length = best.len();
+        assert_eq!(Vec::from(best).capacity(), length);
     }
 
     #[test]

@@ -7,8 +7,8 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use http::header::{HOST, REFERER, USER_AGENT};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use http::header::HOST;
+use http::{HeaderValue, Method, StatusCode};
 
 use crate::response::routed_response::{RequestHead, ResponseOwner, RoutedResponse};
 
@@ -20,8 +20,6 @@ pub(super) const MAX_QUEUED_BUFFERS: usize = 128;
 const MAX_AGENT_BYTES: usize = 512;
 /// Maximum length of a path or of a host that is counted by name.
 pub(super) const MAX_NAME_BYTES: usize = 120;
-
-const SEC_PURPOSE: HeaderName = HeaderName::from_static("sec-purpose");
 
 /// A request that was answered with a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,14 +46,12 @@ impl<'r> PageRequest<'r> {
             && head.method == Method::GET
             && route.rest.is_empty()
             // Paths of files have a dot, and those of pages have none.
-            && memchr::memchr(b'.', route.path.as_bytes()).is_none();
+            && !route.path.bytes().any(|byte| byte == b'.');
         if !is_page {
             return None;
         }
-        let headers = head.headers;
-        let agent = headers
-            .get(USER_AGENT)
-            .map_or(&[][..], HeaderValue::as_bytes);
+        let fields = &head.fields;
+        let agent = (fields.user_agent).map_or(&[][..], HeaderValue::as_bytes);
         Some(Self {
             tenant: &mount.tenant,
             path: match route.path.len() <= MAX_NAME_BYTES {
@@ -63,11 +59,10 @@ impl<'r> PageRequest<'r> {
                 false => "",
             },
             agent: &agent[..agent.len().min(MAX_AGENT_BYTES)],
-            referrer: headers
-                .get(REFERER)
+            referrer: (fields.referrer)
                 .and_then(|referrer| foreign_host(referrer.as_bytes(), head))
                 .unwrap_or_default(),
-            is_ahead: is_fetched_ahead(headers),
+            is_ahead: fields.purpose.is_some_and(is_fetched_ahead),
         })
     }
 
@@ -113,9 +108,8 @@ impl<'r> PageRequest<'r> {
 }
 
 /// Returns whether a browser fetches a page ahead (`prefetch`, `prefetch;prerender`; Fetch, section 3.6).
-fn is_fetched_ahead(headers: &HeaderMap) -> bool {
-    let purpose = headers.get(SEC_PURPOSE).map(HeaderValue::as_bytes);
-    purpose.is_some_and(|purpose| purpose.starts_with(b"prefetch"))
+fn is_fetched_ahead(purpose: &HeaderValue) -> bool {
+    purpose.as_bytes().starts_with(b"prefetch")
 }
 
 /// Returns the host of a referrer, without its port, if it is not the host of the request.
@@ -227,7 +221,7 @@ pub(super) fn buffer_of(requests: &[PageRequest<'_>]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use http::{Uri, Version};
+    use http::{HeaderMap, Uri, Version};
 
     use super::*;
 
@@ -259,13 +253,8 @@ mod tests {
     fn only_the_host_of_another_site_is_a_referrer() {
         let headers =
             HeaderMap::from_iter([(HOST, HeaderValue::from_static("Corner.example:8080"))]);
-        let head = RequestHead {
-            method: &Method::GET,
-            uri: &Uri::from_static("/"),
-            version: Version::HTTP_11,
-            headers: &headers,
-            has_content: false,
-        };
+        let uri = Uri::from_static("/");
+        let head = RequestHead::new(&Method::GET, &uri, Version::HTTP_11, &headers, false);
         let host = |referrer: &'static str| {
             foreign_host(referrer.as_bytes(), &head).map(|host| str::from_utf8(host).unwrap())
         };
@@ -289,11 +278,8 @@ mod tests {
 
     #[test]
     fn pages_that_are_fetched_ahead_are_recognised() {
-        let is_ahead = |purpose| {
-            let purpose = HeaderValue::from_static(purpose);
-            is_fetched_ahead(&HeaderMap::from_iter([(SEC_PURPOSE, purpose)]))
-        };
+        let is_ahead = |purpose| is_fetched_ahead(&HeaderValue::from_static(purpose));
         assert!(is_ahead("prefetch") && is_ahead("prefetch;prerender"));
-        assert!(!is_ahead("other") && !is_fetched_ahead(&HeaderMap::new()));
+        assert!(!is_ahead("other"));
     }
 }

@@ -1,12 +1,11 @@
-//! Layers around the look-up, one file each. Each is a [`tower::Service`] around the next.
+//! Layers around the look-up, one file each. Each is a function of the request ([`exchange::Exchange`]) and its answer.
 //!
 //! ```text
-//! Exchange -> access_log -> request_id -> traffic -> uri_length -> the look-up -> Answer
+//! uri_length -> the look-up -> traffic -> request_id -> access_log
 //! ```
-//! A request is passed as references ([`exchange::Exchange`]), an answer carries its owner, and futures are always ready, since a look-up never waits. The compiler can therefore inline the layers into one function.
-//! The layers of the same names in tower-http work on complete HTTP messages, and pass the request id in the extensions of request and response, which allocates two hash tables per request.
+//! All layers work on one answer in place. Layers of tower pass the answer by value, which copies it once per layer. Those of tower-http also pass the request id in the extensions of request and response, which allocates two hash tables per request.
 //!
-//! **Invariant:** no layer knows the layers above it; no layer waits, opens a file or sends bytes.
+//! **Invariant:** no layer knows the other layers; no layer waits, opens a file or sends bytes.
 
 pub(crate) mod access_log;
 pub(crate) mod exchange;

@@ -6,15 +6,12 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::hash_map::RandomState;
-use std::convert::Infallible;
-use std::future::ready;
 use std::hash::BuildHasher as _;
-use std::task::{Context, Poll};
 
+use bytes::BytesMut;
 use http::header::HeaderValue;
-use tower::Service;
 
-use super::exchange::{Exchange, LayerFuture, LayerService};
+use super::exchange::Exchange;
 use crate::request::preconditions::single_value;
 use crate::response::routed_response::RoutedResponse;
 use release::snapshot::fields::{X_REQUEST_ID, set};
@@ -22,14 +19,17 @@ use release::snapshot::fields::{X_REQUEST_ID, set};
 /// Maximum length of a proxy's id.
 const MAX_ID_BYTES: usize = 64;
 
+/// Size of a block that many ids share.
+const BLOCK_BYTES: usize = 4096;
+
 /// Generates the ids of a worker's requests.
 #[derive(Debug)]
 pub(crate) struct RequestIds {
-    /// The last generated id; its buffer is reused.
-    last: RefCell<String>,
-    /// The length of the worker's random prefix.
-    prefix: usize,
+    /// The worker's random prefix.
+    prefix: String,
     next: Cell<u64>,
+    /// The free part of a block. An id is cut off at its front, so that it needs no allocation. The block is reused once all its responses are sent.
+    block: RefCell<BytesMut>,
 }
 
 impl Default for RequestIds {
@@ -37,9 +37,9 @@ impl Default for RequestIds {
         // Each `RandomState` has new keys, so its hash of any value is random.
         let prefix = format!("{:016x}-", RandomState::new().hash_one(0_u8));
         Self {
-            prefix: prefix.len(),
-            last: RefCell::new(prefix),
+            prefix,
             next: Cell::new(0),
+            block: RefCell::new(BytesMut::with_capacity(BLOCK_BYTES)),
         }
     }
 }
@@ -52,10 +52,13 @@ impl RequestIds {
         }
         let number = self.next.get();
         self.next.set(number + 1);
-        let mut id = self.last.borrow_mut();
-        id.truncate(self.prefix);
-        id.push_str(itoa::Buffer::new().format(number));
-        HeaderValue::from_str(&id).unwrap_or(HeaderValue::from_static("-"))
+        let mut number_text = itoa::Buffer::new();
+        let mut block = self.block.borrow_mut();
+        for part in [&self.prefix, number_text.format(number)] {
+            block.extend_from_slice(part.as_bytes());
+        }
+        let id = block.split().freeze();
+        HeaderValue::from_maybe_shared(id).unwrap_or(HeaderValue::from_static("-"))
     }
 }
 
@@ -67,38 +70,35 @@ fn is_id(id: &[u8]) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(byte))
 }
 
-/// The layer that assigns an id to each request.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct RequestId<'w, S> {
-    pub(crate) ids: &'w RequestIds,
-    pub(crate) inner: S,
-}
-
-impl<'a, S: LayerService<'a>> Service<Exchange<'a>> for RequestId<'_, S> {
-    type Response = RoutedResponse<'a>;
-    type Error = Infallible;
-    type Future = LayerFuture<'a>;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        self.inner.poll_ready(cx)
-    }
-
-    fn call(&mut self, exchange: Exchange<'a>) -> Self::Future {
-        let mut answer = self.inner.respond(exchange);
-        // If there are two ids, one may be the client's.
-        let given = exchange
-            .peer
-            .is_trusted
-            .then(|| single_value(exchange.head.headers, &X_REQUEST_ID));
-        let id = self.ids.id_for(given.flatten());
-        set(answer.response.headers_mut(), &X_REQUEST_ID, id);
-        ready(Ok(answer))
-    }
+/// Sets the id of a request in its answer.
+pub(crate) fn assign(ids: &RequestIds, exchange: &Exchange<'_>, answer: &mut RoutedResponse<'_>) {
+    // If there are two ids, one may be the client's.
+    let given = exchange
+        .peer
+        .is_trusted
+        .then(|| single_value(exchange.head.headers, &X_REQUEST_ID));
+    let id = ids.id_for(given.flatten());
+    set(answer.response.headers_mut(), &X_REQUEST_ID, id);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn new_ids_share_a_block() {
+        let ids = RequestIds::default();
+        let first = ids.id_for(None);
+        let second = ids.id_for(None);
+        assert!(second.as_bytes().ends_with(b"-1"), "{second:?}");
+        drop((first, second));
+        let memory = allocation_counter::measure(|| {
+            for _ in 0..2 * BLOCK_BYTES {
+                ids.id_for(None);
+            }
+        });
+        assert_eq!(memory.count_total, 0);
+    }
 
     #[test]
     fn valid_id_is_kept_and_invalid_id_is_replaced() {

@@ -132,16 +132,9 @@ fn tenant_that_is_not_rendered_is_unavailable() {
     let snapshot = with(Some(open()));
     let headers = HeaderMap::from_iter([(http::header::HOST, HeaderValue::from_static(HOST))]);
     for method in [Method::GET, Method::POST] {
-        let answer = respond(
-            &snapshot,
-            &RequestHead {
-                method: &method,
-                uri: &Uri::from_static("/terms"),
-                version: Version::HTTP_11,
-                headers: &headers,
-                has_content: false,
-            },
-        );
+        let uri = Uri::from_static("/terms");
+        let head = RequestHead::new(&method, &uri, Version::HTTP_11, &headers, false);
+        let answer = respond(&snapshot, &head);
         let status = answer.response.status();
         assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "{method}");
         assert_eq!(answer.response.headers()[RETRY_AFTER], "1");

@@ -170,13 +170,8 @@ fn get(path: &str, host: &'static str, lines: &[HeaderValue]) -> RoutedResponse<
     for line in lines {
         headers.append("accept-encoding", line.clone());
     }
-    let request = RequestHead {
-        method: &Method::GET,
-        uri: &path.parse::<Uri>().unwrap(),
-        version: Version::HTTP_11,
-        headers: &headers,
-        has_content: false,
-    };
+    let uri = path.parse::<Uri>().unwrap();
+    let request = RequestHead::new(&Method::GET, &uri, Version::HTTP_11, &headers, false);
     respond(&SNAPSHOT, &request)
 }
 
@@ -240,13 +235,7 @@ proptest! {
         for (name, value) in fields {
             headers.append(HeaderName::from_static(name), HeaderValue::from_str(&value).unwrap());
         }
-        let request = RequestHead {
-            method: &method,
-            uri: &uri,
-            version: Version::HTTP_11,
-            headers: &headers,
-            has_content: false,
-        };
+        let request = RequestHead::new(&method, &uri, Version::HTTP_11, &headers, false);
         check(&host, &method, &respond(&SNAPSHOT, &request))?;
     }
 
@@ -258,13 +247,8 @@ proptest! {
         };
         let mut headers = HeaderMap::new();
         headers.insert("host", named);
-        let request = RequestHead {
-            method: &Method::GET,
-            uri: &uri,
-            version: if http2 { Version::HTTP_2 } else { Version::HTTP_11 },
-            headers: &headers,
-            has_content: false,
-        };
+        let version = if http2 { Version::HTTP_2 } else { Version::HTTP_11 };
+        let request = RequestHead::new(&Method::GET, &uri, version, &headers, false);
         let answer = respond(&SNAPSHOT, &request);
         let authority = uri.authority().unwrap().as_str().to_owned();
         check(&authority, &Method::GET, &answer)?;
