@@ -122,6 +122,45 @@ fn error_pages_follow_language_of_path() {
 }
 
 #[test]
+fn store_badges_and_prices_are_in_language_of_page() {
+    for theme in ["base", "plain"] {
+        let mut site = corner();
+        let manifest = format!("name: Corner\ntheme: {theme}\nlanguages: [en, de]\n");
+        site.write("tenants/corner/tenant.yaml", manifest);
+        for (file, month) in [("index.md", "month"), ("index.de.md", "Monat")] {
+            let page = format!(
+                "---
+title: Home
+sections:
+  - kind: badges
+    title: Stores
+    items:
+      - {{store: app-store, link: https://store.example}}
+      - {{store: google-play, link: https://store.example}}
+  - kind: plans
+    title: Price
+    items:
+      - {{name: One, price: 18 \u{20ac}, period: {month}}}
+---
+"
+            );
+            site.write(&format!("tenants/corner/pages/{file}"), page);
+        }
+        let server = TestServer::start(site.folder(), &[]);
+        let host = format!("corner.{}", server.domain());
+        for (path, words) in [
+            ("/", ["Download on the <b>", "Get it on <b>", "per month"]),
+            ("/de", ["Laden im <b>", "Jetzt bei <b>", "pro Monat"]),
+        ] {
+            let page = server.get(&host, path).text();
+            for word in words {
+                assert!(page.contains(word), "{theme} {path}: {word}: {page}");
+            }
+        }
+    }
+}
+
+#[test]
 fn switcher_links_each_page_to_its_translation() {
     for theme in ["base", "plain"] {
         let mut site = corner();
