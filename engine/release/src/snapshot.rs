@@ -169,8 +169,8 @@ pub struct MountPages {
     /// The 404 pages, each with the path prefix that it covers, for example `/blog` ("Post not found"). Most specific first.
     /// The last entry has the empty path: the tenant's own 404 page.
     pub not_found: Vec<(Box<str>, Arc<Resource>)>,
-    /// The page for status 405, sent when a page is requested with a method other than GET or HEAD.
-    pub method_not_allowed: Arc<Resource>,
+    /// The pages for status 405, sent when a page is requested with a method other than GET or HEAD: one for each language, by path prefix as in `not_found`.
+    pub method_not_allowed: Vec<(Box<str>, Arc<Resource>)>,
 }
 
 impl MountPages {

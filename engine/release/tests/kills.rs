@@ -69,7 +69,7 @@ fn release(tenant: &str, key: u64) -> NewRelease {
             pages: MountPages {
                 resources: resources.collect(),
                 not_found: vec![("".into(), error.clone())],
-                method_not_allowed: error,
+                method_not_allowed: vec![("".into(), error)],
                 redirects: Arc::default(),
             },
         }],

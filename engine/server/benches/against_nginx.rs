@@ -392,7 +392,7 @@ fn snapshot() -> Snapshot {
                 resources,
                 redirects: Arc::default(),
                 not_found: vec![("".into(), page())],
-                method_not_allowed: page(),
+                method_not_allowed: vec![("".into(), page())],
             }),
             traffic: Default::default(),
         })

@@ -449,7 +449,7 @@ fn snapshot() -> Snapshot {
             resources: [("/page".into(), Arc::clone(&page))].into(),
             redirects: Arc::default(),
             not_found: vec![("".into(), Arc::clone(&page))],
-            method_not_allowed: page,
+            method_not_allowed: vec![("".into(), page)],
         }),
         traffic: Default::default(),
     };

@@ -47,7 +47,9 @@ pub(crate) fn everything(snapshot: &Snapshot) -> Vec<(String, &Resource)> {
             for (area, page) in &pages.not_found {
                 add(format!("{place} special {area}"), page);
             }
-            add(format!("{place} special 405"), &pages.method_not_allowed);
+            for (area, page) in &pages.method_not_allowed {
+                add(format!("{place} special 405 {area}"), page);
+            }
         }
     }
     all.sort_by(|(one, _), (other, _)| one.cmp(other));

@@ -25,6 +25,35 @@ fn write_company(folder: &Path) {
 }
 
 #[test]
+fn pages_of_two_apps_have_different_titles() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for id in ["alder", "birch"] {
+        let new = run(folder.path(), &["new", id, "--language", "en,de"]);
+        assert!(new.status.success(), "{}", stderr(&new));
+    }
+    let titles = |id: &str| -> Vec<String> {
+        let pages = fs::read_dir(folder.path().join(format!("tenants/{id}/pages")));
+        let pages = pages
+            .expect("a folder")
+            .map(|page| page.expect("a page").path());
+        let mut titles: Vec<String> = pages
+            .map(|page| {
+                let text = fs::read_to_string(page).expect("a text");
+                let title = text.lines().find(|line| line.starts_with("title: "));
+                title.expect("a title").to_owned()
+            })
+            .collect();
+        titles.sort_unstable();
+        titles
+    };
+    let (alder, birch) = (titles("alder"), titles("birch"));
+    assert_eq!((alder.len(), birch.len()), (14, 14));
+    for title in alder {
+        assert!(!birch.contains(&title), "{title}");
+    }
+}
+
+#[test]
 fn every_starter_passes_check_except_fill_in_warnings() {
     let folder = tempfile::tempdir().expect("a folder");
     write_company(folder.path());

@@ -183,12 +183,14 @@ fn check_no_english_word(site: &TestSite, parent: &str) {
         .not_found
         .iter()
         .map(|(path, page)| (format!("404 {path}"), page));
+    let refused = rendered.method_not_allowed.iter();
+    let refused = refused.map(|(path, page)| (format!("405 {path}"), page));
     let pages = rendered
         .resources
         .iter()
         .map(|(path, page)| (path.to_string(), page))
         .chain(not_found)
-        .chain([("405".to_owned(), &rendered.method_not_allowed)]);
+        .chain(refused);
     let mut looked = 0;
     for (path, page) in pages {
         let Some(text) = text_of(page) else {

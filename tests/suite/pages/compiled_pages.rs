@@ -44,7 +44,7 @@ fn folder_compiles_to_expected_pages() {
         writeln!(
             text,
             "=== 405\n{}",
-            text_of(&pages.method_not_allowed).expect("a page")
+            text_of(&pages.method_not_allowed[0].1).expect("a page")
         )
         .expect("text");
         let name = format!("{host}{}", prefix.replace('/', "_"));
@@ -63,8 +63,8 @@ fn error_pages_have_social_metadata() {
         };
         for mount in routes.root.iter().chain(routes.prefixes.values()) {
             let pages = mount.pages.get().expect("rendered");
-            let not_found = pages.not_found.iter().map(|(_, page)| page);
-            for page in not_found.chain([&pages.method_not_allowed]) {
+            let errors = pages.not_found.iter().chain(&pages.method_not_allowed);
+            for (_, page) in errors {
                 let html = text_of(page).expect("a page");
                 let content = |tag: &str| {
                     let (_, rest) = html

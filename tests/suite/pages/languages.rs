@@ -84,6 +84,83 @@ fn translations_are_served_below_their_language() {
 }
 
 #[test]
+fn error_pages_follow_language_of_path() {
+    let mut site = corner();
+    let manifest = "name: Corner\nlanguages: [en, de]\nredirects:\n  - {from: /old, status: 410}\n  - {from: /de/alt, status: 410}\n";
+    site.write("tenants/corner/tenant.yaml", manifest);
+    let server = TestServer::start(site.folder(), &["--state", "state"]);
+    let domain = server.domain();
+    let own_host = format!("corner.{domain}");
+    let (not_found, refused) = (
+        ["Page not found", "Seite nicht gefunden"],
+        [
+            "Unexpected Application Error!",
+            "Unerwarteter Anwendungsfehler",
+        ],
+    );
+    for (host, prefix) in [(&domain, "/corner"), (&own_host, "")] {
+        for (method, path, status, titles, language) in [
+            ("GET", "/none", 404, not_found, 0),
+            ("GET", "/de/none", 404, not_found, 1),
+            ("GET", "/de.html", 404, not_found, 0),
+            ("GET", "/old", 410, not_found, 0),
+            ("GET", "/de/alt", 410, not_found, 1),
+            ("POST", "/terms", 405, refused, 0),
+            ("POST", "/de/terms", 405, refused, 1),
+            ("DELETE", "/de", 405, refused, 1),
+            ("PUT", "/deutsch", 405, refused, 0),
+        ] {
+            let answer = server.request(method, host, &format!("{prefix}{path}"), &[]);
+            let (what, text) = (format!("{method} {host}{prefix}{path}"), answer.text());
+            assert_eq!(answer.status, status, "{what}");
+            let tag = format!("<html lang=\"{}\"", ["en", "de"][language]);
+            assert!(text.contains(&tag), "{what}: {text}");
+            assert!(text.contains(titles[language]), "{what}: {text}");
+            assert!(!text.contains(titles[1 - language]), "{what}: {text}");
+        }
+    }
+}
+
+#[test]
+fn store_badges_and_prices_are_in_language_of_page() {
+    for theme in ["base", "plain"] {
+        let mut site = corner();
+        let manifest = format!("name: Corner\ntheme: {theme}\nlanguages: [en, de]\n");
+        site.write("tenants/corner/tenant.yaml", manifest);
+        for (file, month) in [("index.md", "month"), ("index.de.md", "Monat")] {
+            let page = format!(
+                "---
+title: Home
+sections:
+  - kind: badges
+    title: Stores
+    items:
+      - {{store: app-store, link: https://store.example}}
+      - {{store: google-play, link: https://store.example}}
+  - kind: plans
+    title: Price
+    items:
+      - {{name: One, price: 18 \u{20ac}, period: {month}}}
+---
+"
+            );
+            site.write(&format!("tenants/corner/pages/{file}"), page);
+        }
+        let server = TestServer::start(site.folder(), &[]);
+        let host = format!("corner.{}", server.domain());
+        for (path, words) in [
+            ("/", ["Download on the <b>", "Get it on <b>", "per month"]),
+            ("/de", ["Laden im <b>", "Jetzt bei <b>", "pro Monat"]),
+        ] {
+            let page = server.get(&host, path).text();
+            for word in words {
+                assert!(page.contains(word), "{theme} {path}: {word}: {page}");
+            }
+        }
+    }
+}
+
+#[test]
 fn switcher_links_each_page_to_its_translation() {
     for theme in ["base", "plain"] {
         let mut site = corner();

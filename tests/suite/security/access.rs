@@ -418,6 +418,39 @@ fn broken_or_removed_deployment_file_opens_nothing() {
 }
 
 #[test]
+fn half_written_deployment_file_opens_nothing() {
+    let protected = Protected::new();
+    let server = protected.serve(&[]);
+    let host = format!("app.{}", server.domain());
+    let status = || server.get(&host, "/secret").status;
+    assert_eq!(status(), 401);
+    let lines: Vec<&str> = protected.rules.split_inclusive('\n').collect();
+    // A slow writer: the beginning of the file is there for longer than the program waits for other files.
+    for lines_written in 0..lines.len() {
+        protected.write(FILE, &lines[..lines_written].concat());
+        for _ in 0..12 {
+            std::thread::sleep(Duration::from_millis(25));
+            let answer = server.get(&host, "/secret");
+            let what = format!("after {lines_written} lines");
+            assert!(
+                matches!(answer.status, 401 | 503),
+                "{what}: {}",
+                answer.status
+            );
+            assert!(!answer.text().contains(SECRET), "{what}");
+        }
+    }
+    protected.write(FILE, &protected.rules);
+    wait(&server, "the complete file", || {
+        protected.allowed(&server, &host, "/secret").status == 200
+    });
+    assert_eq!(status(), 401);
+    // A file that stays as it is opens the tenant.
+    protected.write(FILE, lines[0]);
+    wait(&server, "the end of the protection", || status() == 200);
+}
+
+#[test]
 fn misspelt_entry_closes_the_site_that_it_may_mean() {
     let protected = Protected::new();
     let misspelt = protected.rules.replace("  app:", "  appp:");

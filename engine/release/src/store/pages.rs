@@ -43,7 +43,9 @@ pub struct AddressPages {
 /// How the files of each address are encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PagesLayout {
-    /// As [`SharedFiles`](Self::SharedFiles), and each address has its redirects.
+    /// As [`Redirects`](Self::Redirects), and each address has a 405 page for each language.
+    ErrorPages,
+    /// As [`SharedFiles`](Self::SharedFiles), and each address has its redirects. Version 4 of the format.
     Redirects,
     /// The first address with a table of files holds the table; later addresses refer to that address. Version 3 of the format.
     SharedFiles,
@@ -202,12 +204,13 @@ impl PagesEncoder {
         if first == next {
             self.table(resources.files(), to);
         }
-        to.count(placed.pages.not_found.len());
-        for (part, resource) in &placed.pages.not_found {
-            to.bytes(part.as_bytes());
-            to.count(self.resource(resource));
+        for errors in [&placed.pages.not_found, &placed.pages.method_not_allowed] {
+            to.count(errors.len());
+            for (part, resource) in errors {
+                to.bytes(part.as_bytes());
+                to.count(self.resource(resource));
+            }
         }
-        to.count(self.resource(&placed.pages.method_not_allowed));
         let rules = placed.pages.redirects.rules();
         to.count(rules.len());
         for rule in rules {
@@ -319,15 +322,18 @@ pub(super) fn read(
             input.text()?.to_owned(),
             input.many(with_path)?,
             match layout {
-                PagesLayout::Redirects | PagesLayout::SharedFiles => {
+                PagesLayout::ErrorPages | PagesLayout::Redirects | PagesLayout::SharedFiles => {
                     AddressFiles::read(input, index)?
                 }
                 PagesLayout::FilesAtEachAddress => AddressFiles::Own(Vec::new()),
             },
             input.many(with_path)?,
-            input.count()?,
             match layout {
-                PagesLayout::Redirects => input.many(read_rule)?,
+                PagesLayout::ErrorPages => input.many(with_path)?,
+                _ => vec![(String::new(), input.count()?)],
+            },
+            match layout {
+                PagesLayout::ErrorPages | PagesLayout::Redirects => input.many(read_rule)?,
                 PagesLayout::SharedFiles | PagesLayout::FilesAtEachAddress => Vec::new(),
             },
         );
@@ -346,7 +352,7 @@ pub(super) fn read(
         Some((path.into_boxed_str(), resources.get(number)?.clone()))
     };
     let mut placed: Vec<AddressPages> = Vec::with_capacity(places.len());
-    for (host, prefix, paths, files, not_found, last, rules) in places {
+    for (host, prefix, paths, files, not_found, refused, rules) in places {
         let own = paths.into_iter().map(named);
         let resources_here = match files {
             AddressFiles::Own(files) => {
@@ -364,7 +370,7 @@ pub(super) fn read(
             pages: MountPages {
                 resources: resources_here,
                 not_found: not_found.into_iter().map(named).collect::<Option<_>>()?,
-                method_not_allowed: resources.get(last)?.clone(),
+                method_not_allowed: refused.into_iter().map(named).collect::<Option<_>>()?,
                 redirects: Arc::new(RedirectTable::new(rules)),
             },
         });

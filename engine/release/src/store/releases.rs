@@ -17,7 +17,8 @@ use super::pages::PagesLayout;
 use crate::payload::Payload;
 
 /// The first bytes of a release file and its layout, for each version of the format. The first version is written; the others can still be read.
-pub(super) const FORMATS: [(&[u8], PagesLayout); 3] = [
+pub(super) const FORMATS: [(&[u8], PagesLayout); 4] = [
+    (b"rowhouse-release-5\n", PagesLayout::ErrorPages),
     (b"rowhouse-release-4\n", PagesLayout::Redirects),
     (b"rowhouse-release-3\n", PagesLayout::SharedFiles),
     (b"rowhouse-release-2\n", PagesLayout::FilesAtEachAddress),

@@ -78,7 +78,7 @@ fn release(key: u8, pages: &[(&str, &str)]) -> NewRelease {
             pages: MountPages {
                 resources: resources.collect(),
                 not_found: vec![("".into(), error.clone())],
-                method_not_allowed: error,
+                method_not_allowed: vec![("".into(), error)],
                 redirects: Arc::default(),
             },
         }],

@@ -219,18 +219,20 @@ fn mount(
         entry.or_insert_with(|| Arc::new(shown()));
     }
     downloads(renderer.site, resolver, &mut resources);
-    let not_found = rendered.not_found.iter();
-    let (refused, page) = &rendered.refused;
+    let errors = |pages: &[(Box<str>, StatusCode, RenderedPage)]| {
+        let body = |(area, status, page): &(Box<str>, StatusCode, RenderedPage)| {
+            (area.clone(), body(*status, &page.html, None))
+        };
+        pages.iter().map(body).collect()
+    };
     Mount {
         tenant: renderer.site.id.shared(),
         prefix: address.prefix.as_str().into(),
         pages: Slot::from(MountPages {
             resources: Resources::new(resources, Arc::clone(files)),
             redirects: Arc::new(redirects(renderer.site, resolver)),
-            not_found: not_found
-                .map(|(area, status, page)| (area.clone(), body(*status, &page.html, None)))
-                .collect(),
-            method_not_allowed: body(*refused, &page.html, None),
+            not_found: errors(&rendered.not_found),
+            method_not_allowed: errors(&rendered.refused),
         }),
         traffic: OnceLock::new(),
     }

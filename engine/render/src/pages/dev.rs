@@ -113,7 +113,7 @@ pub fn unavailable(
             resources: Resources::default(),
             redirects: Arc::default(),
             not_found: vec![("".into(), Arc::clone(&page))],
-            method_not_allowed: page,
+            method_not_allowed: vec![("".into(), page)],
         }),
         traffic: OnceLock::new(),
     };

@@ -77,8 +77,8 @@ pub(crate) enum SpecialPage<'a> {
     NotFound(usize),
     /// No entry of this name exists in a collection.
     Entry(&'a Page, &'a NotFound),
-    /// The method is not allowed for pages.
-    MethodNotAllowed,
+    /// The method is not allowed for pages, in the language with this number.
+    MethodNotAllowed(usize),
 }
 
 impl SpecialPage<'_> {
@@ -86,7 +86,7 @@ impl SpecialPage<'_> {
     pub(crate) const fn status(&self) -> StatusCode {
         match self {
             Self::NotFound(_) | Self::Entry(..) => StatusCode::NOT_FOUND,
-            Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+            Self::MethodNotAllowed(_) => StatusCode::METHOD_NOT_ALLOWED,
         }
     }
 }
@@ -252,9 +252,8 @@ impl<'a> Renderer<'a> {
     pub(crate) fn special(&self, special: &SpecialPage<'_>) -> Result<RenderedPage, Diagnostic> {
         let status = special.status();
         let language = match special {
-            SpecialPage::NotFound(language) => *language,
+            SpecialPage::NotFound(language) | SpecialPage::MethodNotAllowed(language) => *language,
             SpecialPage::Entry(page, _) => self.site.manifest.language_of(&page.path),
-            SpecialPage::MethodNotAllowed => 0,
         };
         let scope = self.scopes[language].clone().for_page(None);
         let word = |key: &str| scope.language().ui_string(key);
@@ -277,7 +276,7 @@ impl<'a> Renderer<'a> {
                 words.text.clone(),
                 self.link(&words.back, page, &scope),
             ),
-            SpecialPage::MethodNotAllowed => (
+            SpecialPage::MethodNotAllowed(_) => (
                 "error",
                 word("engine.error.title"),
                 Some(word("engine.error.text")),
@@ -319,7 +318,7 @@ impl<'a> Renderer<'a> {
     /// Returns the cause that an error page shows to authors (`--dev`), never to visitors.
     fn detail(&self, special: &SpecialPage<'_>) -> Option<&'static str> {
         match special {
-            SpecialPage::MethodNotAllowed if self.is_dev() => {
+            SpecialPage::MethodNotAllowed(_) if self.is_dev() => {
                 Some("pages accept GET, HEAD and OPTIONS only")
             }
             _ => None,

@@ -19,8 +19,8 @@ pub(crate) struct RenderedPages<'a> {
     pub(crate) pages: Vec<(&'a Page, RenderedPage)>,
     /// The 404 pages by path prefix: the deepest prefix first, the complete site last.
     pub(crate) not_found: Vec<(Box<str>, StatusCode, RenderedPage)>,
-    /// The 405 page, for methods that pages do not support.
-    pub(crate) refused: (StatusCode, RenderedPage),
+    /// The 405 pages, for methods that pages do not support, by path prefix: the default language last.
+    pub(crate) refused: Vec<(Box<str>, StatusCode, RenderedPage)>,
     /// The pages of the theme's gallery by path.
     pub(crate) gallery: Vec<(String, RenderedPage)>,
 }
@@ -95,14 +95,17 @@ impl<'a> RenderedPages<'a> {
                 not_found.push((page.path.as_str().into(), status, html));
             }
         }
-        for language in 1..site.manifest.languages().len() {
+        let mut refused = Vec::new();
+        for language in (0..site.manifest.languages().len()).rev() {
+            let area = match language {
+                0 => String::new(),
+                _ => site.manifest.home_of(language),
+            };
             let (status, html) = special(SpecialPage::NotFound(language));
-            let home = site.manifest.home_of(language);
-            not_found.push((home.into(), status, html));
+            not_found.push((area.as_str().into(), status, html));
+            let (status, html) = special(SpecialPage::MethodNotAllowed(language));
+            refused.push((area.into(), status, html));
         }
-        let (status, html) = special(SpecialPage::NotFound(0));
-        not_found.push(("".into(), status, html));
-        let refused = special(SpecialPage::MethodNotAllowed);
         let report = failures.report(renderer);
         if !ends {
             return Err(RenderError::Endless(report));
@@ -119,8 +122,8 @@ impl<'a> RenderedPages<'a> {
     /// Returns all pages that visitors see.
     fn all(&self) -> impl Iterator<Item = &RenderedPage> {
         let pages = self.pages.iter().map(|(_, html)| html);
-        let not_found = self.not_found.iter().map(|(_, _, html)| html);
-        pages.chain(not_found).chain([&self.refused.1])
+        let errors = self.not_found.iter().chain(&self.refused);
+        pages.chain(errors.map(|(_, _, html)| html))
     }
 
     /// Returns the SVG files of the pages.

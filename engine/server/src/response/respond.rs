@@ -3,7 +3,7 @@
 //! 1. *Content.* No resource accepts content: GET, HEAD and OPTIONS with content get 413.
 //! 2. *Host.* A request without a clear host gets 400. A host that no tenant claims gets a neutral 421.
 //! 3. *Access.* A protected tenant is looked up (as in step 7) and refuses requests without a valid credential, for every path and method. Other responses of the tenant are marked private.
-//! 4. *Method.* OPTIONS gets 204 with `Allow` for every path. Methods other than GET and HEAD get 405 with `Allow` for every path, with the 405 page of the path's tenant.
+//! 4. *Method.* OPTIONS gets 204 with `Allow` for every path. Methods other than GET and HEAD get 405 with `Allow` for every path, with the 405 page of the path's tenant and language.
 //! 5. *Moved host.* 308 to the same path on the new origin.
 //! 6. *Path.* Decoded once; an ambiguous path gets 400.
 //! 7. *Mount.* The longest prefix of complete segments, or else the root of the host. A mount that is not rendered gets 503. Callers that can wait call [`pending_content`] first.
@@ -286,19 +286,24 @@ fn not_found<'s>(
     below: &str,
     request: &RequestHead<'_>,
 ) -> RoutedResponse<'s> {
-    match pages.not_found.iter().find(|(area, _)| covers(area, below)) {
-        Some((area, resource)) => page(
-            resource,
-            mount,
-            Route {
-                prefix: &mount.prefix,
-                path: area,
-                rest: "/*",
-            },
-            request,
-        ),
-        None => refused(StatusCode::NOT_FOUND),
-    }
+    error_page(&pages.not_found, mount, below, request)
+        .unwrap_or_else(|| refused(StatusCode::NOT_FOUND))
+}
+
+/// Returns the error page of the most specific area that covers a path.
+fn error_page<'s>(
+    pages: &'s [(Box<str>, Arc<Resource>)],
+    mount: &'s Mount,
+    below: &str,
+    request: &RequestHead<'_>,
+) -> Option<RoutedResponse<'s>> {
+    let (area, resource) = pages.iter().find(|(area, _)| covers(area, below))?;
+    let route = Route {
+        prefix: &mount.prefix,
+        path: area,
+        rest: "/*",
+    };
+    Some(page(resource, mount, route, request))
 }
 
 /// Returns the response of a redirect that the author wrote. A removed page has the 404 page of its path, with status 410.
@@ -332,14 +337,14 @@ fn other_method<'s>(
 ) -> RoutedResponse<'s> {
     let path = normalise_path(request.uri.path());
     let found = match (entry, &path) {
-        (HostEntry::Site(routes), Ok(path)) => mount(routes, path).map(|(mount, _)| mount),
+        (HostEntry::Site(routes), Ok(path)) => mount(routes, path),
         _ => None,
     };
     let is_expired =
         matches!(entry, HostEntry::Site(routes) if routes.kind == HostKind::ExpiredPreview);
     let answer = || match path {
         Ok(_) if is_expired => {
-            found.map_or_else(|| refused(StatusCode::GONE), |mount| expired(mount))
+            found.map_or_else(|| refused(StatusCode::GONE), |(mount, _)| expired(mount))
         }
         Err(_) if matches!(entry, HostEntry::Site(_)) && request.method != Method::OPTIONS => {
             refused(StatusCode::BAD_REQUEST)
@@ -347,14 +352,14 @@ fn other_method<'s>(
         _ => without_content(found, request),
     };
     match found {
-        Some(mount) => guarded(snapshot, mount, request, gate, answer),
+        Some((mount, _)) => guarded(snapshot, mount, request, gate, answer),
         None => answer(),
     }
 }
 
-/// Answers OPTIONS and methods that no resource supports.
+/// Answers OPTIONS and methods that no resource supports. `mount`: the mount of the path, and the path below the mount.
 fn without_content<'s>(
-    mount: Option<&'s Arc<Mount>>,
+    mount: Option<(&'s Arc<Mount>, &str)>,
     request: &RequestHead<'_>,
 ) -> RoutedResponse<'s> {
     let plainly = |status| RoutedResponse {
@@ -371,18 +376,14 @@ fn without_content<'s>(
         answer.response.headers_mut().clear();
         return answer;
     }
-    let Some(mount) = mount else {
+    let Some((mount, below)) = mount else {
         return plainly(StatusCode::METHOD_NOT_ALLOWED);
     };
     let Some(pages) = mount.pages.get() else {
         return not_rendered(mount);
     };
-    let route = Route {
-        prefix: &mount.prefix,
-        path: "",
-        rest: "/*",
-    };
-    page(&pages.method_not_allowed, mount, route, request)
+    error_page(&pages.method_not_allowed, mount, below, request)
+        .unwrap_or_else(|| plainly(StatusCode::METHOD_NOT_ALLOWED))
 }
 
 /// Returns the mount of `path`, and the rest of the path below the mount.

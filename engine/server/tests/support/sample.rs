@@ -172,10 +172,12 @@ pub fn mount(tenant: &str, prefix: &str, paths: &[&str]) -> Mount {
                     error(StatusCode::NOT_FOUND, &format!("no page of {tenant}")),
                 ),
             ],
-            method_not_allowed: error(
-                StatusCode::METHOD_NOT_ALLOWED,
-                &format!("no such method of {tenant}"),
-            ),
+            method_not_allowed: ["/de", ""]
+                .map(|area| {
+                    let text = format!("no such method of {tenant}{area}");
+                    (area.into(), error(StatusCode::METHOD_NOT_ALLOWED, &text))
+                })
+                .into(),
         }),
         traffic: Default::default(),
     }

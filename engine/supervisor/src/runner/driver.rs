@@ -168,8 +168,8 @@ impl Registry {
         let persisted = self.persisted.as_ref();
         let config = &self.settings.config;
         let addresses = &mut self.catalog.addresses;
-        addresses.read(config, survey.deployment, persisted);
-        if addresses.is_unreadable() {
+        addresses.read(config, survey.deployment, persisted, clock().instant);
+        if addresses.needs_another_read() {
             self.handle(Event::Unread(ReloadScope::List), now);
         }
         Ok(match has_themes || self.catalog.addresses.has_new_rules() {

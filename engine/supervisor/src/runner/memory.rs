@@ -180,6 +180,6 @@ fn markdown_forms(pages: &MountPages) -> impl Iterator<Item = &Arc<Resource>> {
 }
 
 fn error_pages(pages: &MountPages) -> impl Iterator<Item = &Arc<Resource>> {
-    let not_found = pages.not_found.iter().map(|(_, page)| page);
-    not_found.chain([&pages.method_not_allowed])
+    let errors = pages.not_found.iter().chain(&pages.method_not_allowed);
+    errors.map(|(_, page)| page)
 }

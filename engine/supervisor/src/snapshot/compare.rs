@@ -62,18 +62,22 @@ pub fn compare(from: &Release, to: &Release) -> Vec<PageChange> {
     }
     changes.compare_redirects(from, to);
     if let (Some(from), Some(to)) = (from, to) {
-        for (part, old) in &from.pages.not_found {
-            let same_part = to.pages.not_found.iter().find(|(other, _)| other == part);
-            let name = match &**part {
-                "" => "404 page".to_owned(),
-                part => format!("404 page of {part}"),
-            };
-            if let Some((_, new)) = same_part {
-                changes.compare(name, old, new);
+        let (from, to) = (&from.pages, &to.pages);
+        for (status, from, to) in [
+            (404, &from.not_found, &to.not_found),
+            (405, &from.method_not_allowed, &to.method_not_allowed),
+        ] {
+            for (part, old) in from {
+                let same_part = to.iter().find(|(other, _)| other == part);
+                let name = match &**part {
+                    "" => format!("{status} page"),
+                    part => format!("{status} page of {part}"),
+                };
+                if let Some((_, new)) = same_part {
+                    changes.compare(name, old, new);
+                }
             }
         }
-        let (old, new) = (&from.pages.method_not_allowed, &to.pages.method_not_allowed);
-        changes.compare("405 page".to_owned(), old, new);
     }
     let order = |change: &PageChange| (change.is_metadata(), change.path.clone());
     changes.list.sort_by_cached_key(order);

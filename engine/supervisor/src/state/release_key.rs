@@ -25,7 +25,11 @@ pub(crate) fn key_of(addresses: &[AddressPages]) -> [u8; 32] {
             method_not_allowed,
         } = &place.pages;
         hash.update(format!("{}{}\n", place.host, place.prefix));
-        let other = [("405", method_not_allowed)];
+        let refused = method_not_allowed.iter();
+        let refused: Vec<_> = refused
+            .map(|(area, page)| (format!("405{area}"), page))
+            .collect();
+        let other = refused.iter().map(|(name, page)| (&**name, *page));
         let errors = not_found.iter().map(|(area, page)| (&**area, page));
         hash.update(digest(
             by_path(resources.pages()).chain(errors).chain(other),
@@ -126,7 +130,7 @@ mod tests {
                     .collect(),
                 redirects: Arc::default(),
                 not_found: vec![("".into(), body(PAGE))],
-                method_not_allowed: body(PAGE),
+                method_not_allowed: vec![("".into(), body(PAGE))],
             },
         }
     }

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use content::name::TenantId;
-use http::HeaderValue;
 use release::snapshot::resources::ResourceWalk;
 use release::snapshot::{Mount, MountPages, Resource, ResourceTable, Resources, Slot};
 use release::store::{AddressPages, NewRelease, Release, Store};
@@ -144,12 +143,11 @@ fn pages_by_address(compiled: &CompiledTenant) -> Option<Vec<AddressPages>> {
 
 /// Returns shared files in the form in which a release stores them: as pages without a host.
 fn shared_pages(files: ResourceTable) -> MountPages {
-    let nowhere = Resource::Redirect(HeaderValue::from_static("/"));
     MountPages {
         resources: Resources::new(ResourceTable::new(), Arc::new(files)),
         redirects: Arc::default(),
         not_found: Vec::new(),
-        method_not_allowed: Arc::new(nowhere),
+        method_not_allowed: Vec::new(),
     }
 }
 

@@ -47,7 +47,7 @@ type Answers<'a> = (
     &'a str,
     &'a str,
     BTreeMap<&'a str, String>,
-    Vec<String>,
+    [Vec<String>; 2],
     &'a [RedirectRule],
 );
 
@@ -59,11 +59,11 @@ fn answers(addresses: &[AddressPages]) -> Vec<Answers<'_>> {
             pages,
         }: &AddressPages = placed;
         let resources = pages.resources.iter();
-        let not_found = pages.not_found.iter();
-        let mut errors: Vec<String> = not_found
-            .map(|(part, resource)| format!("{part} {}", answer(resource)))
-            .collect();
-        errors.push(answer(&pages.method_not_allowed));
+        let errors = [&pages.not_found, &pages.method_not_allowed].map(|pages| {
+            let pages = pages.iter();
+            let text = |(part, page): &(Box<str>, _)| format!("{part} {}", answer(page));
+            pages.map(text).collect()
+        });
         (
             host.as_str(),
             prefix.as_str(),
@@ -172,7 +172,7 @@ fn any_addresses() -> impl Strategy<Value = Vec<AddressPages>> {
         "(/[a-z]{1,3})?",
         at_paths(),
         at_paths(),
-        index(),
+        at_paths(),
         any::<bool>(),
         rules(),
     );
@@ -180,12 +180,12 @@ fn any_addresses() -> impl Strategy<Value = Vec<AddressPages>> {
     (resources, addresses).prop_map(|(resources, addresses)| {
         let at = |index: proptest::sample::Index| index.get(&resources).clone();
         let mut files = None;
-        let of = |(host, prefix, paths, errors, last, shares, rules): (
+        let of = |(host, prefix, paths, errors, refused, shares, rules): (
             _,
             _,
             Vec<_>,
             Vec<_>,
-            _,
+            Vec<_>,
             _,
             _,
         )| {
@@ -201,7 +201,7 @@ fn any_addresses() -> impl Strategy<Value = Vec<AddressPages>> {
                 pages: MountPages {
                     resources: Resources::new(own.pages().clone(), Arc::clone(files)),
                     not_found: errors.into_iter().map(path).collect(),
-                    method_not_allowed: at(last),
+                    method_not_allowed: refused.into_iter().map(path).collect(),
                     redirects: Arc::new(RedirectTable::new(rules)),
                 },
             }
@@ -339,6 +339,9 @@ fn release_of_an_earlier_format_is_read() {
         }
         before.count(0);
         before.count(0);
+        if *layout == PagesLayout::Redirects {
+            before.count(0);
+        }
         let compressed = zstd::encode_all(&b""[..], 1).expect("bytes");
         let pages = [before.0, compressed].concat();
         let start = frame::encode_header(magic, &metadata, &pages);
@@ -348,6 +351,9 @@ fn release_of_an_earlier_format_is_read() {
         let loaded = store.load("corner", 1).expect("a release");
         let resources = &loaded.addresses[0].pages.resources;
         assert!(resources.contains_key("/") && resources.contains_key("/assets/a.css"));
+        let refused = &loaded.addresses[0].pages.method_not_allowed;
+        assert_eq!(refused.len(), 1, "for every path");
+        assert_eq!(&*refused[0].0, "");
     }
 }
 

@@ -34,8 +34,8 @@ impl<'a> Encoder<'a> {
     #[must_use]
     pub fn encode(&mut self, pages: &MountPages) -> MountPages {
         let own = pages.resources.pages();
-        let errors = pages.not_found.iter().map(|(_, page)| page);
-        let errors = errors.chain([&pages.method_not_allowed]);
+        let errors = pages.not_found.iter().chain(&pages.method_not_allowed);
+        let errors = errors.map(|(_, page)| page);
         let coded = EncodedResources::of(own.values().chain(errors), self.cache);
         MountPages {
             resources: Resources::new(
@@ -43,10 +43,8 @@ impl<'a> Encoder<'a> {
                 self.encoded_files(pages.resources.files()),
             ),
             redirects: Arc::clone(&pages.redirects),
-            not_found: (pages.not_found.iter())
-                .map(|(part, resource)| (part.clone(), coded.get(resource)))
-                .collect(),
-            method_not_allowed: coded.get(&pages.method_not_allowed),
+            not_found: coded.errors(&pages.not_found),
+            method_not_allowed: coded.errors(&pages.method_not_allowed),
         }
     }
 
@@ -88,6 +86,13 @@ impl EncodedResources {
         let resources = table.iter();
         resources
             .map(|(path, resource)| (path.clone(), self.get(resource)))
+            .collect()
+    }
+
+    fn errors(&self, pages: &[(Box<str>, Arc<Resource>)]) -> Vec<(Box<str>, Arc<Resource>)> {
+        let pages = pages.iter();
+        pages
+            .map(|(area, resource)| (area.clone(), self.get(resource)))
             .collect()
     }
 }
@@ -156,11 +161,14 @@ mod tests {
                     of(CompressionLevel::Error),
                 ),
             )],
-            method_not_allowed: page(
-                StatusCode::METHOD_NOT_ALLOWED,
-                "no ",
-                of(CompressionLevel::Error),
-            ),
+            method_not_allowed: vec![(
+                "".into(),
+                page(
+                    StatusCode::METHOD_NOT_ALLOWED,
+                    "no ",
+                    of(CompressionLevel::Error),
+                ),
+            )],
         }
     }
 
@@ -189,8 +197,8 @@ mod tests {
         ));
         assert_eq!(tags(&coded.not_found[0].1), tags(&now.not_found[0].1));
         assert_eq!(
-            tags(&coded.method_not_allowed),
-            tags(&now.method_not_allowed)
+            tags(&coded.method_not_allowed[0].1),
+            tags(&now.method_not_allowed[0].1)
         );
     }
 }

@@ -253,6 +253,18 @@ fn other_methods_get_405_with_allow() {
         );
         assert_eq!(reply.text(), "no such method of bluedoor");
     }
+    for (path, area) in [
+        ("/bluedoor/de", "/de"),
+        ("/bluedoor/de/x", "/de"),
+        ("/bluedoor/dex", ""),
+    ] {
+        let reply = server.ask(&request("POST", path, "studio.example", ""));
+        assert_eq!(
+            reply.text(),
+            format!("no such method of bluedoor{area}"),
+            "{path}"
+        );
+    }
     for path in ["/about", "*"] {
         let reply = server.ask(&request("OPTIONS", path, "studio.example", ""));
         assert_eq!(

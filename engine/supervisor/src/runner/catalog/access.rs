@@ -4,7 +4,7 @@
 //!
 //! | file | tenants that the last valid file protects | other tenants |
 //! |---|---|---|
-//! | valid | - | as the file says |
+//! | valid | - | as the file says; an open tenant that was protected only once the file was unchanged for a while |
 //! | valid, and protects an unknown tenant | - | the tenants without an entry whose names are nearest are closed |
 //! | not valid, or cannot be read | keep their credentials | tenants that were added since are closed, if the file may protect them |
 //! | removed while the program runs | closed | tenants that were added since are closed, if the file protected any tenant |
@@ -100,6 +100,13 @@ impl AccessControl {
     /// Records that pages and sitemaps follow the rules.
     pub(crate) const fn mark_applied(&mut self) {
         self.is_new = false;
+    }
+
+    /// Returns the tenants that the last valid file protects and `file` does not.
+    pub(crate) fn opened_by(&self, file: &DeploymentFile) -> Vec<&str> {
+        let protected: BTreeSet<&str> = file.protected().map(|(id, _)| id).collect();
+        let before = self.protected.iter().map(|id| &**id);
+        before.filter(|id| !protected.contains(id)).collect()
     }
 
     /// Returns whether the last valid file protects a tenant.

@@ -3,11 +3,13 @@
 //! - A file that cannot be read or has errors changes nothing: the limits in force stay. With persisted data they also stay after a restart.
 //! - A file with errors closes the deployment at a startup without an earlier state: each tenant has only the host and path of its id.
 //! - The limits of a removed file stay in force until the process starts again without the file.
+//! - A file that ends the protection of a tenant is in force once it was unchanged for [`OPENING_DELAY`]: the beginning of a file that is being written is often valid, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use tracing::warn;
+use tracing::{info, warn};
 
 use crate::deployment_config::DeploymentConfig;
 use crate::runner::catalog::access::{AccessControl, FileState, PersistedAccess};
@@ -21,6 +23,9 @@ use content::tenant::Site;
 use jiff::Timestamp;
 use release::snapshot::access::AccessTable;
 
+/// The time that a file is unchanged before it ends the protection of a tenant. Longer than the pauses of a slow upload.
+const OPENING_DELAY: Duration = Duration::from_secs(2);
+
 /// The assigned addresses, and the `deployment.yaml` in force.
 #[derive(Debug, Default)]
 pub(crate) struct AssignedAddresses {
@@ -31,6 +36,8 @@ pub(crate) struct AssignedAddresses {
     /// The tenants that may get addresses when other tenants give them up: tenants with refused claims, and tenants without content.
     waiting: BTreeSet<TenantId>,
     deployment: Option<DeploymentFile>,
+    /// A valid text of the file that ends the protection of a tenant, and the time when the text was first read.
+    opening: Option<(String, Instant)>,
     access: AccessControl,
     /// Whether the file in force has changed since the last assignment.
     is_new: bool,
@@ -70,7 +77,11 @@ impl AssignedAddresses {
         config: &DeploymentConfig,
         text: Result<Option<String>, Diagnostic>,
         persisted: Option<&PersistedState>,
+        now: Instant,
     ) {
+        if self.is_opening_early(config, &text, now) {
+            return;
+        }
         let is_origin_confidential = config.origin.is_secure() || config.origin.is_loopback();
         let alarm = self.apply_file(config, text, persisted);
         self.alarm = alarm.or_else(|| {
@@ -99,10 +110,52 @@ impl AssignedAddresses {
         self.is_new || self.access.is_new()
     }
 
-    /// Returns whether the file could not be read. A later attempt may succeed.
-    pub(crate) fn is_unreadable(&self) -> bool {
+    /// Returns whether the file has to be read again: it could not be read, or it ends the protection of a tenant.
+    pub(crate) fn needs_another_read(&self) -> bool {
         let mut report = self.report.iter();
-        report.any(|diagnostic| diagnostic.code == Code::Unreadable)
+        self.opening.is_some() || report.any(|diagnostic| diagnostic.code == Code::Unreadable)
+    }
+
+    /// Returns whether the text ends the protection of a tenant and was not unchanged for [`OPENING_DELAY`].
+    fn is_opening_early(
+        &mut self,
+        config: &DeploymentConfig,
+        text: &Result<Option<String>, Diagnostic>,
+        now: Instant,
+    ) -> bool {
+        let before = self.opening.take();
+        let is_valid = |file: &DeploymentFile| file.is_valid();
+        let Ok(Some(text)) = text else {
+            return false;
+        };
+        if !self.deployment.as_ref().is_some_and(is_valid) {
+            return false;
+        }
+        let label = config.deployment_file().display().to_string();
+        let (Some(file), _) = DeploymentFile::read(&label, text) else {
+            return false;
+        };
+        let opened = self.access.opened_by(&file);
+        if opened.is_empty() {
+            return false;
+        }
+        let since = match before {
+            Some((known, since)) if known == *text => since,
+            _ => {
+                info!(
+                    file = label,
+                    tenants = opened.join(", "),
+                    wait_ms = OPENING_DELAY.as_millis(),
+                    "the file ends the protection of tenants; waiting until it is unchanged"
+                );
+                now
+            }
+        };
+        let is_early = now.saturating_duration_since(since) < OPENING_DELAY;
+        if is_early {
+            self.opening = Some((text.clone(), since));
+        }
+        is_early
     }
 
     fn apply_file(

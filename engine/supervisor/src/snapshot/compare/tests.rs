@@ -52,7 +52,7 @@ fn place(host: &str, resources: &[(&str, Arc<Resource>)]) -> AddressPages {
             resources: resources.iter().map(of_path).collect(),
             redirects: Arc::default(),
             not_found: vec![("".into(), body(404, HTML, b"<p>Nothing here.</p>"))],
-            method_not_allowed: body(405, HTML, b"<p>Not so.</p>"),
+            method_not_allowed: vec![("".into(), body(405, HTML, b"<p>Not so.</p>"))],
         },
     }
 }
@@ -277,7 +277,7 @@ fn changed_error_pages_are_listed() {
     assert_eq!(compare(&old, &with_blog), []);
     pages.pages.not_found[0] = blog("<p>Which post?");
     pages.pages.not_found[1].1 = body(404, HTML, b"<p>Gone.</p>");
-    pages.pages.method_not_allowed = body(405, HTML, b"<p>No.</p>");
+    pages.pages.method_not_allowed[0].1 = body(405, HTML, b"<p>No.</p>");
     let names: Vec<_> = compare(&with_blog, &release(vec![pages]))
         .into_iter()
         .map(|page| page.path)
