@@ -375,6 +375,11 @@ impl Report {
         self.list.extend(other);
     }
 
+    /// Removes the diagnostics for which `keep` is false.
+    pub fn retain(&mut self, keep: impl FnMut(&Diagnostic) -> bool) {
+        self.list.retain(keep);
+    }
+
     /// Returns whether the report has no errors, so that the folder can be served.
     #[must_use]
     pub fn is_servable(&self) -> bool {

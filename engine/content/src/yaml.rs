@@ -16,6 +16,7 @@ use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::{DuplicateKeyPolicy, Error, Location, Spanned};
 
 pub use self::block::position_in_block;
+use self::problem::YamlProblem;
 pub use self::problem::{invisible_space, quoted};
 use crate::report::{Code, Diagnostic, LineIndex, TextPosition};
 
@@ -102,7 +103,11 @@ pub fn parse(text: &str, first_line: usize) -> Result<Node, YamlError> {
     let mut node = serde_saphyr::from_str_with_options::<Spanned<Value>>(&lines(text), options)
         .map(node)
         .map_err(|error| failure(text, &error, first_line))?;
-    complete(&mut node, &LineIndex::of(text), first_line - 1);
+    let index = LineIndex::of(text);
+    if let Some(cause) = problem::comma_in_text(&node, &index) {
+        return Err(explained(cause, first_line));
+    }
+    complete(&mut node, &index, first_line - 1);
     Ok(node)
 }
 
@@ -118,18 +123,31 @@ fn failure(text: &str, error: &Error, first_line: usize) -> YamlError {
     let cause = position
         .filter(|_| code == Code::BadYaml)
         .and_then(|position| problem::explain(text, &message, position));
-    let (message, hint, position) = match cause {
-        Some(cause) => (cause.message, Some(cause.hint), Some(cause.position)),
-        None => (message, None, position),
-    };
+    match cause {
+        Some(cause) => explained(cause, first_line),
+        None => YamlError {
+            code,
+            message,
+            hint: None,
+            position: position.map(|position| in_file(position, first_line)),
+        },
+    }
+}
+
+fn explained(cause: YamlProblem, first_line: usize) -> YamlError {
     YamlError {
-        code,
-        message,
-        hint,
-        position: position.map(|position| TextPosition {
-            line: position.line + first_line - 1,
-            ..position
-        }),
+        code: Code::BadYaml,
+        message: cause.message,
+        hint: Some(cause.hint),
+        position: Some(in_file(cause.position, first_line)),
+    }
+}
+
+/// Converts a position in the text to a position in the file.
+const fn in_file(position: TextPosition, first_line: usize) -> TextPosition {
+    TextPosition {
+        line: position.line + first_line - 1,
+        ..position
     }
 }
 

@@ -148,3 +148,13 @@ fn errors_of_a_theme_stand_for_its_tenants() {
     );
     assert!(!site.report().is_servable());
 }
+
+#[test]
+fn template_that_lacks_a_missing_picture_is_not_reported() {
+    let folder = deployment();
+    let screens = "sections:\n  - kind: screens\n    title: Screens\n    items:\n      - {image: lost.png, alt: A list}\n---\n";
+    tenant(folder.path(), "north", "", &[("index", screens)]);
+    let report = TestSite::copy_of(folder.path()).report_text();
+    assert!(report.contains("error[missing-asset]"), "{report}");
+    assert!(!report.contains("template-failed"), "{report}");
+}

@@ -132,6 +132,22 @@ fn missing_company_profile_is_one_warning() {
 }
 
 #[test]
+fn company_of_a_refused_root_is_not_missing() {
+    let mut site = without_company();
+    let company = "company: {name: Street, legal_name: Street Ltd, description: It sells., email: a@street.example}\n";
+    site.write("tenants/deployment.yaml", "tenants: {}\n")
+        .edit(
+            "tenants/home/tenant.yaml",
+            "root: true\n",
+            &format!("root: true\n{company}"),
+        )
+        .reload();
+    let report = site.report_text();
+    assert!(report.contains("error[address-refused]"), "{report}");
+    assert_eq!(warnings(&site), [], "{report}");
+}
+
+#[test]
 fn pages_without_root_tenant_link_to_their_own_landing_page() {
     let mut site = without_company();
     site.remove("tenants/home").reload();

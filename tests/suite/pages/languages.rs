@@ -560,3 +560,36 @@ fn routes_and_schema_know_languages() {
         assert!(shapes[0]["type"].is_string(), "{pointer}: {shapes}");
     }
 }
+
+#[test]
+fn misnamed_translation_is_told_its_name() {
+    let mut site = corner();
+    for file in ["prices.ger.md", "terms_de.md", "index.faq.md"] {
+        let text = format!("---\ntitle: {file}\n---\n\nText.\n");
+        site.write(&format!("tenants/corner/pages/{file}"), &text);
+    }
+    site.remove("tenants/corner/pages/terms.de.md").reload();
+    let report = site.report_text();
+    for hint in [
+        "or rename the file to `pages/prices.de.md`",
+        "rename `pages/terms_de.md` to `pages/terms.de.md`",
+    ] {
+        assert!(report.contains(hint), "{hint}: {report}");
+    }
+}
+
+#[test]
+fn logo_by_night_needs_a_logo_by_day() {
+    let mut site = corner();
+    for theme in ["base", "plain"] {
+        let manifest =
+            format!("name: Corner\ntheme: {theme}\nsettings: {{logo_night: night.svg}}\n");
+        site.write("tenants/corner/tenant.yaml", manifest);
+        let report = site.reload().report_text();
+        assert!(report.contains("needs the key `logo`"), "{theme}: {report}");
+        assert!(
+            report.contains("rename `logo_night` to `logo`"),
+            "{theme}: {report}"
+        );
+    }
+}

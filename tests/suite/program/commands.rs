@@ -92,6 +92,17 @@ fn routes_list_tenant_of_each_page() {
 }
 
 #[test]
+fn routes_name_the_tenant_that_is_left_out() {
+    let routes = run(&fixture("errors/unknown-key"), &["routes"]);
+    assert_eq!(routes.status.code(), Some(0));
+    let text = stderr(&routes);
+    assert!(
+        text.contains("`sample` has errors and is left out: run `rowhouse check sample`"),
+        "{text}"
+    );
+}
+
+#[test]
 fn routes_list_verification_files_at_their_hosts() {
     let folder = tempfile::tempdir().expect("a folder");
     for (file, text) in [

@@ -210,8 +210,17 @@ impl<'a> ViolationFinder<'a> {
         }
     }
 
-    /// Replaces the hint to add quotes by the hint of the format: a number in quotes would still not be a date.
+    /// Replaces the hint to add quotes by the hint of the format: a number in quotes would still not be a date. Colours and links may begin with `#`, which begins a comment without quotes.
     fn prefer_format_hint(&mut self, node: &Node, error: &ValidationError<'_>, since: usize) {
+        if node.value == Value::Null
+            && let Some(Json::String(format)) = self.sibling(error, "format")
+            && ["colour", "link"].contains(&format.as_str())
+        {
+            for problem in &mut self.problems[since..] {
+                let hint = "write a value; put a value that begins with `#` in quotes";
+                problem.hint = Some(hint.to_owned());
+            }
+        }
         if let Value::Number(number, written) = &node.value
             && let Some(Json::String(format)) = self.sibling(error, "format")
             && let Err((_, hint)) = (self.formats)(format, &as_written(number, written.as_deref()))
@@ -350,11 +359,13 @@ impl<'a> ViolationFinder<'a> {
         names: impl Iterator<Item = &'n str> + Clone,
         what: &str,
     ) {
+        let near = crate::report::nearest(text, names.clone());
         self.push(Violation {
             code: Code::BadValue,
             position: node.position,
             message: format!("`{text}` is not a valid value for {what}"),
-            hint: Some(match crate::report::nearest(text, names.clone()) {
+            // A number that looks like another number is not a misspelling.
+            hint: Some(match near.filter(|_| text.parse::<f64>().is_err()) {
                 Some(name) => format!("did you mean `{name}`? Valid here: {}", list(names)),
                 None => format!("valid here: {}", list(names)),
             }),

@@ -80,7 +80,10 @@ pub(super) fn unlisted_translation<'p>(
     page: &'p Page,
 ) -> Option<(String, &'p str)> {
     let (original, suffix) = suffix_of(&page.file)?;
-    let is_tag = suffix.len() == 2 && suffix.bytes().all(|byte| byte.is_ascii_lowercase());
+    // Three letters are a language only in a site with several: `terms.faq.md` is a page like any other.
+    let longest = if manifest.languages.len() < 2 { 2 } else { 3 };
+    let is_tag = (2..=longest).contains(&suffix.len())
+        && suffix.bytes().all(|byte| byte.is_ascii_lowercase());
     (is_tag && manifest.language_of(&page.path) == 0).then_some((original, suffix))
 }
 
@@ -166,7 +169,13 @@ pub(super) fn check(
             .collect();
         if let Some(first) = missing.first() {
             let file = page.file.trim_end_matches(".md");
-            let hint = format!("add `{file}.{first}.md`");
+            let misnamed = (["-", "_"].iter())
+                .map(|mark| format!("{file}{mark}{first}.md"))
+                .find(|name| written.folder.files.contains_key(name));
+            let hint = match misnamed {
+                Some(name) => format!("rename `{name}` to `{file}.{first}.md`"),
+                None => format!("add `{file}.{first}.md`"),
+            };
             let message = format!("the page has no translation in {}", list(missing));
             let code = Code::MissingTranslation;
             report.add(
@@ -254,10 +263,17 @@ fn check_name(
         .is_some_and(|(original, _)| folder.files.contains_key(&original));
     if is_translation {
         let tags: Vec<&str> = manifest.languages().iter().map(Language::as_str).collect();
+        let untranslated = (tags.iter().skip(1))
+            .map(|tag| format!("{}.{tag}.md", source.trim_end_matches(".md")))
+            .find(|file| !folder.files.contains_key(file));
+        let rename = match untranslated {
+            Some(file) => format!("rename the file to `{file}`"),
+            None => "rename the file".to_owned(),
+        };
         let message = format!("`{suffix}` is not in `languages`, so the page is not a translation");
         report.push(
             Diagnostic::warning(Code::MissingTranslation, name, message).hint(format!(
-                "write `languages: [{}, {suffix}]` in `{MANIFEST}`, or rename the file",
+                "write `languages: [{}, {suffix}]` in `{MANIFEST}`, or {rename}",
                 tags.join(", ")
             )),
         );

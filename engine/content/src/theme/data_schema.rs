@@ -372,6 +372,30 @@ mod tests {
     }
 
     #[test]
+    fn colour_or_link_that_became_a_comment_is_explained() {
+        let shape = shape(json!({"properties": {
+            "day": {"type": "string", "format": "colour", "description": "The colour by day."},
+            "to": {"type": "string", "format": "link", "description": "The target."},
+        }}));
+        let node = crate::yaml::parse("day: #6b3a8f\nto: #prices\n", 1).expect("YAML");
+        let problems = shape.check(&node, "it").expect_err("two empty values");
+        assert_eq!(problems.len(), 2);
+        for problem in problems {
+            let hint = problem.hint.unwrap_or_default();
+            assert!(hint.contains("begins with `#` in quotes"), "{hint}");
+        }
+    }
+
+    #[test]
+    fn hint_for_a_number_names_all_numbers_and_no_nearest() {
+        let shape = shape(json!({"properties": {"status": {"enum": [301, 308, 410]}}}));
+        let node = crate::yaml::parse("status: 404\n", 1).expect("YAML");
+        let problems = shape.check(&node, "it").expect_err("an unknown status");
+        let hint = problems[0].hint.as_deref();
+        assert_eq!(hint, Some("valid here: `301`, `308` and `410`"));
+    }
+
+    #[test]
     fn unknown_format_is_refused() {
         let own = json!({"properties": {"to": {"type": "string", "format": "lnik"}}});
         let error = DataSchema::new(&own, None, None).expect_err("no such format");

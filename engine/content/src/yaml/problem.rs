@@ -1,8 +1,9 @@
 //! Explains invalid YAML in terms of the author's text. The parser reports tokens; authors need to know which text is wrong and how to write it.
 //!
-//! **Invariant:** knows no keys of any file, and does not affect valid YAML.
+//! **Invariant:** knows no keys of any file. Of valid YAML, it affects only mappings in braces with a key that has neither colon nor value.
 
-use crate::report::TextPosition;
+use super::{MapKey, Node, Value};
+use crate::report::{LineIndex, TextPosition};
 
 /// A problem, its position, and the fix. Lines count from 1 in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,18 +120,10 @@ pub(super) fn explain(
     {
         return Some(found);
     }
-    let indentation = &line[..line.len() - line.trim_start().len()];
-    if let Some(tab) = indentation.find('\t') {
-        let message = "the line is indented with a tab".to_owned();
-        let hint = "indent with spaces; YAML does not allow tabs there".to_owned();
-        return cause(
-            message,
-            hint,
-            TextPosition {
-                column: tab + 1,
-                ..position
-            },
-        );
+    let found = tab_in_indentation(&lines, parser_message, position.line)
+        .or_else(|| comment_in_brackets(until));
+    if found.is_some() {
+        return found;
     }
     if parser_message.contains("quoted") || parser_message.contains("end of") {
         let found = open_quote(until);
@@ -201,6 +194,119 @@ pub(super) fn explain(
     missing_space(until)
 }
 
+/// Finds a tab in the indentation of the line `failed`, counted from 1. If the parser names a tab, the tab may be in a later line: the parser reports the line where the text before the tab begins.
+fn tab_in_indentation(lines: &[&str], parser_message: &str, failed: usize) -> Option<YamlProblem> {
+    let end = match parser_message.contains("tab") {
+        true => lines.len(),
+        false => failed.min(lines.len()),
+    };
+    let suspects = lines.get(failed.checked_sub(1)?..end)?.iter().enumerate();
+    let (index, column) = suspects.into_iter().find_map(|(index, line)| {
+        let indentation = &line[..line.len() - line.trim_start().len()];
+        Some((index, indentation.find('\t')?))
+    })?;
+    Some(YamlProblem {
+        message: "the line is indented with a tab".to_owned(),
+        hint: "indent with spaces; YAML does not allow tabs there".to_owned(),
+        position: TextPosition {
+            line: failed + index,
+            column: column + 1,
+            length: 1,
+        },
+    })
+}
+
+/// Finds the last line with a `#` that begins a comment within brackets, which the line then does not close.
+fn comment_in_brackets(lines: &[&str]) -> Option<YamlProblem> {
+    lines.iter().enumerate().rev().find_map(|(index, line)| {
+        let (mut depth, mut quote, mut part, mut last) = (0_usize, None, 0, ' ');
+        for (at, sign) in line.char_indices() {
+            match (quote, sign) {
+                (Some(open), _) if open == sign => quote = None,
+                (Some(_), _) => {}
+                (None, '"' | '\'') if " {[,".contains(last) => quote = Some(sign),
+                (None, '{' | '[') => (depth, part) = (depth + 1, at + 1),
+                (None, '}' | ']') => depth = depth.saturating_sub(1),
+                (None, ',') => part = at + 1,
+                (None, '#') if last == ' ' => {
+                    let is_closed_later = line[at..].contains(['}', ']']);
+                    return (depth > 0 && is_closed_later)
+                        .then(|| comment(line, index + 1, part, at));
+                }
+                (None, _) => {}
+            }
+            last = sign;
+        }
+        None
+    })
+}
+
+/// Describes the comment at the byte `at` of a line. The text that contains the `#` begins at the byte `part`.
+fn comment(line: &str, number: usize, part: usize, at: usize) -> YamlProblem {
+    let length = line[at..].find([',', '}', ']']);
+    let text = line[part..length.map_or(line.len(), |length| at + length)].trim();
+    let hint = match entry(text) {
+        Some(entry) => format!("`{}: {}`", entry.key, quoted(entry.value)),
+        None => format!("`{}`", quoted(text)),
+    };
+    YamlProblem {
+        message: "`#` begins a comment, so the bracket before it is not closed".to_owned(),
+        hint: format!("put the text in quotes: {hint}"),
+        position: TextPosition {
+            line: number,
+            column: line[..at].chars().count() + 1,
+            length: 1,
+        },
+    }
+}
+
+/// Finds a comma in braces that an author meant as part of a text: `{text: First, then second}` has a key `then second` without a value.
+pub(super) fn comma_in_text(node: &Node, text: &LineIndex<'_>) -> Option<YamlProblem> {
+    let pairs = match &node.value {
+        Value::List(items) => return items.iter().find_map(|item| comma_in_text(item, text)),
+        Value::Map(pairs) => pairs,
+        _ => return None,
+    };
+    let is_cut = |(key, value): &(MapKey, Node)| {
+        value.value == Value::Null && end_without_colon(key, text).is_some()
+    };
+    let Some(cut) = pairs.iter().position(is_cut) else {
+        return pairs
+            .iter()
+            .find_map(|(_, value)| comma_in_text(value, text));
+    };
+    let (key, value) = &pairs[cut.checked_sub(1)?];
+    let rest = &pairs[cut].0;
+    let last = pairs[cut..].iter().take_while(|pair| is_cut(pair)).last()?;
+    let line = text.get(value.position.line);
+    let is_in_line = last.0.position.line == value.position.line;
+    let start = value.position.column.checked_sub(1)?;
+    let length = end_without_colon(&last.0, text)?.checked_sub(start)?;
+    let written: String = line.chars().skip(start).take(length).collect();
+    let is_plain = is_in_line && !written.starts_with(['"', '\'', '{', '[', '&', '*', '!']);
+    is_plain.then(|| YamlProblem {
+        message: format!(
+            "the comma before `{}` ends the value of `{}`",
+            rest.name, key.name
+        ),
+        hint: format!(
+            "put the value in quotes: `{}: {}`",
+            key.name,
+            quoted(&written)
+        ),
+        position: rest.position,
+    })
+}
+
+/// Returns the column behind a key if a comma or a closing brace follows the key in place of a colon.
+fn end_without_colon(key: &MapKey, text: &LineIndex<'_>) -> Option<usize> {
+    let start = key.position.column.checked_sub(1)?;
+    let line: String = text.get(key.position.line).chars().skip(start).collect();
+    let behind = line.strip_prefix(key.name.as_str())?.trim_start();
+    (!key.name.is_empty() && behind.starts_with([',', '}']))
+        .then(|| start + key.name.chars().count())
+}
+
 /// Finds the last quote that is not closed on its line. Such a quote swallows the following lines.
 fn open_quote(lines: &[&str]) -> Option<YamlProblem> {
     let open = lines.iter().enumerate().rev().find_map(|(index, line)| {
@@ -257,6 +363,18 @@ mod tests {
     use crate::yaml::parse;
 
     #[test]
+    fn keys_without_value_are_left_to_the_schema_where_no_text_was_cut() {
+        for text in [
+            "{a, b}\n",
+            "{a: \"b\", c}\n",
+            "{a: b, c: }\n",
+            "{a: [b, c], d: e}\n",
+        ] {
+            assert!(parse(text, 1).is_ok(), "{text}");
+        }
+    }
+
+    #[test]
     fn common_yaml_mistakes_are_explained_at_their_line() {
         for (text, line, message, hint) in [
             (
@@ -272,6 +390,25 @@ mod tests {
                 "title: '5\" disk: new'",
             ),
             ("a:\n\tb: c\n", 2, "with a tab", "spaces"),
+            ("a:\n  - b: hero\n\tc: d\n", 3, "with a tab", "spaces"),
+            (
+                "a:\n  - {b: c, link: #prices}\n  - {b: d}\n",
+                2,
+                "begins a comment",
+                "`link: \"#prices\"`",
+            ),
+            (
+                "a: {text: Apps for people, who share, b: c}\n",
+                1,
+                "the comma before `who share` ends the value of `text`",
+                "`text: \"Apps for people, who share\"`",
+            ),
+            (
+                "a:\n  - {price: 1,50}\n",
+                2,
+                "the comma before `50` ends the value of `price`",
+                "`price: \"1,50\"`",
+            ),
             ("title:\u{a0}Prices\nb: c\n", 1, "U+00A0", "again"),
             ("a: b\n\u{3000}c: d\ne: f: g\n", 2, "U+3000", "again"),
             (

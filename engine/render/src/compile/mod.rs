@@ -29,7 +29,7 @@ use crate::pages::rendered_pages::{RenderError, RenderedPages};
 use crate::resources::asset::{ASSETS, Asset};
 use crate::resources::file_resource::{fallback_resources, temporary_redirect};
 use content::address::Address;
-use content::report::{Code, Diagnostic, Report};
+use content::report::{Code, Diagnostic, Report, Severity};
 use content::tenant::assets::{file_of, named};
 use content::tenant::manifest::QueryValue;
 use content::tenant::{MANIFEST, Site};
@@ -107,7 +107,13 @@ pub fn compile(
         at_canonical,
         report,
     );
-    let report = findings.report;
+    let mut report = findings.report;
+    let is_missing =
+        |found: &Diagnostic| (found.severity, found.code) == (Severity::Error, Code::MissingAsset);
+    if report.iter().any(is_missing) {
+        // A template that gets no file fails, too. The author can only add the file.
+        report.retain(|found| found.code != Code::TemplateFailed);
+    }
     let images: Vec<GeneratedImage> = site_files
         .images(addresses)
         .into_iter()

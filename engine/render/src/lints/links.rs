@@ -649,8 +649,7 @@ impl<'a> Checker<'a> {
                 let hint = "copy the file into `assets/`, and write its name";
                 return (message, Some(hint.to_owned()));
             }
-            let known = assets.keys().chain(themed_assets.keys());
-            let hint = match nearest(themed, known.map(String::as_str)) {
+            let hint = match nearest_file(themed, assets.keys().chain(themed_assets.keys())) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("add `{}`", file_meant(shown, spot.file)),
             };
@@ -787,5 +786,38 @@ fn position_of(words: &str, written: &str, line: usize) -> TextPosition {
         line,
         column: found.map_or(0, |byte| written[..byte].chars().count()) + 1,
         length: found.map_or(1, |_| words.chars().count().max(1)),
+    }
+}
+
+/// Returns the file that `typed` may be a misspelling of. Within the same folder, only the names count: a long folder would make any two files alike.
+fn nearest_file<'a>(
+    typed: &str,
+    known: impl Iterator<Item = &'a String> + Clone,
+) -> Option<&'a str> {
+    let split = |path: &str| path.rfind('/').map_or(0, |slash| slash + 1);
+    let (folder, name) = typed.split_at(split(typed));
+    let known = known.map(String::as_str);
+    let is_beside = |path: &&str| path[..split(path)] == *folder;
+    let beside = known.clone().filter(is_beside);
+    let near = nearest(name, beside.clone().map(|path| &path[folder.len()..]));
+    let near = near.and_then(|near| {
+        beside
+            .into_iter()
+            .find(|path| path[folder.len()..] == *near)
+    });
+    near.or_else(|| nearest(typed, known.filter(|path| !is_beside(path))))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn file_of_the_same_folder_is_suggested_only_if_its_name_is_near() {
+        let files = ["screens/today.png", "screens/splat.png", "logo.svg"];
+        let files: Vec<String> = files.map(ToOwned::to_owned).into();
+        let near = |typed| super::nearest_file(typed, files.iter());
+        assert_eq!(near("screens/split.png"), Some("screens/splat.png"));
+        assert_eq!(near("screens/history.png"), None);
+        assert_eq!(near("assets/screens/today.png"), Some("screens/today.png"));
+        assert_eq!(near("lgo.svg"), Some("logo.svg"));
     }
 }

@@ -31,11 +31,13 @@ fn live_tenants(catalog: &Catalog) -> impl Iterator<Item = &TenantData> {
     tenants.map(|(_, tenant)| tenant.as_ref())
 }
 
-/// Returns a warning if no tenant has a company profile. A tenant that could not be read may have the profile.
+/// Returns a warning if no tenant has a company profile. A tenant that could not be read may have the profile, and a tenant whose `root: true` is refused has an error already.
 fn missing_company(catalog: &Catalog, label: String) -> Option<Diagnostic> {
     let deployment = catalog.deployment.as_ref()?;
     let is_known = live_tenants(catalog).all(|tenant| tenant.content.site.is_some());
-    if deployment.company.is_some() || catalog.tenants.is_empty() || !is_known {
+    let mut sites = live_tenants(catalog).filter_map(|tenant| tenant.content.site.as_ref());
+    let is_refused = sites.any(|site| site.manifest.root && site.manifest.company.is_some());
+    if deployment.company.is_some() || catalog.tenants.is_empty() || !is_known || is_refused {
         return None;
     }
     let root = deployment.root.as_ref();

@@ -7,13 +7,14 @@ use serde::Serialize;
 use jiff::Timestamp;
 
 use crate::cli::{ListFormat, RoutesArguments};
-use crate::commands::output::print;
+use crate::commands::output::{print, print_message};
 use crate::commands::setup::registry;
 use content::tenant::MANIFEST;
 use content::tenant::assets::{file_of, named};
 use release::snapshot::{HostEntry, Snapshot, markdown_path};
 use render::CachePolicy;
 use render::below;
+use server::admin::status::{Availability, TenantStatus};
 use supervisor::Registry;
 
 /// A page or a text file at one address.
@@ -42,6 +43,14 @@ pub(crate) fn run(arguments: &RoutesArguments) -> anyhow::Result<ExitCode> {
     match arguments.format {
         ListFormat::Json => print(&serde_json::to_string_pretty(&routes)?),
         ListFormat::Text => as_table(&routes),
+    }
+    let status = registry.status();
+    let is_absent = |tenant: &&TenantStatus| tenant.state == Availability::Absent;
+    for tenant in status.tenants().filter(is_absent) {
+        print_message(&format!(
+            "warning: `{0}` has errors and is left out: run `rowhouse check {0}`",
+            tenant.id
+        ));
     }
     Ok(ExitCode::SUCCESS)
 }

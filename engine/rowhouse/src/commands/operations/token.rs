@@ -35,7 +35,8 @@ pub(crate) fn run(arguments: &TokenArguments) -> anyhow::Result<ExitCode> {
     print(&format!(
         "user:  {user}\ntoken: {token}\n\n\
          Give both to the visitors. The token is shown once, and not stored.\n\
-         Add these lines to `{FILE}`, below the keys that the file has already:\n\n{lines}"
+         Add these lines to `{FILE}` in the folder of tenants, below the keys that the file has already.\n\
+         A new file also needs the line `root: ID`, with the tenant of the domain's root, if there is one.\n\n{lines}"
     ));
     Ok(ExitCode::SUCCESS)
 }
