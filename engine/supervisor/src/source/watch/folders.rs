@@ -7,6 +7,7 @@ use std::fs;
 use std::ops::Bound;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use super::poll::is_changed_itself;
@@ -16,9 +17,9 @@ use content::source::{self, Activity, FolderIdentity, FolderLimits};
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct WatchedPath {
     /// The path that is watched.
-    pub(super) at: PathBuf,
+    pub(super) at: Arc<Path>,
     /// The path within a tenant or theme.
-    pub(super) shown: PathBuf,
+    pub(super) shown: Arc<Path>,
 }
 
 /// The folders of all tenants and themes.
@@ -26,10 +27,11 @@ pub(super) struct WatchedPath {
 pub(super) struct WatchedFolders {
     /// The folders, by the directory of their tenant or theme.
     of: HashMap<PathBuf, Vec<(FolderIdentity, WatchedPath)>>,
-    places: HashMap<FolderIdentity, BTreeSet<WatchedPath>>,
-    watched: HashMap<FolderIdentity, PathBuf>,
+    /// The paths of each folder. Almost every folder has one path, and a set would take ten times the memory.
+    places: HashMap<FolderIdentity, Vec<WatchedPath>>,
+    watched: HashMap<FolderIdentity, Arc<Path>>,
     /// The folders by watched path, in an order in which subfolders follow their folder.
-    at: BTreeMap<PathBuf, FolderIdentity>,
+    at: BTreeMap<Arc<Path>, FolderIdentity>,
 }
 
 /// The difference between the former and the new folders of a directory.
@@ -55,8 +57,7 @@ pub(super) struct DirectoryListing {
 impl DirectoryListing {
     /// Returns whether a folder or a file has changed since `since`. An entry that was added or removed has changed its folder.
     pub(super) fn has_changed(&self, directory: &Path, since: SystemTime) -> bool {
-        let folders = self.folders.iter();
-        let mut folders = folders.flat_map(|(_, place)| [&place.at, &place.shown]);
+        let mut folders = self.folders.iter().map(|(_, place)| &place.at);
         let mut files = self.files.iter().map(|path| directory.join(path));
         let has_changed = |path: &Path| is_changed_itself(path, since);
         folders.any(|path| has_changed(path)) || files.any(|path| has_changed(&path))
@@ -67,7 +68,7 @@ impl DirectoryListing {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct WatchSteps {
     /// The paths that need no watch any longer.
-    pub(super) gone: Vec<PathBuf>,
+    pub(super) gone: Vec<Arc<Path>>,
     /// The paths to watch, including watched paths: a moved or replaced folder loses its watch, and setting a watch again is cheap.
     pub(super) wanted: Vec<WatchedPath>,
 }
@@ -92,15 +93,16 @@ impl WatchedFolders {
         for (identity, place) in before {
             touched.insert(identity);
             if let Some(places) = self.places.get_mut(&identity) {
-                places.remove(&place);
+                places.retain(|known| *known != place);
             }
         }
         for (identity, place) in &now {
             touched.insert(*identity);
-            self.places
-                .entry(*identity)
-                .or_default()
-                .insert(place.clone());
+            let places = self.places.entry(*identity);
+            let places = places.or_insert_with(|| Vec::with_capacity(1));
+            if !places.contains(place) {
+                places.push(place.clone());
+            }
         }
         if !now.is_empty() {
             self.of.insert(directory, now);
@@ -124,7 +126,7 @@ impl WatchedFolders {
                 self.at.remove(at);
                 self.watched.remove(&identity);
             }
-            match same.or_else(|| places.and_then(BTreeSet::first)) {
+            match same.or_else(|| places.and_then(|places| places.iter().min())) {
                 Some(place) => wanted.push((identity, place.clone())),
                 None => {
                     self.places.remove(&identity);
@@ -143,7 +145,10 @@ impl WatchedFolders {
     pub(super) fn shown(&self, path: PathBuf) -> Vec<PathBuf> {
         let places = |at: &Path| self.places.get(self.at.get(at)?);
         if let Some(places) = places(&path) {
-            return places.iter().map(|place| place.shown.clone()).collect();
+            return places
+                .iter()
+                .map(|place| place.shown.to_path_buf())
+                .collect();
         }
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
             return vec![path];
@@ -161,7 +166,7 @@ impl WatchedFolders {
         let watched = watched.take_while(|(at, _)| at.starts_with(folder));
         let places = watched.filter_map(|(_, identity)| self.places.get(identity));
         let mut shown = self.shown(folder.to_owned());
-        shown.extend(places.flatten().map(|place| place.shown.clone()));
+        shown.extend(places.flatten().map(|place| place.shown.to_path_buf()));
         shown
     }
 
@@ -187,9 +192,9 @@ pub(super) fn list(directory: &Path) -> Option<DirectoryListing> {
         return None;
     }
     let own = |(path, identity): &(String, FolderIdentity)| {
-        let path = directory.join(path);
+        let path: Arc<Path> = directory.join(path).into();
         let place = WatchedPath {
-            at: path.clone(),
+            at: Arc::clone(&path),
             shown: path,
         };
         (*identity, place)
@@ -206,7 +211,7 @@ pub(super) fn list(directory: &Path) -> Option<DirectoryListing> {
                 && let Ok(metadata) = fs::metadata(at)
             {
                 let identity = (metadata.dev(), metadata.ino());
-                let (at, shown) = (at.to_owned(), shown.to_owned());
+                let (at, shown) = (at.into(), shown.into());
                 if !found.iter().any(|(other, _)| *other == identity) {
                     found.push((identity, WatchedPath { at, shown }));
                 }
@@ -224,9 +229,9 @@ mod tests {
     use super::*;
 
     fn place(number: u64, path: &str) -> (FolderIdentity, WatchedPath) {
-        let path = PathBuf::from(path);
+        let path: Arc<Path> = PathBuf::from(path).into();
         let place = WatchedPath {
-            at: path.clone(),
+            at: Arc::clone(&path),
             shown: path,
         };
         ((1, number), place)
@@ -249,6 +254,11 @@ mod tests {
             .collect()
     }
 
+    fn gone(steps: &WatchSteps) -> Vec<&str> {
+        let paths = steps.gone.iter();
+        paths.map(|at| at.to_str().expect("UTF-8")).collect()
+    }
+
     #[test]
     fn folder_with_two_links_has_one_watch_and_two_paths() {
         let mut folders = WatchedFolders::default();
@@ -259,7 +269,7 @@ mod tests {
         let shown = folders.shown("/t/a/x".into());
         assert_eq!(shown, [Path::new("/t/a/x"), Path::new("/t/b/x")]);
         let steps = update(&mut folders, "/t/a", &[]);
-        assert_eq!(steps.gone, [Path::new("/t/a")]);
+        assert_eq!(gone(&steps), ["/t/a"]);
         assert_eq!(
             wanted(&steps),
             ["/t/b"],
@@ -301,11 +311,11 @@ mod tests {
         let mut folders = WatchedFolders::default();
         update(&mut folders, "/t/a", &[place(1, "/t/a")]);
         let steps = update(&mut folders, "/t/a", &[place(2, "/t/a")]);
-        assert_eq!(steps.gone, [Path::new("/t/a")]);
+        assert_eq!(gone(&steps), ["/t/a"]);
         assert_eq!(wanted(&steps), ["/t/a"]);
         assert_eq!(folders.shown("/t/a/x".into()), [Path::new("/t/a/x")]);
         let steps = update(&mut folders, "/t/a", &[]);
-        assert_eq!(steps.gone, [Path::new("/t/a")]);
+        assert_eq!(gone(&steps), ["/t/a"]);
         assert!(folders.places.is_empty() && folders.watched.is_empty() && folders.at.is_empty());
     }
 }

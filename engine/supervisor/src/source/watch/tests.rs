@@ -98,8 +98,9 @@ fn only_tenants_beyond_limit_of_watches_are_polled() {
     // Simulates that the system refused the watch.
     let watcher = watch.watcher.as_mut().expect("notifications");
     watcher.unwatch(&at).expect("a watch");
+    let at: Arc<Path> = at.into();
     let path = WatchedPath {
-        at: at.clone(),
+        at: Arc::clone(&at),
         shown: at,
     };
     let error = notify::Error::new(ErrorKind::MaxFilesWatch);
@@ -154,8 +155,9 @@ fn folder_that_cannot_be_watched_affects_only_its_tenant() {
     let watcher = watch.watcher.as_mut().expect("notifications");
     watcher.unwatch(&at).expect("a watch");
     let error = io::Error::from(io::ErrorKind::PermissionDenied);
+    let at: Arc<Path> = at.into();
     let path = WatchedPath {
-        at: at.clone(),
+        at: Arc::clone(&at),
         shown: at,
     };
     watch.poll_unwatchable(&path, &notify::Error::io(error));
