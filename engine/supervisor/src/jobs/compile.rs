@@ -53,15 +53,17 @@ impl BuildInputs {
     }
 
     /// Returns a job that renders the tenant, or restores an earlier rendering from `store`, and fills the open mounts of `waiting`.
+    ///
+    /// The parts of a queued job share the inputs: thousands of tenants may be queued.
     pub(crate) fn job(
-        mut self,
+        self: Arc<Self>,
         id: &TenantId,
         store: Option<&Arc<Store>>,
         waiting: Vec<Arc<CompiledTenant>>,
         is_background: bool,
         compressed: CompressPages,
     ) -> Job<JobOutcome> {
-        let (watched, refused) = (self.clone(), self.clone());
+        let (watched, refused) = (Arc::clone(&self), Arc::clone(&self));
         let store = store.cloned();
         let bytes = self.weight();
         let lease = Arc::new(ThreadLease::default());
@@ -90,14 +92,15 @@ impl BuildInputs {
             work: Box::new(move |is_wanted| {
                 let begin = Instant::now();
                 let is_for_later = compressed == CompressPages::OnRequest && !is_wanted;
-                self.inputs.compresses = !is_for_later && compressed != CompressPages::Never;
-                let restored = store.and_then(|store| self.restore(&store, !is_for_later));
+                let mut made_from = Self::clone(&self);
+                made_from.inputs.compresses = !is_for_later && compressed != CompressPages::Never;
+                let restored = store.and_then(|store| made_from.restore(&store, !is_for_later));
                 let response_key = restored.as_ref().map(|restored| restored.response_key);
                 let (mut compiled, report) = match restored {
                     Some(RestoredBuild {
                         compiled, report, ..
                     }) => (Some(compiled), report),
-                    None => render(&self, &lease),
+                    None => render(&made_from, &lease),
                 };
                 let is_urgent = match &mut compiled {
                     Some(compiled) if is_for_later => {
@@ -105,14 +108,14 @@ impl BuildInputs {
                         !is_background
                     }
                     // Pages name files of their theme, which a snapshot must serve first.
-                    Some(compiled) if self.inputs.templates.is_served() => {
+                    Some(compiled) if made_from.inputs.templates.is_served() => {
                         compiled.fill(&waiting);
                         waiting.is_empty()
                     }
                     _ => true,
                 };
                 JobStep::Done(JobOutcome::Compiled(Box::new(BuildAttempt {
-                    made_from: self,
+                    made_from,
                     waiting,
                     is_urgent,
                     compiled,
@@ -126,16 +129,20 @@ impl BuildInputs {
 
     /// Returns a function that copies the job, for requests that cannot wait for the background.
     pub(crate) fn copy_job(
-        &self,
+        self: &Arc<Self>,
         id: &TenantId,
         store: Option<&Arc<Store>>,
         waiting: &[Arc<CompiledTenant>],
         compressed: CompressPages,
     ) -> JobCopy<JobOutcome> {
-        let mut other = self.clone();
-        other.inputs.attempt = Arc::default();
+        let made_from = Arc::clone(self);
         let (id, store, waiting) = (id.clone(), store.cloned(), waiting.to_vec());
-        Box::new(move || other.job(&id, store.as_ref(), waiting, true, compressed))
+        Box::new(move || {
+            let mut other = Self::clone(&made_from);
+            other.inputs.attempt = Arc::default();
+            let other = Arc::new(other);
+            other.job(&id, store.as_ref(), waiting, true, compressed)
+        })
     }
 
     /// Returns a job that compresses the pages that were set aside, and fills their mounts and the mounts of `waiting`.

@@ -165,7 +165,7 @@ impl ReadRequest {
     ///
     /// `is_secure`: whether visitors use HTTPS. `done` makes the outcome from the reading, which is `None` if the folder is unchanged or the tenant waits for its files.
     pub(crate) fn read(
-        self,
+        self: Arc<Self>,
         is_secure: bool,
         number: u64,
         done: impl Fn(Option<FolderReading>, Arrival, Option<SystemTime>) -> JobOutcome
@@ -191,7 +191,7 @@ impl ReadRequest {
             }
             Ok(FolderListing::Changed(tree, mark, mut arrival)) => {
                 let bytes = weight_of(&tree);
-                let (folder, refused, refuse) = (Arc::new(self), done.clone(), label);
+                let (folder, refused, refuse) = (self, done.clone(), label);
                 let again = Arc::clone(&folder);
                 let weight = JobWeight {
                     bytes,

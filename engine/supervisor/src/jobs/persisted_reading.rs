@@ -120,7 +120,7 @@ mod tests {
         let done = |read: Option<FolderReading>, arrival, changed| {
             JobOutcome::Read(0, read.map(Box::new), Box::new(arrival), changed)
         };
-        match folder.clone().read(false, 1, done).finish() {
+        match Arc::new(folder.clone()).read(false, 1, done).finish() {
             JobOutcome::Read(_, read, ..) => read.map(|read| *read),
             other => panic!("{other:?} is not a reading"),
         }

@@ -46,7 +46,7 @@ pub(crate) fn read(id: TenantId, tenant: &TenantData, options: ReadOptions<'_>) 
     } = options;
     // A reading in flight may replace the known fingerprint before this one ends.
     let known = tenant.reading.fingerprint.filter(|_| is_only);
-    let folder = ReadRequest {
+    let folder = Arc::new(ReadRequest {
         id: id.clone(),
         label: settings.source.label(&id),
         source: Arc::clone(&settings.source),
@@ -64,9 +64,9 @@ pub(crate) fn read(id: TenantId, tenant: &TenantData, options: ReadOptions<'_>) 
             last: Arc::clone(&tenant.reading.look),
             open: settings.open_files.clone(),
         }),
-    };
+    });
     let is_secure = settings.is_secure();
-    let watched = Arc::new(folder.clone());
+    let watched = Arc::clone(&folder);
     let watchdog = move || {
         let is_stalled = watched.activity.is_stalled(FILE_SYSTEM_TIMEOUT);
         is_stalled.then(|| JobOutcome::Unresponsive(number, Arc::clone(&watched)))

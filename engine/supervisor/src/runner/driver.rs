@@ -691,7 +691,7 @@ impl Registry {
         let compressed = self
             .settings
             .compression(!is_background && tenant.is_requested());
-        let store = store.as_ref();
+        let (store, made_from) = (store.as_ref(), Arc::new(made_from));
         let copy = is_background.then(|| made_from.copy_job(id, store, &waiting, compressed));
         let job = made_from.job(id, store, waiting, is_background, compressed);
         Some(Job { copy, ..job })
@@ -817,6 +817,7 @@ impl Registry {
                 let mut made_from = made_from;
                 made_from.inputs.attempt = Arc::default();
                 let waiting = [vec![compiled], waiting].concat();
+                let made_from = Arc::new(made_from);
                 made_from.job(id, store.as_ref(), waiting, true, CompressPages::OnRequest)
             }
         };
@@ -839,7 +840,7 @@ impl Registry {
         };
         self.demands.evictions += 1;
         self.publisher.hosts.forget(&evicted.images);
-        let waiting = [vec![evicted], waiting].concat();
+        let (made_from, waiting) = (Arc::new(made_from), [vec![evicted], waiting].concat());
         let job = made_from.job(id, store.as_ref(), waiting, true, CompressPages::OnRequest);
         self.job_pool.hold(job);
     }
