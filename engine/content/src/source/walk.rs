@@ -128,8 +128,8 @@ pub fn walk(
 
 /// Returns whether a link points to a folder that contains the link. Its target would contain all sibling folders.
 fn holds_its_own_parent(directory: &Path, resolved: &Path) -> bool {
-    let parent = directory.parent().and_then(|it| it.canonicalize().ok());
-    directory.is_symlink() && parent.is_some_and(|parent| parent.starts_with(resolved))
+    let parent = || directory.parent()?.canonicalize().ok();
+    directory.is_symlink() && parent().is_some_and(|parent| parent.starts_with(resolved))
 }
 
 impl FolderTree {
