@@ -61,7 +61,8 @@ fn answers(addresses: &[AddressPages]) -> Vec<Answers<'_>> {
         let resources = pages.resources.iter();
         let errors = [&pages.not_found, &pages.method_not_allowed].map(|pages| {
             let pages = pages.iter();
-            let text = |(part, page): &(Box<str>, _)| format!("{part} {}", answer(page));
+            let text =
+                |(part, page): &(Box<str>, Arc<Resource>)| format!("{part} {}", answer(page));
             pages.map(text).collect()
         });
         (
@@ -339,7 +340,7 @@ fn release_of_an_earlier_format_is_read() {
         }
         before.count(0);
         before.count(0);
-        if *layout == PagesLayout::Redirects {
+        if layout == PagesLayout::Redirects {
             before.count(0);
         }
         let compressed = zstd::encode_all(&b""[..], 1).expect("bytes");
