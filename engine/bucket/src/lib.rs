@@ -2,15 +2,19 @@
 //!
 //! | module | job |
 //! |---|---|
+//! | [`store`] | sends requests, and names the cause of a failure |
+//! | [`probe`] | refuses a store that does not honour conditional writes |
+//! | [`packed`] | the content objects of a folder |
+//! | [`follow`] | learns which tenants have changed, and downloads their content |
+//! | [`cache`] | the content on the disk of a replica |
+//! | [`lease`] | holds a lease |
 //! | [`sealed`] | encrypts objects with private keys in them |
 //! | [`sealed_store`] | reads and replaces such objects |
-//! | [`store`] | sends requests, and names the cause of a failure |
-//! | [`lease`] | holds a lease |
-//! | [`packed`] | the content objects of a folder |
-//! | [`probe`] | refuses a store that does not honour conditional writes |
 //!
 //! The `object_store` crate talks to S3 and its likes, Google Cloud Storage and Azure Blob Storage. It reads the credentials from the environment variables of these services, and repeats failed requests.
 
+pub mod cache;
+pub mod follow;
 pub mod lease;
 pub mod packed;
 pub mod probe;

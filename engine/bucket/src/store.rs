@@ -28,6 +28,9 @@ const RETRY_TIMEOUT: Duration = Duration::from_secs(20);
 /// The number of times that a failed request is repeated.
 const MAX_RETRIES: usize = 4;
 
+/// The beginnings of the names of variables, in lower case.
+const SERVICES: [&str; 3] = ["aws_", "azure_", "google_"];
+
 /// Content by hash: what a [`Request::Upload`] sends.
 pub type Uploads = BTreeMap<ContentHash, Bytes>;
 
@@ -142,6 +145,20 @@ impl Bucket {
     /// # Errors
     /// Returns an error if the address or the settings are not usable.
     pub fn open(address: &str) -> Result<Self, AddressError> {
+        let variables = env::vars_os().filter_map(|(name, value)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        });
+        Self::open_with(address, variables)
+    }
+
+    /// Opens the bucket with this address. `variables` replaces the environment.
+    ///
+    /// # Errors
+    /// Returns an error if the address or the settings are not usable.
+    pub fn open_with(
+        address: &str,
+        variables: impl IntoIterator<Item = (String, String)>,
+    ) -> Result<Self, AddressError> {
         let url = Url::parse(address).map_err(|reason| AddressError::Syntax {
             address: address.to_owned(),
             reason,
@@ -157,9 +174,11 @@ impl Bucket {
             retry_timeout: RETRY_TIMEOUT,
             ..RetryConfig::default()
         };
-        let variables = env::vars_os()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-            .map(|(name, value)| (name.to_ascii_lowercase(), value));
+        // The builders also know names without a service, such as `BUCKET` and `TOKEN`, which other programs use.
+        let variables = variables
+            .into_iter()
+            .map(|(name, value)| (name.to_ascii_lowercase(), value))
+            .filter(|(name, _)| SERVICES.iter().any(|service| name.starts_with(service)));
         let client = ClientOptions::new().with_timeout(REQUEST_TIMEOUT);
         // The builders ignore variables that they do not know.
         macro_rules! build {

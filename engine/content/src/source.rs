@@ -184,6 +184,14 @@ pub enum SourceError {
         /// The system error.
         source: io::Error,
     },
+    /// A remote source of tenants has not answered since the start.
+    #[error("the tenants of `{address}` are not known yet: {problem}")]
+    Unanswered {
+        /// The address of the source.
+        address: String,
+        /// The reason.
+        problem: String,
+    },
 }
 
 /// Returns the folders in `directory` by name. Omits plain files and names that begin with a dot.

@@ -52,6 +52,25 @@ pub struct FolderSizes {
 }
 
 impl FolderTree {
+    /// Returns the listing of a folder that exists and cannot be read, with the reason.
+    #[must_use]
+    pub fn unavailable(label: &str, reason: Diagnostic) -> Self {
+        let mut tree = Self {
+            folders: Vec::new(),
+            files: Vec::new(),
+            linked: Vec::new(),
+            is_cut: true,
+            is_gone: false,
+            report: Report::default(),
+            root: None,
+            label: label.to_owned(),
+            limits: FolderLimits::default(),
+            activity: Activity::default(),
+        };
+        tree.report.push(reason);
+        tree
+    }
+
     /// Returns the current sizes of the files, without opening any.
     #[must_use]
     pub fn sizes(&self) -> FolderSizes {

@@ -26,6 +26,7 @@ mod version;
 use std::env;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::builder::BoolishValueParser;
 use clap::{Arg, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
@@ -268,6 +269,22 @@ pub struct ServeArguments {
         default_value = "auto"
     )]
     pub watch: WatchMethod,
+    /// Object store with the tenants, in place of `--tenants`
+    ///
+    /// A bucket and a prefix, such as `s3://bucket/sites`, `gs://bucket/sites` or `az://container/sites`. The server serves the tenants that are published there, and follows changes. Any number of servers can follow one bucket. The variables of the store's own tools have the credentials and settings, such as `AWS_ACCESS_KEY_ID` and `AWS_ENDPOINT_URL`. The content is kept in the folder of `--state`, so that the server can start while the store is down.
+    #[arg(long, env = "ROWHOUSE_STORE", value_name = "URL", requires = "state")]
+    pub store: Option<String>,
+    /// Interval at which the server asks the store for changes
+    ///
+    /// Each question is one conditional request. The interval varies by a quarter, so that servers do not ask at the same time.
+    #[arg(
+        long,
+        env = "ROWHOUSE_STORE_POLL",
+        value_name = "DURATION",
+        default_value = "2s",
+        value_parser = values::timeout
+    )]
+    pub store_poll: Duration,
     /// Folder for releases, compressed pages and images [default: none]
     ///
     /// With this folder, a restart is quick, and tenants with errors keep their last valid pages. The state belongs to the domain of `--origin`, not to a path: the folder of tenants can move. If you delete the folder, earlier releases and pins are lost; its folder `certificates` has private keys.

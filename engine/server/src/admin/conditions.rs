@@ -22,6 +22,8 @@ const MIN_CERTIFICATE_LIFETIME: Duration = Duration::from_secs(14 * 24 * 60 * 60
 pub enum ConditionKind {
     /// The folders of tenants or themes, or the deployment, cannot be read.
     FoldersUnreadable,
+    /// The bucket with the tenants does not answer, or its objects are missing or damaged.
+    BucketUnreadable,
     /// The state cannot be written.
     StateNotWritable,
     /// Part of the state is not written or not read.
@@ -72,8 +74,9 @@ impl Severity {
 
 impl ConditionKind {
     /// All kinds.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::FoldersUnreadable,
+        Self::BucketUnreadable,
         Self::StateNotWritable,
         Self::StateIncomplete,
         Self::PinUnreadable,
@@ -94,6 +97,7 @@ impl ConditionKind {
     pub const fn name(self) -> &'static str {
         match self {
             Self::FoldersUnreadable => "RowhouseFoldersUnreadable",
+            Self::BucketUnreadable => "RowhouseBucketUnreadable",
             Self::StateNotWritable => "RowhouseStateNotWritable",
             Self::StateIncomplete => "RowhouseStateIncomplete",
             Self::PinUnreadable => "RowhousePinUnreadable",
@@ -187,6 +191,9 @@ pub fn server_conditions(board: &StatusBoard, memory: Option<MemoryUse>) -> Vec<
     all.extend(
         (status.alarm.clone()).map(|alarm| of_server(ConditionKind::FoldersUnreadable, alarm)),
     );
+    let bucket = board.bucket();
+    let problems = bucket.iter().flat_map(|bucket| &bucket.problems);
+    all.extend(problems.map(|problem| of_server(ConditionKind::BucketUnreadable, problem.clone())));
     all.extend(
         (store.state_alarm()).map(|alarm| of_server(ConditionKind::StateNotWritable, alarm)),
     );

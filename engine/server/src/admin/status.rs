@@ -244,6 +244,15 @@ pub struct AlertStatus {
     pub problem: Option<String>,
 }
 
+/// The bucket that a replica follows (`--store`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BucketStatus {
+    /// When the store last answered; the start of the process before that.
+    pub answered: Instant,
+    /// The alarms: a store that does not answer, objects that are missing or damaged.
+    pub problems: Vec<String>,
+}
+
 /// The memory of the parts of the program that grow with the sites, in bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MemoryStatus {
@@ -297,6 +306,7 @@ pub struct StatusBoard {
     store: ArcSwap<StoreStatus>,
     memory: ArcSwap<MemoryStatus>,
     alerts: ArcSwap<Option<AlertStatus>>,
+    bucket: ArcSwap<Option<BucketStatus>>,
     /// The number of reports.
     changes: watch::Sender<u64>,
     attempts: watch::Sender<u64>,
@@ -321,6 +331,7 @@ impl Default for StatusBoard {
             store: ArcSwap::default(),
             memory: ArcSwap::default(),
             alerts: ArcSwap::default(),
+            bucket: ArcSwap::default(),
             changes: watch::Sender::default(),
             attempts: watch::Sender::default(),
             beat: ArcSwap::from_pointee(Instant::now()),
@@ -397,6 +408,25 @@ impl StatusBoard {
         if former.state_alarm() != self.store().state_alarm() {
             self.changes.send_modify(|changes| *changes += 1);
         }
+    }
+
+    /// Reports the status of the bucket that this replica follows.
+    pub fn set_bucket(&self, bucket: BucketStatus) {
+        let former = self.bucket.swap(Arc::new(Some(bucket)));
+        let problems = |bucket: &Option<BucketStatus>| {
+            let bucket = bucket.as_ref();
+            bucket.map(|bucket| bucket.problems.clone())
+        };
+        // The console shows an alarm at once.
+        if problems(&former) != problems(&self.bucket()) {
+            self.changes.send_modify(|changes| *changes += 1);
+        }
+    }
+
+    /// Returns the last reported status of the bucket; `None` if the tenants are in folders.
+    #[must_use]
+    pub fn bucket(&self) -> Arc<Option<BucketStatus>> {
+        self.bucket.load_full()
     }
 
     /// Returns the last reported status of the release store.

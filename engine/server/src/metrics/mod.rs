@@ -97,6 +97,7 @@ impl Collector for Counters {
         self.store(&mut encoder)?;
         self.memory(&mut encoder)?;
         self.alerts(&mut encoder)?;
+        self.bucket(&mut encoder)?;
         self.state(&mut encoder)
     }
 }
@@ -465,6 +466,25 @@ impl Counters {
         }
         let help = "Alerts that wait for the receiver of `--alert-webhook`";
         gauge(encoder, "alerts_unsent", help, None, alerts.unsent)
+    }
+
+    /// Encodes the state of the bucket that this replica follows.
+    fn bucket(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), Error> {
+        let bucket = self.board.bucket();
+        let bucket = bucket.as_ref().as_ref();
+        let help = "Problems with the bucket of `--store`, as `/readyz` lists them";
+        let problems = bucket.map_or(0, |bucket| bucket.problems.len() as u64);
+        gauge(encoder, "bucket_problems", help, None, problems)?;
+
+        let help = "Time since the bucket of `--store` last answered; 0 without `--store`";
+        let age = bucket.map_or(0, |bucket| bucket.answered.elapsed().as_secs());
+        gauge(
+            encoder,
+            "bucket_answer_age",
+            help,
+            Some(&Unit::Seconds),
+            age,
+        )
     }
 
     /// Encodes the age of the snapshot and the health of the reload loop and the log.

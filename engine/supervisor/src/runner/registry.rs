@@ -36,6 +36,8 @@ use crate::snapshot::assembly::Publisher;
 use crate::snapshot::cross_tenant::cross_tenant;
 use crate::snapshot::dev;
 use crate::snapshot::template_failures::TemplateFailures;
+#[cfg(feature = "bucket")]
+use crate::source::bucket::BucketFollower;
 use crate::source::survey::{RestoreRequest, SurveyRequest, ThemesRequest};
 use crate::state::tables::PersistedState;
 
@@ -102,6 +104,15 @@ impl Registry {
         self.publisher.shared.replaced = persisted.shared_replaced(is_secure);
         self.catalog.addresses.restore(&persisted);
         self.persisted = Some(persisted);
+        self
+    }
+
+    /// Reads the tenants that `follower` keeps, in place of a folder of tenants.
+    #[cfg(feature = "bucket")]
+    #[must_use]
+    pub fn with_bucket(mut self, follower: &BucketFollower) -> Self {
+        let deployment = self.settings.config.deployment.clone();
+        self.settings.source = Arc::new(follower.source(deployment));
         self
     }
 

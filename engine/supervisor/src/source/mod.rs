@@ -1,6 +1,6 @@
 //! The source of tenants: surveys and jobs read it, and a watch notices changes.
 //!
-//! [`TenantSource`] is the interface, and [`folders`] implements it for folders on disk.
+//! [`TenantSource`] is the interface, and [`folders`] implements it for folders on disk, and `bucket` for an object store.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -10,6 +10,8 @@ use content::name::TenantId;
 use content::report::Diagnostic;
 use content::source::{Activity, FolderLimits, FolderTree, SourceError};
 
+#[cfg(feature = "bucket")]
+pub mod bucket;
 pub(crate) mod folders;
 pub(crate) mod survey;
 pub(crate) mod theme_folders;

@@ -12,12 +12,15 @@ pub(crate) mod log;
 #[cfg_attr(not(feature = "otlp"), path = "no_otlp.rs")]
 pub(crate) mod otlp;
 pub(crate) mod service_manager;
+#[cfg_attr(not(feature = "bucket"), path = "no_store.rs")]
+pub(crate) mod store;
 pub(crate) mod takeover;
 
 use std::cell::OnceCell;
 use std::future::pending;
 use std::io::IsTerminal as _;
 use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -52,6 +55,7 @@ use server::listen::Listeners;
 use server::listen::descriptors::connections_that_fit;
 use server::settings::{Limits, ServeSettings};
 use server::snapshot_store::SnapshotStore;
+use store::FollowedStore;
 use supervisor::source::watch::{DetectionMethod, Notice, NoticeSender, Watch};
 use supervisor::{Inbox, Operator, Registry, ReloadLoop, log_report};
 use takeover::control_socket::{ControlSocket, Replacement};
@@ -72,16 +76,14 @@ const MIN_FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 /// Serves until a signal ends the process.
 pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     let (access_log, _guards) = log::start(arguments);
+    let arguments = &store::with_address(arguments);
     let spans = arguments.otlp.as_ref().map(Spans::start).transpose()?;
     let begin = Instant::now();
     let runtime = event_loop()?;
     let (takeover, received) = runtime.block_on(successor::request(arguments))?.unzip();
     let mut received = received.unwrap_or_default();
     let (visitors, is_managed) = https::listeners(arguments, &mut received.visitors)?;
-    ensure!(
-        takeover.is_none() || !is_managed,
-        "`--takeover` cannot be used with the sockets of a service manager (`LISTEN_FDS`); restart the service instead"
-    );
+    check_sockets(takeover.as_ref(), is_managed)?;
     let tls = https::tls(arguments, &visitors)?;
     let token = admin_token::token(&arguments.token)?;
     let alert_settings = alerts::settings(arguments)?;
@@ -89,7 +91,8 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     let process_memory = memory::of_process();
     let board = Arc::new(StatusBoard::default());
     board.set_handing_over(takeover.is_some());
-    let mut registry = serving_registry(arguments, &board)?;
+    let followed = FollowedStore::open(arguments)?;
+    let mut registry = serving_registry(arguments, &board, followed.as_ref())?;
     // The socket is in the folder of the state, which the registry has opened.
     let control_socket = ControlSocket::of_arguments(
         arguments,
@@ -101,9 +104,11 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     let store = registry.store().cloned();
     let inbox = Inbox::default();
     // The watch starts before the first read, so that no change is missed.
-    let watch = Watch::new(watch_method(arguments.watch), registry.config().roots());
+    let roots = watched_roots(&registry, followed.is_some());
+    let watch = Watch::new(watch_method(arguments.watch), roots);
     let is_terminal = std::io::stderr().is_terminal();
-    let snapshot = served_snapshot(&mut registry, takeover.as_ref(), is_terminal)?;
+    let snapshot = served_snapshot(&mut registry, takeover.as_ref(), is_terminal);
+    let snapshot = store::or_empty(snapshot, followed.as_ref(), takeover.as_ref())?;
     let snapshots = Arc::new(SnapshotStore::new(snapshot));
     registry.set_served();
     let renewals = Arc::<RenewalRequests>::default();
@@ -111,11 +116,7 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
         https::start_acme(arguments, &visitors, tls, &renewals, &snapshots)?;
     }
     let overview = is_terminal.then(|| Overview::of(&registry));
-    match overview {
-        // The greeting has the same report.
-        Some(_) => with_default(NoSubscriber::default(), || log_report(&registry, &board)),
-        None => log_report(&registry, &board),
-    }
+    report_start(&registry, &board, overview.is_some());
     let events = arguments
         .dev
         .then(|| EventChannel::new(&registry.diagnostics(None)));
@@ -129,6 +130,7 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
         inbox: inbox.clone(),
     }
     .start(watch);
+    store::follow(followed, &board, &reloads);
     let operator = Arc::new(Operator {
         store,
         inbox,
@@ -176,6 +178,23 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     runtime.block_on(running.serve(arguments))
 }
 
+/// Fails if the sockets of a service manager cannot be taken over.
+fn check_sockets(takeover: Option<&Takeover>, is_managed: bool) -> anyhow::Result<()> {
+    ensure!(
+        takeover.is_none() || !is_managed,
+        "`--takeover` cannot be used with the sockets of a service manager (`LISTEN_FDS`); restart the service instead"
+    );
+    Ok(())
+}
+
+/// Logs the diagnostics of the tenants, unless the greeting has the same report.
+fn report_start(registry: &Registry, board: &StatusBoard, has_greeting: bool) {
+    match has_greeting {
+        true => with_default(NoSubscriber::default(), || log_report(registry, board)),
+        false => log_report(registry, board),
+    }
+}
+
 /// Returns the first snapshot to serve.
 ///
 /// # Errors
@@ -199,7 +218,11 @@ fn served_snapshot(
 }
 
 /// Returns the registry that the flags describe, in the mode of a server. It has not read a folder yet.
-fn serving_registry(arguments: &ServeArguments, board: &StatusBoard) -> anyhow::Result<Registry> {
+fn serving_registry(
+    arguments: &ServeArguments,
+    board: &StatusBoard,
+    followed: Option<&FollowedStore>,
+) -> anyhow::Result<Registry> {
     let memory = arguments.memory.unwrap_or_else(memory::half);
     let registry = registry(
         &arguments.content,
@@ -207,15 +230,26 @@ fn serving_registry(arguments: &ServeArguments, board: &StatusBoard) -> anyhow::
         state_settings(arguments),
         arguments.dev,
     )?;
+    let registry = match followed {
+        Some(followed) => followed.attach(registry),
+        None => registry.awaiting_uploads(Duration::from_secs(arguments.settle_max.into())),
+    };
     Ok(registry
         .serving()
-        .awaiting_uploads(Duration::from_secs(arguments.settle_max.into()))
         .with_memory(memory)
         .with_work_memory(memory::for_work(memory))
         .with_asset_retention(Duration::from_secs(arguments.keep_assets.into()))
         .with_removed_retention(Duration::from_secs(arguments.keep_removed.into()))
         .with_preview_max_age(Duration::from_secs(arguments.preview_max_age.into()))
         .with_render_times(board.renders.clone()))
+}
+
+/// Returns the folders and files to watch. The tenants of a bucket are not in a folder.
+fn watched_roots(registry: &Registry, is_following: bool) -> Vec<PathBuf> {
+    let config = registry.config();
+    let mut roots = config.roots();
+    roots.retain(|root| !is_following || *root != config.tenants);
+    roots
 }
 
 /// Reads the folders, renders tenants for at most `render_timeout`, and returns the snapshot.

@@ -1,0 +1,455 @@
+//! A replica follows the bucket: it reads the head, then the changed pointers, then their content.
+//!
+//! ```text
+//! head ── changed ──> pointers ── other version ──> content ──> folder on the disk
+//!   └── missed ring, once an hour ──> list ──┘
+//! ```
+//!
+//! A tenant goes away when a publisher writes a pointer without content. A pointer that is missing removes nothing: an emptied or exchanged bucket is more likely than the end of a tenant.
+//!
+//! **Invariant:** a tenant keeps its last complete version until another version is complete.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::error::Error;
+use std::io;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures_util::{StreamExt as _, stream};
+
+use fleet::exchange::{Answer, ObjectTag, Request, StoredObject};
+use fleet::head::{ChangedPointers, Head};
+use fleet::key::{ContentHash, ObjectKey, POINTERS};
+use fleet::pointer::{ContentObject, Pointer};
+
+use crate::cache::{CachedTenant, ContentCache, Index, is_hash};
+use crate::packed::{self, DamagedContent, PackedFolder};
+use crate::store::{Bucket, Change, StoreError, Uploads};
+
+/// The interval at which all pointers are listed: a publisher may fail to write the head.
+const LIST_INTERVAL: Duration = Duration::from_secs(3_600);
+
+/// The time after which content that could not be used is read again.
+const RETRY_INTERVAL: Duration = Duration::from_secs(30);
+
+/// The limit on requests in flight.
+const MAX_REQUESTS: usize = 16;
+
+/// The limit on tenants whose content is in memory at once.
+const MAX_DOWNLOADS: usize = 4;
+
+/// The limit on the size of an unpacked content object, in bytes.
+const MAX_CONTENT_BYTES: u64 = 1 << 30;
+
+/// A version of a tenant that this replica cannot use.
+#[derive(Debug, thiserror::Error)]
+pub enum FetchError {
+    /// The store did not answer.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The pointer is not a pointer of this program.
+    #[error("the object `{0}` is damaged: it is not a pointer")]
+    Pointer(ObjectKey),
+    /// An object with content does not exist.
+    #[error("the object `{0}` of version {1} does not exist")]
+    Missing(ObjectKey, u64),
+    /// An object with content is damaged.
+    #[error("the object `{object}` of version {version} is damaged: it {reason}")]
+    Damaged {
+        /// The object.
+        object: ObjectKey,
+        /// The version of the tenant.
+        version: u64,
+        /// The damage.
+        reason: DamagedContent,
+    },
+    /// The content cannot be written to the disk.
+    #[error("version {1} cannot be written to the disk: {0}")]
+    Disk(io::Error, u64),
+}
+
+/// The head as last seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum SeenHead {
+    Unknown,
+    Missing,
+    Present(ObjectTag, u64),
+}
+
+/// A version that is not on the disk yet.
+#[derive(Debug)]
+struct PendingVersion {
+    pointer: Pointer,
+    tag: ObjectTag,
+    /// When the version could last not be used.
+    failed: Option<Instant>,
+}
+
+/// The replica's side of the protocol.
+#[derive(Debug)]
+pub struct Follower {
+    bucket: Bucket,
+    cache: ContentCache,
+    index: Index,
+    head: SeenHead,
+    listed: Option<Instant>,
+    pending: BTreeMap<String, PendingVersion>,
+    /// The reasons that the newest versions of tenants cannot be used.
+    problems: BTreeMap<String, String>,
+    /// The known tenants without a pointer.
+    missing: BTreeSet<String>,
+}
+
+impl Follower {
+    /// Returns a follower that has the content of an earlier process. Sends no request.
+    #[must_use]
+    pub fn new(bucket: Bucket, cache: ContentCache) -> Self {
+        Self {
+            index: cache.index(),
+            bucket,
+            cache,
+            head: SeenHead::Unknown,
+            listed: None,
+            pending: BTreeMap::new(),
+            problems: BTreeMap::new(),
+            missing: BTreeSet::new(),
+        }
+    }
+
+    /// Returns the bucket.
+    #[must_use]
+    pub const fn bucket(&self) -> &Bucket {
+        &self.bucket
+    }
+
+    /// Returns whether the tenants are known, from the bucket or from an earlier process.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.listed.is_some() || !self.index.tenants.is_empty()
+    }
+
+    /// Returns the tenants with the folders of their content. A tenant whose first version cannot be used has no folder.
+    #[must_use]
+    pub fn tenants(&self) -> BTreeMap<String, Option<PathBuf>> {
+        let with_folder = self.index.tenants.iter();
+        let with_folder =
+            with_folder.map(|(name, tenant)| (name, Some(self.cache.folder(&tenant.folder))));
+        let without = self.problems.keys().map(|name| (name, None));
+        // A later entry replaces an earlier entry.
+        let all = without.chain(with_folder);
+        all.map(|(name, folder)| (name.clone(), folder)).collect()
+    }
+
+    /// Returns the tenants whose newest versions cannot be used, with the reasons.
+    #[must_use]
+    pub const fn problems(&self) -> &BTreeMap<String, String> {
+        &self.problems
+    }
+
+    /// Returns the alarms: pointers that are missing, and versions that cannot be used.
+    #[must_use]
+    pub fn alarms(&self) -> Vec<String> {
+        let missing = self.missing.first().map(|first| {
+            let others = match self.missing.len() - 1 {
+                0 => String::new(),
+                count => format!(" and {count} more tenants"),
+            };
+            let bucket = self.bucket.address();
+            format!("the bucket `{bucket}` no longer has the pointer of `{first}`{others}; serving the last versions")
+        });
+        let problems = self.problems.iter();
+        let problems = problems.map(|(name, problem)| match self.index.tenants.get(name) {
+            Some(tenant) => format!("{name}: {problem}; serving version {}", tenant.version),
+            None => format!("{name}: {problem}"),
+        });
+        missing.into_iter().chain(problems).collect()
+    }
+
+    /// Asks the bucket for changes, and downloads the changed content. Adds the tenants that have changed on the disk to `changed`, also if the store fails later.
+    ///
+    /// # Errors
+    /// Returns an error if the store did not answer. The next call goes on.
+    pub async fn poll(&mut self, changed: &mut BTreeSet<String>) -> Result<(), StoreError> {
+        let known = match &self.head {
+            SeenHead::Present(tag, _) => Some(tag),
+            SeenHead::Unknown | SeenHead::Missing => None,
+        };
+        let seen = match self.bucket.get(&ObjectKey::new(HEAD), known).await? {
+            Change::None => self.head.clone(),
+            Change::Missing => SeenHead::Missing,
+            Change::Object(object) => {
+                let head: Head = serde_json::from_slice(&object.body).unwrap_or_default();
+                self.read_changed(&head, changed).await?;
+                SeenHead::Present(object.tag, head.sequence)
+            }
+        };
+        let is_due = self.listed.is_none_or(|at| at.elapsed() > LIST_INTERVAL);
+        let has_missed = match (&self.head, &seen) {
+            (SeenHead::Present(..), SeenHead::Present(..)) => false,
+            (before, now) => before != now,
+        };
+        if is_due || has_missed {
+            self.read_all(changed).await?;
+        }
+        // From here on, the changes that this head names are pending.
+        self.head = seen;
+        self.download(changed).await?;
+        if is_due || has_missed {
+            self.listed = Some(Instant::now());
+        }
+        Ok(())
+    }
+
+    /// Reads the pointers that the head names.
+    async fn read_changed(
+        &mut self,
+        head: &Head,
+        changed: &mut BTreeSet<String>,
+    ) -> Result<(), StoreError> {
+        let SeenHead::Present(_, sequence) = self.head else {
+            // The list of all pointers follows.
+            return Ok(());
+        };
+        match head.changed_since(sequence) {
+            ChangedPointers::Of(tenants) => self.read_pointers(tenants, changed).await,
+            ChangedPointers::All => self.read_all(changed).await,
+        }
+    }
+
+    /// Lists all pointers and reads them.
+    async fn read_all(&mut self, changed: &mut BTreeSet<String>) -> Result<(), StoreError> {
+        let list = Request::List(POINTERS.to_owned());
+        let Answer::Listed(keys) = self.bucket.send(&list, &Uploads::new()).await? else {
+            return Ok(());
+        };
+        let names = keys
+            .iter()
+            .filter_map(|key| key.as_str().strip_prefix(POINTERS));
+        let listed: BTreeSet<String> = names.map(ToOwned::to_owned).collect();
+        let known = self.index.tenants.keys();
+        self.missing = known
+            .filter(|name| !listed.contains(*name))
+            .cloned()
+            .collect();
+        self.read_pointers(listed.into_iter().collect(), changed)
+            .await
+    }
+
+    async fn read_pointers(
+        &mut self,
+        tenants: Vec<String>,
+        changed: &mut BTreeSet<String>,
+    ) -> Result<(), StoreError> {
+        let bucket = &self.bucket;
+        let index = &self.index;
+        let reads = tenants.into_iter().map(async |name| {
+            let known = index.tenants.get(&name);
+            let known = known.map(|tenant| ObjectTag(tenant.tag.clone()));
+            let key = ObjectKey::pointer(&name);
+            let change = bucket.get(&key, known.as_ref()).await;
+            (name, change)
+        });
+        let reads: Vec<_> = stream::iter(reads)
+            .buffer_unordered(MAX_REQUESTS)
+            .collect()
+            .await;
+        let mut result = Ok(());
+        for (name, change) in reads {
+            match change {
+                Ok(change) => self.apply(name, change, changed),
+                Err(error) => result = Err(error),
+            }
+        }
+        result
+    }
+
+    /// Applies the state of a pointer.
+    fn apply(&mut self, name: String, change: Change, changed: &mut BTreeSet<String>) {
+        let object = match change {
+            Change::Missing => {
+                if self.index.tenants.contains_key(&name) {
+                    self.missing.insert(name);
+                }
+                return;
+            }
+            Change::None => {
+                self.missing.remove(&name);
+                // A version that could not be used was followed by the known version.
+                self.pending.remove(&name);
+                if self.problems.remove(&name).is_some() {
+                    changed.insert(name);
+                }
+                return;
+            }
+            Change::Object(object) => object,
+        };
+        self.missing.remove(&name);
+        let StoredObject { body, tag, .. } = object;
+        let Some(pointer) = Pointer::of_bytes(&body) else {
+            let problem = FetchError::Pointer(ObjectKey::pointer(&name));
+            self.set_problem(name, &problem, changed);
+            return;
+        };
+        if pointer.content.is_empty() {
+            self.pending.remove(&name);
+            self.problems.remove(&name);
+            if self.index.tenants.remove(&name).is_some() {
+                changed.insert(name);
+            }
+            return;
+        }
+        let version = PendingVersion {
+            pointer,
+            tag,
+            failed: None,
+        };
+        self.pending.insert(name, version);
+    }
+
+    fn set_problem(&mut self, name: String, problem: &FetchError, changed: &mut BTreeSet<String>) {
+        let problem = problem.to_string();
+        if self.problems.get(&name) != Some(&problem) {
+            self.problems.insert(name.clone(), problem);
+            changed.insert(name);
+        }
+    }
+
+    /// Downloads the pending content, and persists the index.
+    async fn download(&mut self, changed: &mut BTreeSet<String>) -> Result<(), StoreError> {
+        let is_due = |version: &PendingVersion| {
+            let failed = version.failed;
+            failed.is_none_or(|at| at.elapsed() > RETRY_INTERVAL)
+        };
+        let due = self.pending.iter().filter(|(_, version)| is_due(version));
+        let (bucket, cache) = (&self.bucket, &self.cache);
+        let downloads = due.map(async |(name, version)| {
+            let fetched = fetch(bucket, cache, name, &version.pointer).await;
+            (name.clone(), fetched)
+        });
+        let downloads: Vec<_> = stream::iter(downloads)
+            .buffer_unordered(MAX_DOWNLOADS)
+            .collect()
+            .await;
+        let has_any = !downloads.is_empty();
+        let mut result = Ok(());
+        for (name, fetched) in downloads {
+            match fetched {
+                Ok(folder) => self.complete(name, folder, changed),
+                Err(FetchError::Store(error)) => result = Err(error),
+                Err(problem) => {
+                    if let Some(version) = self.pending.get_mut(&name) {
+                        version.failed = Some(Instant::now());
+                    }
+                    self.set_problem(name, &problem, changed);
+                }
+            }
+        }
+        if has_any || !changed.is_empty() {
+            // Without the index, a start while the store is down has an older version.
+            let _ = self.cache.write_index(&self.index);
+        }
+        // A folder that stays costs only space, and is removed at a later call.
+        let _ = self.cache.remove_unused(&self.index);
+        result
+    }
+
+    /// Records that the content of a pending version is on the disk.
+    fn complete(&mut self, name: String, folder: ContentHash, changed: &mut BTreeSet<String>) {
+        let Some(version) = self.pending.remove(&name) else {
+            return;
+        };
+        let tenant = CachedTenant {
+            version: version.pointer.version(),
+            folder,
+            tag: version.tag.0,
+        };
+        let had_problem = self.problems.remove(&name).is_some();
+        let former = self.index.tenants.insert(name.clone(), tenant.clone());
+        if had_problem || former.is_none_or(|former| former.folder != tenant.folder) {
+            changed.insert(name);
+        }
+    }
+}
+
+/// The name of the head.
+const HEAD: &str = "v1/head";
+
+/// Downloads the content of a pointer, unless it is on the disk. Returns the hash of the packed folder, which is the first content of a pointer.
+async fn fetch(
+    bucket: &Bucket,
+    cache: &ContentCache,
+    tenant: &str,
+    pointer: &Pointer,
+) -> Result<ContentHash, FetchError> {
+    let version = pointer.version();
+    let mut content = pointer.content.iter();
+    let Some(packed) = content.next().filter(|packed| is_hash(&packed.hash)) else {
+        return Err(FetchError::Pointer(ObjectKey::pointer(tenant)));
+    };
+    if cache.has(&packed.hash) {
+        return Ok(packed.hash.clone());
+    }
+    let bytes = read(bucket, packed, version).await?;
+    let folder = PackedFolder::of_bytes(&bytes).map_err(|reason| FetchError::Damaged {
+        object: packed.object.clone(),
+        version,
+        reason,
+    })?;
+    let objects: BTreeMap<&ContentHash, &ContentObject> =
+        content.map(|object| (&object.hash, object)).collect();
+    let mut large = BTreeMap::new();
+    for hash in folder.large.values() {
+        let object = objects.get(hash).ok_or_else(|| FetchError::Damaged {
+            object: packed.object.clone(),
+            version,
+            reason: DamagedContent::Format,
+        })?;
+        large.insert(hash.clone(), read(bucket, object, version).await?);
+    }
+    let written = cache.write(&packed.hash, &folder, &large);
+    written.map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidData => FetchError::Damaged {
+            object: packed.object.clone(),
+            version,
+            reason: DamagedContent::Format,
+        },
+        _ => FetchError::Disk(error, version),
+    })?;
+    Ok(packed.hash.clone())
+}
+
+/// Reads a content object, and verifies its hash.
+async fn read(bucket: &Bucket, object: &ContentObject, version: u64) -> Result<Bytes, FetchError> {
+    let stored = match bucket.get(&object.object, None).await? {
+        Change::Object(stored) => stored.body,
+        Change::None | Change::Missing => {
+            return Err(FetchError::Missing(object.object.clone(), version));
+        }
+    };
+    let content = packed::decompress(&stored, &object.hash, MAX_CONTENT_BYTES);
+    content.map_err(|reason| FetchError::Damaged {
+        object: object.object.clone(),
+        version,
+        reason,
+    })
+}
+
+/// Returns an error with all its causes in a line.
+#[must_use]
+pub fn with_causes(error: &StoreError) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let message = error.to_string();
+        // Some errors have the message of their cause in their own.
+        if !text.contains(&message) {
+            text = format!("{text}: {message}");
+        }
+        cause = error.source();
+    }
+    text.replace('\n', " ")
+}
+
+#[cfg(test)]
+mod tests;

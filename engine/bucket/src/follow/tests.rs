@@ -1,0 +1,240 @@
+use std::fs;
+
+use tempfile::TempDir;
+
+use fleet::key::Nonce;
+use fleet::publish::{Outcome, Publication, Publisher, Step};
+
+use super::*;
+
+/// A replica and the publishers of its bucket.
+struct Fleet {
+    bucket: Bucket,
+    directory: TempDir,
+    publications: u64,
+}
+
+impl Fleet {
+    fn new() -> Self {
+        Self {
+            bucket: Bucket::in_memory(),
+            directory: TempDir::new().expect("a folder"),
+            publications: 0,
+        }
+    }
+
+    /// Returns a replica that starts with the content of the last one.
+    fn replica(&self) -> Follower {
+        let cache = ContentCache::open(self.directory.path()).expect("a cache");
+        Follower::new(self.bucket.clone(), cache)
+    }
+
+    async fn send(&self, request: Request) -> Answer {
+        let sent = self.bucket.send(&request, &Uploads::new()).await;
+        sent.expect("the store in memory answers")
+    }
+
+    /// Publishes a tenant with one page, or unpublishes the tenant.
+    async fn publish(&mut self, tenant: &str, page: Option<&str>) -> Option<Pointer> {
+        let pointer = self.publish_silently(tenant, page).await;
+        let head = ObjectKey::new(HEAD);
+        let changed = |body: &[u8]| {
+            let head: Head = serde_json::from_slice(body).unwrap_or_default();
+            let head = serde_json::to_vec(&head.after(tenant));
+            Bytes::from(head.expect("a head"))
+        };
+        let write = match self.send(Request::Get(head.clone())).await {
+            Answer::Object(object) => Request::Swap(head, object.tag, changed(&object.body)),
+            _ => Request::Create(head, changed(b"")),
+        };
+        assert_eq!(self.send(write).await, Answer::Done);
+        pointer
+    }
+
+    /// Publishes a tenant, and writes no head.
+    async fn publish_silently(&mut self, tenant: &str, page: Option<&str>) -> Option<Pointer> {
+        let video = Bytes::from(vec![7; packed::LARGE_FILE + 1]);
+        let page = page.map(|page| Bytes::from(page.to_owned()));
+        let folder = page.map(|page| PackedFolder {
+            files: [("pages/index.md".to_owned(), page)].into(),
+            large: [("assets/film.mp4".to_owned(), packed::hash(&video))].into(),
+        });
+        let contents = folder.map(|folder| vec![folder.to_bytes(), video]);
+        let contents = contents.unwrap_or_default();
+        let hashes: Vec<_> = contents
+            .iter()
+            .map(|content| packed::hash(content))
+            .collect();
+        let objects = contents
+            .iter()
+            .map(|content| packed::compress(content).expect("memory"));
+        let uploads: Uploads = hashes.iter().cloned().zip(objects).collect();
+        let publication = Publication {
+            tenant: tenant.to_owned(),
+            content: hashes,
+            expected: None,
+            at: 0,
+            author: "Ann".to_owned(),
+        };
+        self.publications += 1;
+        let nonce = Nonce(format!("{:032x}", self.publications));
+        let (mut publisher, mut request) = Publisher::new(publication, nonce);
+        loop {
+            let answer = self.bucket.send(&request, &uploads).await;
+            let answer = answer.expect("the store in memory answers");
+            match publisher.step(answer, Duration::ZERO, Duration::ZERO) {
+                Step::Ask(next) => request = next,
+                Step::End(Outcome::Published(_)) => break,
+                Step::End(outcome) => panic!("{outcome:?}"),
+            }
+        }
+        match self.send(Request::Get(ObjectKey::pointer(tenant))).await {
+            Answer::Object(object) => Pointer::of_bytes(&object.body),
+            _ => None,
+        }
+    }
+}
+
+async fn poll(replica: &mut Follower) -> Vec<String> {
+    let mut changed = BTreeSet::new();
+    let polled = replica.poll(&mut changed).await;
+    polled.expect("the store in memory answers");
+    changed.into_iter().collect()
+}
+
+fn page(replica: &Follower, tenant: &str) -> Option<String> {
+    let folder = replica.tenants().get(tenant)?.clone()?;
+    let video = fs::metadata(folder.join("assets/film.mp4")).expect("a video");
+    assert_eq!(video.len(), packed::LARGE_FILE as u64 + 1);
+    Some(fs::read_to_string(folder.join("pages/index.md")).expect("a page"))
+}
+
+#[tokio::test]
+async fn published_version_reaches_a_replica_with_one_poll() {
+    let mut fleet = Fleet::new();
+    let mut replica = fleet.replica();
+    assert!(!replica.is_complete());
+    fleet.publish("mill", Some("One")).await;
+    assert_eq!(poll(&mut replica).await, ["mill"]);
+    assert!(replica.is_complete());
+    assert_eq!(page(&replica, "mill").as_deref(), Some("One"));
+    assert!(poll(&mut replica).await.is_empty());
+    fleet.publish("mill", Some("Two")).await;
+    fleet.publish("corner", Some("Three")).await;
+    assert_eq!(poll(&mut replica).await, ["corner", "mill"]);
+    assert_eq!(page(&replica, "mill").as_deref(), Some("Two"));
+    assert_eq!(page(&replica, "corner").as_deref(), Some("Three"));
+}
+
+#[tokio::test]
+async fn replica_starts_with_the_content_of_the_process_before() {
+    let mut fleet = Fleet::new();
+    fleet.publish("mill", Some("One")).await;
+    poll(&mut fleet.replica()).await;
+    let mut replica = fleet.replica();
+    assert!(replica.is_complete());
+    assert_eq!(page(&replica, "mill").as_deref(), Some("One"));
+    assert!(poll(&mut replica).await.is_empty(), "the version is known");
+    fleet.publish_silently("mill", Some("Two")).await;
+    let mut replica = fleet.replica();
+    assert_eq!(poll(&mut replica).await, ["mill"], "a start reads all");
+    assert_eq!(page(&replica, "mill").as_deref(), Some("Two"));
+}
+
+#[tokio::test]
+async fn unpublished_tenant_goes_away_and_comes_back() {
+    let mut fleet = Fleet::new();
+    let mut replica = fleet.replica();
+    fleet.publish("mill", Some("One")).await;
+    poll(&mut replica).await;
+    fleet.publish("mill", None).await;
+    assert_eq!(poll(&mut replica).await, ["mill"]);
+    assert!(replica.tenants().is_empty());
+    assert!(fleet.replica().tenants().is_empty());
+    fleet.publish("mill", Some("One")).await;
+    assert_eq!(poll(&mut replica).await, ["mill"]);
+    assert_eq!(page(&replica, "mill").as_deref(), Some("One"));
+}
+
+#[tokio::test]
+async fn emptied_bucket_removes_nothing_and_raises_an_alarm() {
+    let mut fleet = Fleet::new();
+    let mut replica = fleet.replica();
+    for tenant in ["corner", "mill"] {
+        fleet.publish(tenant, Some("One")).await;
+    }
+    poll(&mut replica).await;
+    assert!(replica.alarms().is_empty());
+    let Answer::Listed(keys) = fleet.send(Request::List("v1/".to_owned())).await else {
+        panic!("no list");
+    };
+    for key in keys {
+        fleet.send(Request::Delete(key)).await;
+    }
+    assert!(poll(&mut replica).await.is_empty());
+    assert_eq!(page(&replica, "mill").as_deref(), Some("One"));
+    let alarm = replica.alarms().concat();
+    assert!(alarm.contains("`corner` and 1 more"), "{alarm}");
+    let mut restarted = fleet.replica();
+    poll(&mut restarted).await;
+    assert_eq!(restarted.tenants().len(), 2);
+    assert_eq!(restarted.alarms().len(), 1);
+    for tenant in ["corner", "mill"] {
+        fleet.publish(tenant, Some("One")).await;
+    }
+    poll(&mut replica).await;
+    assert!(replica.alarms().is_empty());
+}
+
+#[tokio::test]
+async fn damaged_or_missing_object_is_named_and_the_last_version_stays() {
+    let mut fleet = Fleet::new();
+    let mut replica = fleet.replica();
+    fleet.publish("mill", Some("One")).await;
+    poll(&mut replica).await;
+    let second = fleet.publish("mill", Some("Two")).await.expect("a pointer");
+    let object = second.content[0].object.clone();
+    fleet.send(Request::Delete(object.clone())).await;
+    let garbage = Request::Create(object.clone(), Bytes::from("garbage"));
+    fleet.send(garbage).await;
+    assert_eq!(poll(&mut replica).await, ["mill"]);
+    assert_eq!(page(&replica, "mill").as_deref(), Some("One"));
+    let problem = &replica.problems()["mill"];
+    let named = problem.contains(object.as_str()) && problem.contains("damaged");
+    assert!(named && problem.contains("version 2"), "{problem}");
+    assert!(poll(&mut replica).await.is_empty(), "told once");
+    fleet.publish("mill", Some("Three")).await;
+    assert_eq!(poll(&mut replica).await, ["mill"]);
+    assert_eq!(page(&replica, "mill").as_deref(), Some("Three"));
+    assert!(replica.problems().is_empty());
+    // A replica without an earlier version.
+    let fourth = fleet
+        .publish("corner", Some("Four"))
+        .await
+        .expect("a pointer");
+    let object = fourth.content[0].object.clone();
+    fleet.send(Request::Delete(object.clone())).await;
+    assert_eq!(poll(&mut replica).await, ["corner"]);
+    assert_eq!(replica.tenants()["corner"], None);
+    let problem = &replica.problems()["corner"];
+    assert!(problem.contains("does not exist"), "{problem}");
+}
+
+#[tokio::test]
+async fn damaged_pointer_is_named_and_the_last_version_stays() {
+    let mut fleet = Fleet::new();
+    let mut replica = fleet.replica();
+    fleet.publish("mill", Some("One")).await;
+    poll(&mut replica).await;
+    let key = ObjectKey::pointer("mill");
+    fleet.send(Request::Delete(key.clone())).await;
+    fleet
+        .send(Request::Create(key, Bytes::from("garbage")))
+        .await;
+    fleet.publish("corner", Some("One")).await;
+    let mut restarted = fleet.replica();
+    assert_eq!(poll(&mut restarted).await, ["corner", "mill"]);
+    assert_eq!(page(&restarted, "mill").as_deref(), Some("One"));
+    let problem = &restarted.problems()["mill"];
+    assert!(problem.contains("v1/tenants/mill"), "{problem}");
+}

@@ -1,0 +1,321 @@
+//! Tenants from the bucket of a fleet.
+//!
+//! A follower on its own thread keeps the content of all tenants in folders on the disk, and tells the reload loop which tenants have changed. The jobs of the loop read these folders, so that no job waits for the store.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tokio::runtime::Runtime;
+use tokio::time::timeout;
+use tracing::{error, info, warn};
+
+use bucket::cache::ContentCache;
+use bucket::follow::{Follower, with_causes};
+use bucket::probe::{ProbeError, probe};
+use bucket::store::{AddressError, Bucket, StoreError};
+use content::name::TenantId;
+use content::report::{Code, Diagnostic};
+use content::source::{self, Activity, FolderLimits, FolderTree, SourceError};
+use fleet::key::Nonce;
+use server::admin::status::{BucketStatus, StatusBoard};
+
+use crate::model::agenda::{MIN_RETRY_DELAY, ReloadScope};
+use crate::runner::reload_queue::ReloadSender;
+use crate::source::TenantSource;
+use crate::source::folders::FolderSource;
+
+/// The name of the folder in the state.
+const FOLDER: &str = "bucket";
+
+/// The longest wait for the store at the start of a replica without content.
+const COLD_START_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The longest wait for the store at the start of a replica with content.
+const WARM_START_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The limit on the exponent by which the interval grows while the store does not answer: 16 times.
+const MAX_BACKOFF: u32 = 4;
+
+/// A bucket that cannot be used. The program does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum BucketError {
+    /// The address is wrong.
+    #[error("{0}; {hint}", hint = .0.hint())]
+    Address(#[from] AddressError),
+    /// The store does not do what the protocol needs.
+    #[error("cannot use the bucket `{address}`: {problem}; choose a store with conditional writes")]
+    Unfit {
+        /// The address of the bucket.
+        address: String,
+        /// The result of the probe.
+        problem: ProbeError,
+    },
+    /// The folder for content cannot be used.
+    #[error("cannot use the folder `{}`: {error}; correct the folder of `--state`", folder.display())]
+    Disk {
+        /// The folder.
+        folder: PathBuf,
+        /// The system error.
+        error: io::Error,
+    },
+}
+
+/// The tenants as the follower last saw them.
+#[derive(Debug, Default)]
+struct View {
+    /// The tenants with their folders; `None` if the tenants are not known.
+    tenants: Option<BTreeMap<String, Option<PathBuf>>>,
+    /// The reasons that tenants without a folder have none.
+    problems: BTreeMap<String, String>,
+    /// The reason that the tenants are not known.
+    silence: String,
+}
+
+/// The view that the follower writes and the source reads.
+#[derive(Debug, Clone, Default)]
+struct SharedView(Arc<Mutex<View>>);
+
+impl SharedView {
+    fn lock(&self) -> MutexGuard<'_, View> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Reads tenants from the folders that a follower keeps.
+#[derive(Debug)]
+pub(crate) struct BucketSource {
+    view: SharedView,
+    address: PathBuf,
+    deployment: FolderSource,
+}
+
+impl TenantSource for BucketSource {
+    fn list(&self) -> Result<BTreeMap<String, PathBuf>, SourceError> {
+        let view = self.view.lock();
+        let Some(tenants) = &view.tenants else {
+            return Err(SourceError::Unanswered {
+                address: self.address.display().to_string(),
+                problem: view.silence.clone(),
+            });
+        };
+        let names = tenants.keys();
+        Ok(names
+            .map(|name| (name.clone(), self.address.join(name)))
+            .collect())
+    }
+
+    fn deployment(&self) -> Result<Option<String>, Diagnostic> {
+        self.deployment.deployment()
+    }
+
+    fn label(&self, id: &TenantId) -> String {
+        self.address.join(id.as_str()).display().to_string()
+    }
+
+    fn tree(&self, id: &TenantId, limits: FolderLimits, activity: &Activity) -> FolderTree {
+        let label = self.label(id);
+        let view = self.view.lock();
+        let tenants = view.tenants.as_ref();
+        let folder = tenants.and_then(|tenants| tenants.get(id.as_str()).cloned());
+        let problem = view.problems.get(id.as_str()).cloned();
+        drop(view);
+        match folder {
+            Some(Some(folder)) => source::walk(&folder, &label, limits, activity),
+            Some(None) => {
+                let problem = problem.unwrap_or_default();
+                let reason = Diagnostic::error(Code::Unreadable, label.clone(), problem);
+                FolderTree::unavailable(&label, reason.hint("publish the tenant again"))
+            }
+            // The tenant was unpublished after the list.
+            None => source::walk(Path::new(""), &label, limits, activity),
+        }
+    }
+}
+
+/// Follows a bucket on its own thread.
+#[derive(Debug)]
+pub struct BucketFollower {
+    follower: Follower,
+    runtime: Runtime,
+    view: SharedView,
+    interval: Duration,
+    /// When the store last answered; the start before that.
+    answered: Instant,
+}
+
+impl BucketFollower {
+    /// Opens the bucket with this address, with a cache in the folder of the state. Without content from an earlier process, waits for the tenants for a limited time.
+    ///
+    /// `interval` is the time between two questions for changes.
+    ///
+    /// # Errors
+    /// Returns an error if the address or the cache cannot be used, or if the store is not fit. A store that does not answer is not an error.
+    pub fn open(address: &str, state: &Path, interval: Duration) -> Result<Self, BucketError> {
+        let bucket = Bucket::open(address)?;
+        let folder = state.join(FOLDER);
+        let disk = |error| BucketError::Disk {
+            folder: folder.clone(),
+            error,
+        };
+        let cache = ContentCache::open(&folder).map_err(disk)?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(disk)?;
+        let mut follower = Self {
+            follower: Follower::new(bucket, cache),
+            runtime,
+            view: SharedView::default(),
+            interval,
+            answered: Instant::now(),
+        };
+        let answer = follower.start_warm_or_cold()?;
+        follower.update_view(answer.err());
+        Ok(follower)
+    }
+
+    /// Probes the store, and reads the tenants if none are known. Returns the reason if the store did not answer.
+    fn start_warm_or_cold(&mut self) -> Result<Result<(), String>, BucketError> {
+        let follower = &mut self.follower;
+        let is_warm = follower.is_complete();
+        let limit = match is_warm {
+            true => WARM_START_TIMEOUT,
+            false => COLD_START_TIMEOUT,
+        };
+        let nonce = Nonce(format!("{:016x}{:016x}", random(), random()));
+        let begin = async {
+            probe(follower.bucket(), &nonce).await?;
+            if !is_warm {
+                follower.poll(&mut BTreeSet::new()).await?;
+            }
+            Ok(())
+        };
+        let begun = self.runtime.block_on(async { timeout(limit, begin).await });
+        match begun {
+            Ok(Ok(())) => {
+                self.answered = Instant::now();
+                Ok(Ok(()))
+            }
+            Ok(Err(ProbeError::Store(error))) => Ok(Err(with_causes(&error))),
+            Ok(Err(problem)) => Err(BucketError::Unfit {
+                address: self.follower.bucket().address().to_owned(),
+                problem,
+            }),
+            Err(_) => Ok(Err(format!(
+                "the store did not answer within {} s",
+                limit.as_secs()
+            ))),
+        }
+    }
+
+    /// Returns the source of the tenants. `deployment` is the file with addresses, which is not in the bucket.
+    pub(crate) fn source(&self, deployment: Option<PathBuf>) -> BucketSource {
+        let address = PathBuf::from(self.follower.bucket().address());
+        // A path that does not exist: no file.
+        let deployment = deployment.unwrap_or_default();
+        BucketSource {
+            view: self.view.clone(),
+            deployment: FolderSource::new(address.clone(), deployment),
+            address,
+        }
+    }
+
+    /// Starts a thread that follows the bucket. The thread ends with the reload loop.
+    pub fn start(mut self, board: Arc<StatusBoard>, reloads: ReloadSender) {
+        let run = move || {
+            let mut failures = 0;
+            while reloads.is_open() {
+                let step = || self.step(&board, &reloads);
+                match catch_unwind(AssertUnwindSafe(step)) {
+                    Ok(true) => failures = 0,
+                    Ok(false) => failures += 1,
+                    Err(_) => {
+                        error!("internal error while following the bucket; trying again");
+                        thread::sleep(MIN_RETRY_DELAY);
+                    }
+                }
+                let growth = 2_u32.pow(failures.min(MAX_BACKOFF));
+                thread::sleep(with_jitter(self.interval) * growth);
+            }
+        };
+        thread::spawn(run);
+    }
+
+    /// Asks for changes once, and tells the reload loop. Returns whether the store has answered.
+    fn step(&mut self, board: &StatusBoard, reloads: &ReloadSender) -> bool {
+        let mut changed = BTreeSet::new();
+        let polled = self.runtime.block_on(self.follower.poll(&mut changed));
+        if polled.is_ok() {
+            self.answered = Instant::now();
+        }
+        let was_known = self.view.lock().tenants.is_some();
+        let problem = polled.as_ref().err().map(with_causes);
+        self.update_view(problem);
+        let is_known = self.view.lock().tenants.is_some();
+        self.report(board, polled.as_ref().err());
+        let scopes = match is_known && !was_known {
+            true => vec![ReloadScope::Everything],
+            false => changed.into_iter().map(ReloadScope::Tenant).collect(),
+        };
+        for scope in scopes {
+            // Sending fails if the reload loop has ended, and so does this thread.
+            let _ = reloads.request(scope);
+        }
+        polled.is_ok()
+    }
+
+    fn update_view(&self, silence: Option<String>) {
+        let mut view = self.view.lock();
+        let is_known = self.follower.is_complete();
+        view.tenants = is_known.then(|| self.follower.tenants());
+        view.problems = self.follower.problems().clone();
+        view.silence = silence.unwrap_or_default();
+    }
+
+    /// Reports the state of the bucket to operators. The log has a line for each new problem and for the end of all.
+    fn report(&self, board: &StatusBoard, error: Option<&StoreError>) {
+        let address = self.follower.bucket().address();
+        let silence = error.map(|error| {
+            let meanwhile = match error.is_permanent() {
+                true => "correct the settings in the environment and restart",
+                false => "trying again",
+            };
+            let causes = with_causes(error);
+            format!(
+                "the bucket `{address}` cannot be read: {causes}; serving the last versions; {meanwhile}"
+            )
+        });
+        let problems: Vec<String> = silence.into_iter().chain(self.follower.alarms()).collect();
+        let former = board.bucket();
+        let former = former.as_ref().as_ref();
+        let former = former.map_or(&[][..], |former| &former.problems);
+        for problem in problems.iter().filter(|one| !former.contains(one)) {
+            warn!("{problem}");
+        }
+        if problems.is_empty() && !former.is_empty() {
+            info!(bucket = address, "the bucket has no more problems");
+        }
+        board.set_bucket(BucketStatus {
+            answered: self.answered,
+            problems,
+        });
+    }
+}
+
+/// Returns a random number, which is not a secret.
+fn random() -> u64 {
+    // The standard library seeds hashers with random numbers of the system.
+    RandomState::new().build_hasher().finish()
+}
+
+/// Returns the interval, up to a quarter shorter or longer, so that replicas do not ask at the same time.
+fn with_jitter(interval: Duration) -> Duration {
+    let thousandths = u32::try_from(random() % 500).unwrap_or_default();
+    interval * (750 + thousandths) / 1000
+}

@@ -1,0 +1,5 @@
+//! A fleet with a real object store.
+
+mod conditional_writes;
+pub(crate) mod object_store;
+mod replicas;

@@ -1,0 +1,269 @@
+//! Replicas that follow a bucket: new versions, a store that is down, restarts.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use bucket::packed::{self, PackedFolder};
+use bucket::store::{Bucket, Uploads};
+use bytes::Bytes;
+use fleet::exchange::{Answer, Request};
+use fleet::head::Head;
+use fleet::key::{Nonce, ObjectKey};
+use fleet::publish::{Outcome, Publication, Publisher, Step};
+use rowhouse_tests::binary;
+use tempfile::TempDir;
+
+use crate::fleet::object_store::ObjectStore;
+use crate::http;
+use crate::support::{Program, Rowhouse, run, wait_for};
+
+/// The limit on the time between a publication and its first response from each replica.
+const MAX_DELAY: Duration = Duration::from_secs(5);
+
+/// A publisher of tenants with one page.
+struct TestPublisher {
+    bucket: Bucket,
+    runtime: tokio::runtime::Runtime,
+    publications: u64,
+}
+
+impl TestPublisher {
+    fn new(bucket: Bucket) -> Self {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build();
+        Self {
+            bucket,
+            runtime: runtime.expect("a runtime"),
+            publications: 0,
+        }
+    }
+
+    fn send(&self, request: &Request, uploads: &Uploads) -> Answer {
+        let sent = self.bucket.send(request, uploads);
+        self.runtime.block_on(sent).expect("an answer")
+    }
+
+    /// Publishes a tenant with a text on its page, or unpublishes the tenant.
+    fn publish(&mut self, tenant: &str, text: Option<&str>) {
+        let folder = text.map(|text| {
+            let page = format!("---\ntitle: {tenant}\n---\n{text}\n");
+            let files = [
+                ("tenant.yaml", format!("name: {tenant}\n")),
+                ("pages/index.md", page),
+            ];
+            let files = files.map(|(path, text)| (path.to_owned(), Bytes::from(text)));
+            PackedFolder {
+                files: files.into(),
+                ..PackedFolder::default()
+            }
+        });
+        let content: Vec<_> = folder.iter().map(PackedFolder::to_bytes).collect();
+        let hashes: Vec<_> = content
+            .iter()
+            .map(|content| packed::hash(content))
+            .collect();
+        let objects = content
+            .iter()
+            .map(|content| packed::compress(content).expect("memory"));
+        let uploads: Uploads = hashes.iter().cloned().zip(objects).collect();
+        let publication = Publication {
+            tenant: tenant.to_owned(),
+            content: hashes,
+            expected: None,
+            at: 0,
+            author: "Ann".to_owned(),
+        };
+        self.publications += 1;
+        let nonce = Nonce(format!("{:032x}", self.publications));
+        let (mut publisher, mut request) = Publisher::new(publication, nonce);
+        loop {
+            let answer = self.send(&request, &uploads);
+            match publisher.step(answer, Duration::ZERO, Duration::ZERO) {
+                Step::Ask(next) => request = next,
+                Step::End(Outcome::Published(_)) => break,
+                Step::End(outcome) => panic!("{outcome:?}"),
+            }
+        }
+        self.ring(tenant);
+    }
+
+    fn ring(&self, tenant: &str) {
+        let key = ObjectKey::new("v1/head");
+        let changed =
+            |head: Head| Bytes::from(serde_json::to_vec(&head.after(tenant)).expect("text"));
+        let write = match self.send(&Request::Get(key.clone()), &Uploads::new()) {
+            Answer::Object(object) => {
+                let head = serde_json::from_slice(&object.body).expect("a head");
+                Request::Swap(key, object.tag, changed(head))
+            }
+            _ => Request::Create(key, changed(Head::default())),
+        };
+        assert_eq!(self.send(&write, &Uploads::new()), Answer::Done);
+    }
+}
+
+/// Returns the command of a replica with this state.
+fn replica(store: &ObjectStore, state: &TempDir) -> Command {
+    let mut command = Command::new(binary());
+    command
+        .arg("serve")
+        .current_dir(state.path())
+        .envs(store.variables())
+        .env("ROWHOUSE_STORE", store.address("sites"))
+        .env("ROWHOUSE_STATE", state.path().join("state"))
+        .env("ROWHOUSE_ORIGIN", "http://localhost")
+        .env("ROWHOUSE_LISTEN", "127.0.0.1:0")
+        .env("ROWHOUSE_ADMIN", "127.0.0.1:0");
+    command
+}
+
+fn page(server: &Rowhouse, tenant: &str) -> Option<(u16, String)> {
+    http::ask(server.visitors, &format!("{tenant}.localhost"), "/")
+}
+
+fn has_text(server: &Rowhouse, tenant: &str, text: &str) -> bool {
+    page(server, tenant).is_some_and(|(status, page)| status == 200 && page.contains(text))
+}
+
+fn wait_for_text(server: &Rowhouse, tenant: &str, text: &str) {
+    wait_for(text, || has_text(server, tenant, text).then_some(()));
+}
+
+fn readiness(server: &Rowhouse) -> (u16, String) {
+    server.get_admin("/readyz").expect("a response")
+}
+
+fn metric(server: &Rowhouse, name: &str) -> Option<String> {
+    let (_, metrics) = server.get_admin("/metrics")?;
+    let mut lines = metrics.lines().filter_map(|line| line.split_once(' '));
+    lines.find_map(|(found, value)| (found == name).then(|| value.to_owned()))
+}
+
+#[test]
+fn published_version_reaches_three_replicas_and_an_unpublished_tenant_goes_away() {
+    let Some(store) = ObjectStore::start() else {
+        return;
+    };
+    let mut publisher = TestPublisher::new(store.bucket("sites"));
+    publisher.publish("corner", Some("Corner"));
+    publisher.publish("mill", Some("Version 0"));
+    let states = [(); 3].map(|()| TempDir::new().expect("a folder"));
+    let servers: Vec<Rowhouse> = states
+        .iter()
+        .map(|state| Rowhouse::start_with(&mut replica(&store, state)))
+        .collect();
+    for server in &servers {
+        assert!(has_text(server, "mill", "Version 0"));
+        assert_eq!(readiness(server).1, "ready\n");
+        assert_eq!(
+            metric(server, "rowhouse_bucket_problems").as_deref(),
+            Some("0")
+        );
+    }
+    for version in 1..=5 {
+        let text = format!("Version {version}");
+        publisher.publish("mill", Some(&text));
+        let published = Instant::now();
+        for server in &servers {
+            wait_for_text(server, "mill", &text);
+        }
+        let took = published.elapsed();
+        assert!(took < MAX_DELAY, "{text} took {took:?}");
+    }
+    publisher.publish("mill", None);
+    for server in &servers {
+        wait_for("the end of a tenant", || {
+            page(server, "mill").filter(|(status, _)| *status == 404)
+        });
+        assert!(has_text(server, "corner", "Corner"));
+    }
+    // A new tenant.
+    publisher.publish("harbour", Some("Harbour"));
+    for server in &servers {
+        wait_for_text(server, "harbour", "Harbour");
+    }
+}
+
+#[test]
+fn replica_serves_and_starts_while_the_store_is_down() {
+    let Some(mut store) = ObjectStore::start() else {
+        return;
+    };
+    let mut publisher = TestPublisher::new(store.bucket("sites"));
+    publisher.publish("mill", Some("Version 1"));
+    let state = TempDir::new().expect("a folder");
+    let mut server = Rowhouse::start_with(&mut replica(&store, &state));
+    assert!(has_text(&server, "mill", "Version 1"));
+    store.stop();
+    let has_alarm = |server: &Rowhouse| {
+        let (status, text) = readiness(server);
+        assert_eq!(status, 200, "{text}");
+        assert!(has_text(server, "mill", "Version 1"));
+        let is_told = text.contains("alarm: the bucket `s3://fleet/sites` cannot be read");
+        (is_told && text.contains("the store did not answer")).then_some(())
+    };
+    wait_for("an alarm", || has_alarm(&server));
+    assert_eq!(
+        metric(&server, "rowhouse_bucket_problems").as_deref(),
+        Some("1")
+    );
+    assert!(metric(&server, "rowhouse_bucket_answer_age_seconds").is_some());
+    assert_eq!(server.program.end(), Some(0));
+    let server = Rowhouse::start_with(&mut replica(&store, &state));
+    assert!(has_text(&server, "mill", "Version 1"));
+    wait_for("an alarm", || has_alarm(&server));
+    // A replica without content waits for the store.
+    let empty = TempDir::new().expect("a folder");
+    let admin = rowhouse_tests::reserved_address();
+    let mut command = replica(&store, &empty);
+    command.env("ROWHOUSE_ADMIN", admin.to_string());
+    let mut cold = Program::start(&mut command);
+    let ask = |path: &str| http::ask(admin, "localhost", path);
+    let (_, text) = wait_for("a cold replica", || {
+        cold.must_run();
+        ask("/readyz").filter(|(status, text)| *status == 503 && text.contains("alarm: "))
+    });
+    let is_clear = text.contains("the tenants of `s3://fleet/sites` are not known yet");
+    assert!(is_clear, "{text}");
+    store.restart();
+    wait_for("a ready replica", || {
+        cold.must_run();
+        ask("/readyz").filter(|(status, _)| *status == 200)
+    });
+    publisher.publish("mill", Some("Version 2"));
+    wait_for_text(&server, "mill", "Version 2");
+    wait_for("the end of the alarm", || {
+        (readiness(&server).1 == "ready\n").then_some(())
+    });
+}
+
+#[test]
+fn refused_credentials_are_an_alarm_and_a_wrong_address_ends_the_start() {
+    let Some(store) = ObjectStore::start() else {
+        return;
+    };
+    let mut publisher = TestPublisher::new(store.bucket("sites"));
+    publisher.publish("mill", Some("Version 1"));
+    let state = TempDir::new().expect("a folder");
+    let mut server = Rowhouse::start_with(&mut replica(&store, &state));
+    assert_eq!(server.program.end(), Some(0));
+    let mut command = replica(&store, &state);
+    command.env("AWS_SECRET_ACCESS_KEY", "expired");
+    let server = Rowhouse::start_with(&mut command);
+    assert!(has_text(&server, "mill", "Version 1"));
+    wait_for("an alarm", || {
+        let (_, text) = readiness(&server);
+        text.contains("the store refuses the credentials")
+            .then_some(())
+    });
+    let mut command = replica(&store, &state);
+    command.env("ROWHOUSE_STORE", "ftp://fleet/sites");
+    let (is_started, text) = run(&mut command);
+    assert!(!is_started);
+    assert!(
+        text.contains("`ftp://fleet/sites`") || text.contains("'ftp://fleet/sites'"),
+        "{text}"
+    );
+    assert!(text.contains("s3://bucket/prefix"), "{text}");
+}
