@@ -5,6 +5,8 @@
 //! | [`store`] | sends requests, and names the cause of a failure |
 //! | [`probe`] | refuses a store that does not honour conditional writes |
 //! | [`packed`] | the content objects of a folder |
+//! | [`run`] | publishes and collects: runs the state machines of the protocol |
+//! | [`verify`] | reads every named object, and compares its hash |
 //! | [`follow`] | learns which tenants have changed, and downloads their content |
 //! | [`cache`] | the content on the disk of a replica |
 //! | [`lease`] | holds a lease |
@@ -18,6 +20,8 @@ pub mod follow;
 pub mod lease;
 pub mod packed;
 pub mod probe;
+pub mod run;
 pub mod sealed;
 pub mod sealed_store;
 pub mod store;
+pub mod verify;

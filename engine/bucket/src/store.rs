@@ -79,6 +79,9 @@ pub enum StoreError {
     /// The credentials are missing, wrong, expired or not sufficient.
     #[error("the store refuses the credentials")]
     Denied(#[source] Error),
+    /// The bucket does not exist.
+    #[error("the bucket does not exist")]
+    NoBucket(#[source] Error),
     /// The store cannot do what was asked.
     #[error("the store has no {operation}")]
     Unsupported {
@@ -97,7 +100,25 @@ impl StoreError {
     /// Returns whether the same request will fail again until an operator changes the settings.
     #[must_use]
     pub const fn is_permanent(&self) -> bool {
-        matches!(self, Self::Denied(_) | Self::Unsupported { .. })
+        matches!(
+            self,
+            Self::Denied(_) | Self::NoBucket(_) | Self::Unsupported { .. }
+        )
+    }
+
+    /// Returns the advice to the operator.
+    #[must_use]
+    pub const fn hint(&self) -> &'static str {
+        match self {
+            Self::Denied(_) => {
+                "check the credentials in the environment, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and their rights to read, write, list and delete"
+            }
+            Self::NoBucket(_) => "create the bucket, or correct its name in `--store`",
+            Self::Unsupported { .. } => "use a store with conditional writes",
+            Self::Unavailable(_) => {
+                "check that the store runs and that AWS_ENDPOINT_URL names it; an `http://` endpoint also needs AWS_ALLOW_HTTP=true"
+            }
+        }
     }
 }
 
@@ -105,6 +126,8 @@ impl From<Error> for StoreError {
     fn from(error: Error) -> Self {
         match error {
             Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => Self::Denied(error),
+            // Requests for one object do not pass this error on when the object is missing.
+            Error::NotFound { .. } => Self::NoBucket(error),
             Error::NotSupported { .. } => Self::Unsupported {
                 operation: "such operation".to_owned(),
                 source: error,

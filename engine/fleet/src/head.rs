@@ -2,6 +2,7 @@
 //!
 //! Publishers replace the head after each swap. A head that was not written costs time and not truth: replicas list the pointers now and then.
 
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 /// The number of changes that a replica may miss before it lists all pointers.
@@ -26,6 +27,19 @@ pub enum ChangedPointers {
 }
 
 impl Head {
+    /// Returns the head with these bytes, or `None` if they are not a head.
+    #[must_use]
+    pub fn of_bytes(bytes: &Bytes) -> Option<Self> {
+        serde_json::from_slice(bytes).ok()
+    }
+
+    /// Returns the bytes of the head.
+    #[must_use]
+    pub fn to_bytes(&self) -> Bytes {
+        // Serialising text and numbers into memory cannot fail.
+        serde_json::to_vec(self).unwrap_or_default().into()
+    }
+
     /// Returns the head after a change of a tenant.
     #[must_use]
     pub fn after(&self, tenant: &str) -> Self {

@@ -23,6 +23,12 @@ pub struct ContentHash(pub String);
 /// The prefix of all pointers.
 pub const POINTERS: &str = "v1/tenants/";
 
+/// The name under which the folder of themes is published, as if it were one tenant. No tenant has such an id.
+pub const THEMES: &str = "@themes";
+
+/// The name under which `deployment.yaml` is published: a folder with this one file. No tenant has such an id.
+pub const DEPLOYMENT: &str = "@deployment";
+
 /// The prefix of all replaced pointers.
 pub const HISTORY: &str = "v1/history/";
 
@@ -65,6 +71,12 @@ impl ObjectKey {
     #[must_use]
     pub fn contents(hash: &ContentHash) -> String {
         format!("{CONTENT}{}/", hash.0)
+    }
+
+    /// Returns the name of the [head](crate::head).
+    #[must_use]
+    pub fn head() -> Self {
+        Self::new("v1/head")
     }
 
     /// Returns the name of the list of garbage.

@@ -13,6 +13,8 @@
 //! | [`lease`] | lets one replica do work that all could do |
 //! | [`head`] | the hint from which replicas learn what has changed |
 //!
+//! Themes and `deployment.yaml` are published like tenants, under names that no tenant can have: [`key::THEMES`] and [`key::DEPLOYMENT`]. The protocol therefore has one kind of pointer.
+//!
 //! Every protocol is a state machine: `step` takes the answer to the last request, and returns the next request. The simulation runs many machines against a model store that drops, delays and repeats requests.
 //!
 //! **Invariant:** no I/O, no thread, no clock and no random number. The caller passes the time and the nonces.

@@ -1,0 +1,98 @@
+//! Reads every object that a pointer or a version in the history names, and compares its hash.
+
+use std::collections::BTreeMap;
+
+use fleet::exchange::{Answer, Request};
+use fleet::key::{HISTORY, ObjectKey, POINTERS};
+use fleet::pointer::{ContentObject, Pointer};
+
+use crate::packed::{DamagedContent, decompress};
+use crate::store::{Bucket, Change, StoreError, Uploads};
+
+/// Limit on the size of the content of one object, in bytes. A damaged object may claim any size.
+const MAX_CONTENT_BYTES: u64 = 8 << 30;
+
+/// The reason that an object cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// The object does not exist.
+    #[error("does not exist")]
+    Missing,
+    /// The object is not a pointer.
+    #[error("is not a pointer of this version of the program")]
+    NotPointer,
+    /// The object does not have its content.
+    #[error(transparent)]
+    Content(#[from] DamagedContent),
+}
+
+/// An object that cannot be used, and the pointer or version in the history that needs it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Damage {
+    /// The pointer or version in the history.
+    pub named_by: ObjectKey,
+    /// The object.
+    pub object: ObjectKey,
+    /// The reason.
+    pub fault: Fault,
+}
+
+/// The result of a check.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Verification {
+    /// The number of pointers.
+    pub pointers: usize,
+    /// The number of content objects that were read.
+    pub objects: usize,
+    /// The objects that cannot be used.
+    pub damage: Vec<Damage>,
+}
+
+/// Reads all named objects.
+///
+/// # Errors
+/// Returns an error if the store did not answer, or refuses the requests.
+pub async fn verify(bucket: &Bucket) -> Result<Verification, StoreError> {
+    let mut result = Verification::default();
+    let mut named: BTreeMap<ContentObject, ObjectKey> = BTreeMap::new();
+    for prefix in [POINTERS, HISTORY] {
+        let request = Request::List(prefix.to_owned());
+        let Answer::Listed(keys) = bucket.send(&request, &Uploads::new()).await? else {
+            continue;
+        };
+        for key in keys {
+            result.pointers += usize::from(prefix == POINTERS);
+            // An object that is gone was replaced or collected since the list.
+            let Change::Object(object) = bucket.get(&key, None).await? else {
+                continue;
+            };
+            match Pointer::of_bytes(&object.body) {
+                Some(pointer) => {
+                    for content in pointer.content {
+                        named.entry(content).or_insert_with(|| key.clone());
+                    }
+                }
+                None => result.damage.push(Damage {
+                    named_by: key.clone(),
+                    object: key,
+                    fault: Fault::NotPointer,
+                }),
+            }
+        }
+    }
+    for (content, named_by) in named {
+        result.objects += 1;
+        let fault = match bucket.get(&content.object, None).await? {
+            Change::Object(object) => decompress(&object.body, &content.hash, MAX_CONTENT_BYTES)
+                .err()
+                .map(Fault::from),
+            _ => Some(Fault::Missing),
+        };
+        result.damage.extend(fault.map(|fault| Damage {
+            named_by,
+            object: content.object,
+            fault,
+        }));
+    }
+    Ok(result)
+}
