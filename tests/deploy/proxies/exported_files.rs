@@ -92,13 +92,8 @@ fn create_site() -> TestSite {
 fn served(site: &TestSite, host: &str, path: &str) -> Response<Bytes> {
     let mut headers = HeaderMap::new();
     headers.insert(HOST, HeaderValue::from_str(host).expect("a host"));
-    let request = RequestHead {
-        method: &Method::GET,
-        uri: &path.parse().expect("an address"),
-        version: Version::HTTP_11,
-        headers: &headers,
-        has_content: false,
-    };
+    let uri = path.parse().expect("an address");
+    let request = RequestHead::new(&Method::GET, &uri, Version::HTTP_11, &headers, false);
     let response = respond(&site.snapshot, &request).response;
     response.map(|body| body.in_memory().cloned().expect("a body in memory"))
 }

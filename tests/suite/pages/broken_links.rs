@@ -33,13 +33,7 @@ pub(crate) fn answer(
     for (name, value) in fields {
         headers.insert(name, HeaderValue::from_str(value).expect("a value"));
     }
-    let asked = RequestHead {
-        method: &Method::GET,
-        uri: &uri,
-        version: Version::HTTP_11,
-        headers: &headers,
-        has_content: false,
-    };
+    let asked = RequestHead::new(&Method::GET, &uri, Version::HTTP_11, &headers, false);
     let response = respond(&site.snapshot, &asked).response;
     response.map(|body| body.in_memory().cloned().expect("a body in memory"))
 }

@@ -163,13 +163,8 @@ fn policy_allows_inline_style_and_script_by_hash() {
 /// Returns the header fields for an `https` origin.
 fn secure(site: &TestSite, host: &'static str, path: &str) -> HeaderMap {
     let headers = HeaderMap::from_iter([(HOST, HeaderValue::from_static(host))]);
-    let asked = RequestHead {
-        method: &Method::GET,
-        uri: &path.parse().expect("a target"),
-        version: Version::HTTP_11,
-        headers: &headers,
-        has_content: false,
-    };
+    let uri = path.parse().expect("a target");
+    let asked = RequestHead::new(&Method::GET, &uri, Version::HTTP_11, &headers, false);
     respond(&site.snapshot, &asked).response.headers().clone()
 }
 
