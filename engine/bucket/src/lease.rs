@@ -17,9 +17,13 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// Returns a lease that this process does not hold yet. `nonce` is new for each lease.
+    /// Returns a lease that this process does not hold yet.
     #[must_use]
-    pub fn new(bucket: Bucket, name: &str, nonce: Nonce, duration: Duration) -> Self {
+    pub fn new(bucket: Bucket, name: &str, duration: Duration) -> Self {
+        let mut nonce = [0; 16];
+        // Without random numbers there is no TLS either.
+        let _ = aws_lc_rs::rand::fill(&mut nonce);
+        let nonce = Nonce(format!("{:032x}", u128::from_ne_bytes(nonce)));
         Self {
             bucket,
             seeker: LeaseSeeker::new(ObjectKey::lease(name), nonce, duration),
@@ -56,14 +60,14 @@ mod tests {
 
     const DURATION: Duration = Duration::from_secs(2);
 
-    fn lease(bucket: &Bucket, nonce: &str) -> Lease {
-        Lease::new(bucket.clone(), "orders", Nonce(nonce.to_owned()), DURATION)
+    fn lease(bucket: &Bucket) -> Lease {
+        Lease::new(bucket.clone(), "orders", DURATION)
     }
 
     #[tokio::test]
     async fn second_process_gets_the_lease_once_it_is_no_longer_renewed() {
         let bucket = Bucket::in_memory();
-        let (mut one, mut two) = (lease(&bucket, "one"), lease(&bucket, "two"));
+        let (mut one, mut two) = (lease(&bucket), lease(&bucket));
         assert!(one.advance().await.expect("answered"));
         assert!(!two.advance().await.expect("answered"));
         drop(one);

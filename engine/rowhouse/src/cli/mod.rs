@@ -285,6 +285,16 @@ pub struct ServeArguments {
         value_parser = values::timeout
     )]
     pub store_poll: Duration,
+    /// File with the key of certificates in the store
+    ///
+    /// The servers of one store share their ACME account and certificates: each certificate is ordered once, and any server answers the challenge. Private keys are encrypted with this key: 64 hexadecimal digits, as `openssl rand -hex 32` prints them, the same for all servers. Required if both `--store` and `--acme-contact` are set.
+    #[arg(
+        long,
+        env = "ROWHOUSE_STORE_KEY_FILE",
+        value_name = "FILE",
+        requires = "store"
+    )]
+    pub store_key_file: Option<PathBuf>,
     /// Folder for releases, compressed pages and images [default: none]
     ///
     /// With this folder, a restart is quick, and tenants with errors keep their last valid pages. The state belongs to the domain of `--origin`, not to a path: the folder of tenants can move. If you delete the folder, earlier releases and pins are lost; its folder `certificates` has private keys.

@@ -13,14 +13,14 @@ use http::HeaderValue;
 use crate::cli::ServeArguments;
 use crate::cli::https::HttpsFlags;
 use crate::commands::serve::takeover::successor::socket_for;
-use server::acme::{self, AcmeSettings, ExternalAccount, RenewalRequests};
+use server::acme::{self, AcmeSettings, ExternalAccount, RenewalRequests, SharedStore};
 use server::listen::{Listeners, bind, inherited};
 use server::response::redirect::is_loopback;
 use server::settings::operator_file;
 use server::snapshot_store::SnapshotStore;
-use server::tls::Tls;
 use server::tls::certificate_store::CertificateStore;
 use server::tls::files::{CertificateFile, FileCertificates};
+use server::tls::{SharedChallenges, Tls};
 
 /// Returns the sockets for visitors, and whether a service manager opened them (`LISTEN_FDS`). Its sockets replace the sockets of the flags. `received`: the sockets of a server from which this process takes over.
 pub(crate) fn listeners(
@@ -67,10 +67,11 @@ pub(crate) fn listen(
     bind(address).with_context(|| format!("cannot use the address of `{flag}`"))
 }
 
-/// Returns the TLS configuration with the certificates from files; `None` without a socket for HTTPS.
+/// Returns the TLS configuration with the certificates from files; `None` without a socket for HTTPS. `shared` has the challenges of the other replicas of a fleet.
 pub(crate) fn tls(
     arguments: &ServeArguments,
     listeners: &Listeners,
+    shared: Option<Arc<dyn SharedStore>>,
 ) -> anyhow::Result<Option<Arc<Tls>>> {
     let flags = &arguments.https;
     if listeners.tls.is_empty() {
@@ -95,7 +96,8 @@ pub(crate) fn tls(
     files
         .watch()
         .context("cannot watch the certificate files")?;
-    let tls = Tls::new(certificates, origin.port()).context("cannot configure TLS")?;
+    let mut tls = Tls::new(certificates, origin.port()).context("cannot configure TLS")?;
+    tls.shared = shared.map(SharedChallenges::new);
     Ok(Some(Arc::new(tls)))
 }
 
@@ -106,6 +108,7 @@ pub(crate) fn start_acme(
     tls: &Tls,
     renewals: &RenewalRequests,
     snapshots: &Arc<SnapshotStore>,
+    shared: Option<Arc<dyn SharedStore>>,
 ) -> anyhow::Result<()> {
     let flags = &arguments.https;
     let Some(contact) = flags.acme_contact.clone() else {
@@ -129,7 +132,7 @@ pub(crate) fn start_acme(
         folder,
         http: !listeners.redirect.is_empty(),
         includes_previews: flags.acme_previews,
-        shared: None,
+        shared,
     };
     acme::start(settings, Arc::clone(snapshots), tls, renewals)?;
     Ok(())

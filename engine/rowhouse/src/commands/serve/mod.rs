@@ -12,6 +12,8 @@ pub(crate) mod log;
 #[cfg_attr(not(feature = "otlp"), path = "no_otlp.rs")]
 pub(crate) mod otlp;
 pub(crate) mod service_manager;
+#[cfg(feature = "bucket")]
+mod shared_certificates;
 #[cfg_attr(not(feature = "bucket"), path = "no_store.rs")]
 pub(crate) mod store;
 pub(crate) mod takeover;
@@ -84,7 +86,8 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     let mut received = received.unwrap_or_default();
     let (visitors, is_managed) = https::listeners(arguments, &mut received.visitors)?;
     check_sockets(takeover.as_ref(), is_managed)?;
-    let tls = https::tls(arguments, &visitors)?;
+    let shared = store::certificates(arguments)?;
+    let tls = https::tls(arguments, &visitors, shared.clone())?;
     let token = admin_token::token(&arguments.token)?;
     let alert_settings = alerts::settings(arguments)?;
     let operators = https::listen(&mut received.admin, arguments.admin, "--admin")?;
@@ -113,7 +116,7 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     registry.set_served();
     let renewals = Arc::<RenewalRequests>::default();
     if let Some(tls) = &tls {
-        https::start_acme(arguments, &visitors, tls, &renewals, &snapshots)?;
+        https::start_acme(arguments, &visitors, tls, &renewals, &snapshots, shared)?;
     }
     let overview = is_terminal.then(|| Overview::of(&registry));
     report_start(&registry, &board, overview.is_some());

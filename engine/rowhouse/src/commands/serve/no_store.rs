@@ -7,6 +7,7 @@ use std::sync::Arc;
 use anyhow::bail;
 
 use release::snapshot::Snapshot;
+use server::acme::SharedStore;
 use server::admin::status::StatusBoard;
 use supervisor::{Registry, ReloadSender};
 
@@ -37,6 +38,14 @@ impl FollowedStore {
     pub(crate) fn attach(&self, _: Registry) -> Registry {
         match *self {}
     }
+}
+
+/// Returns no store.
+///
+/// # Errors
+/// Never.
+pub(crate) fn certificates(_: &ServeArguments) -> anyhow::Result<Option<Arc<dyn SharedStore>>> {
+    Ok(None)
 }
 
 /// Does nothing.

@@ -3,13 +3,19 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
+use bucket::sealed::SealingKey;
+use bucket::sealed_store::SealedObjects;
+use bucket::store::Bucket;
 
 use release::snapshot::Snapshot;
+use server::acme::SharedStore;
 use server::admin::status::StatusBoard;
+use server::settings::operator_file;
 use supervisor::source::bucket::BucketFollower;
 use supervisor::{Registry, ReloadSender};
 
+use super::shared_certificates::BucketCertificates;
 use super::takeover::successor::Takeover;
 use crate::cli::ServeArguments;
 
@@ -46,6 +52,31 @@ impl FollowedStore {
     pub(crate) fn attach(&self, registry: Registry) -> Registry {
         registry.with_bucket(&self.0)
     }
+}
+
+/// Returns the store of certificates in the bucket, if this process orders certificates for a fleet.
+///
+/// # Errors
+/// Returns an error if the key of the bucket's secrets is missing or cannot be used.
+pub(crate) fn certificates(
+    arguments: &ServeArguments,
+) -> anyhow::Result<Option<Arc<dyn SharedStore>>> {
+    let (Some(store), Some(_)) = (&arguments.store, &arguments.https.acme_contact) else {
+        return Ok(None);
+    };
+    let Some(file) = &arguments.store_key_file else {
+        bail!(
+            "`--acme-contact` with `--store` needs a key that encrypts certificates in the bucket: write the output of `openssl rand -hex 32` to a file, and add `--store-key-file FILE` to all servers of the bucket"
+        );
+    };
+    let place = || format!("`--store-key-file {}`", file.display());
+    let text = operator_file::read(file).with_context(place)?;
+    let text = String::from_utf8_lossy(&text);
+    let key = SealingKey::parse(&text).with_context(place)?;
+    let objects = SealedObjects::new(Bucket::open(store)?, key);
+    let certificates =
+        BucketCertificates::start(objects).context("cannot start the thread for certificates")?;
+    Ok(Some(Arc::new(certificates)))
 }
 
 /// Follows the bucket, if there is one, until the reload loop ends.
