@@ -2,3 +2,4 @@
 
 mod conditional_writes;
 pub(crate) mod object_store;
+mod publish;
