@@ -5,6 +5,7 @@
 //! | [`store`] | sends requests, and names the cause of a failure |
 //! | [`probe`] | refuses a store that does not honour conditional writes |
 //! | [`packed`] | the content objects of a folder |
+//! | [`history`] | the versions of a tenant |
 //! | [`run`] | publishes and collects: runs the state machines of the protocol |
 //! | [`verify`] | reads every named object, and compares its hash |
 //! | [`follow`] | learns which tenants have changed, and downloads their content |
@@ -17,6 +18,7 @@
 
 pub mod cache;
 pub mod follow;
+pub mod history;
 pub mod lease;
 pub mod packed;
 pub mod probe;

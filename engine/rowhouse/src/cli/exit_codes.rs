@@ -7,8 +7,15 @@ pub(crate) const ERRORS: u8 = 1;
 /// The exit code of a command that could not run.
 pub(crate) const FAILED: u8 = 2;
 
+/// The exit code of a publication that another publisher has preceded.
+#[cfg(feature = "bucket")]
+pub(crate) const CONFLICT: u8 = 3;
+
+/// The number of entries in the list: builds with the feature `bucket` have more commands.
+const ENTRIES: usize = if cfg!(feature = "bucket") { 10 } else { 7 };
+
 /// Every exit code with the commands that end with it (none: all of them) and its meaning.
-pub(crate) const EXIT_CODES: [(u8, &[&str], &str); 7] = [
+pub(crate) const EXIT_CODES: [(u8, &[&str], &str); ENTRIES] = [
     (0, &[], "success"),
     (ERRORS, &["check", "export"], "errors were found"),
     (
@@ -28,6 +35,14 @@ pub(crate) const EXIT_CODES: [(u8, &[&str], &str); 7] = [
         ],
         "the server refused",
     ),
+    #[cfg(feature = "bucket")]
+    (
+        ERRORS,
+        &["publish"],
+        "errors were found; the tenants with errors keep their version",
+    ),
+    #[cfg(feature = "bucket")]
+    (ERRORS, &["store"], "an object is damaged or missing"),
     (
         FAILED,
         &[],
@@ -37,6 +52,12 @@ pub(crate) const EXIT_CODES: [(u8, &[&str], &str); 7] = [
         FAILED,
         &["serve"],
         "a second signal ended the process at once",
+    ),
+    #[cfg(feature = "bucket")]
+    (
+        CONFLICT,
+        &["publish", "unpublish"],
+        "another publisher was first; nothing was changed",
     ),
 ];
 

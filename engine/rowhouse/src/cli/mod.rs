@@ -3,6 +3,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`alerts`] | alerts |
+//! | `fleet` | `publish`, `unpublish` and `store`; in builds with the feature `bucket` |
 //! | [`flags`] | limits and caching |
 //! | [`https`] | HTTPS, `certificates` and `probe` |
 //! | [`running`] | the address and the token of a running server |
@@ -16,6 +17,8 @@
 pub mod alerts;
 pub(crate) mod exit_codes;
 pub mod flags;
+#[cfg(feature = "bucket")]
+pub mod fleet;
 pub mod https;
 pub mod running;
 pub(crate) mod signals;
@@ -42,6 +45,8 @@ use server::settings::network;
 
 use alerts::AlertFlags;
 use flags::{CachingFlags, LimitFlags};
+#[cfg(feature = "bucket")]
+use fleet::{PublishArguments, StoreArguments, UnpublishArguments};
 use https::HttpsFlags;
 pub use https::{CertificatesArguments, CertificatesCommand, ProbeArguments, RenewArguments};
 pub use running::{AdminTokenFlag, ListFormat, RunningServer};
@@ -109,6 +114,17 @@ pub enum Command {
     Routes(RoutesArguments),
     /// List the releases of a tenant on a running server
     Releases(ReleasesArguments),
+    /// Publish tenants to the object store of a fleet
+    ///
+    /// Checks the folders, uploads what the store lacks, and replaces the version of each changed tenant at once. A tenant with errors is left as it is. Two commands may run at once: at most one replaces a version, and the other ends with exit code 3.
+    #[cfg(feature = "bucket")]
+    Publish(PublishArguments),
+    /// Withdraw a tenant from the object store of a fleet
+    #[cfg(feature = "bucket")]
+    Unpublish(UnpublishArguments),
+    /// Check the object store of a fleet, or delete its garbage
+    #[cfg(feature = "bucket")]
+    Store(StoreArguments),
     /// Show the changes between two releases of a tenant
     Diff(DiffArguments),
     /// Serve an earlier release of a tenant until `resume`
@@ -634,6 +650,10 @@ pub struct ReleasesArguments {
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: ListFormat,
+    /// Bucket of a fleet, whose versions are listed in place of releases
+    #[cfg(feature = "bucket")]
+    #[arg(long, env = "ROWHOUSE_STORE", value_name = "URL")]
+    pub store: Option<String>,
     /// The running server.
     #[command(flatten)]
     pub server: RunningServer,

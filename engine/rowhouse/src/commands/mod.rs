@@ -5,6 +5,8 @@
 //! **Invariant:** only these modules print, and no command ends the process.
 
 mod authoring;
+#[cfg(feature = "bucket")]
+mod fleet;
 mod memory;
 mod operations;
 mod output;
@@ -16,6 +18,8 @@ use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use self::output::{FAILED, print_message};
+#[cfg(feature = "bucket")]
+use crate::cli::ReleasesArguments;
 use crate::cli::{Cli, Command};
 use content::source::SourceError;
 use server::ServeError;
@@ -30,7 +34,20 @@ pub fn run(cli: Cli) -> ExitCode {
         Some(Command::Check(arguments)) => authoring::check::run(&arguments),
         Some(Command::Export(arguments)) => authoring::export::run(&arguments),
         Some(Command::Routes(arguments)) => authoring::routes::run(&arguments),
+        #[cfg(feature = "bucket")]
+        Some(Command::Releases(ReleasesArguments {
+            tenant,
+            format,
+            store: Some(store),
+            ..
+        })) => fleet::history::list(tenant.as_str(), format, &store),
         Some(Command::Releases(arguments)) => operations::releases::list(&arguments),
+        #[cfg(feature = "bucket")]
+        Some(Command::Publish(arguments)) => fleet::publish::publish(&arguments),
+        #[cfg(feature = "bucket")]
+        Some(Command::Unpublish(arguments)) => fleet::publish::unpublish(&arguments),
+        #[cfg(feature = "bucket")]
+        Some(Command::Store(arguments)) => fleet::store::run(&arguments),
         Some(Command::Diff(arguments)) => operations::releases::diff(&arguments),
         Some(Command::Rollback(arguments)) => operations::releases::roll_back(&arguments),
         Some(Command::Resume(arguments)) => operations::releases::resume(&arguments),

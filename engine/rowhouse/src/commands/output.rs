@@ -2,6 +2,8 @@
 
 use std::io::Write as _;
 
+#[cfg(feature = "bucket")]
+pub(super) use crate::cli::exit_codes::CONFLICT;
 pub(super) use crate::cli::exit_codes::{ERRORS, FAILED};
 
 /// Prints a message for people, to stderr.

@@ -1,0 +1,90 @@
+//! The arguments of the commands for an object store: `publish`, `unpublish` and `store`.
+//!
+//! **Invariant:** knows no store.
+
+use clap::{Args, Subcommand};
+
+use content::name::TenantId;
+
+use super::ContentFlags;
+use super::running::ListFormat;
+
+/// The store, and the name of the author.
+#[derive(Debug, Clone, Args)]
+pub struct StoreFlag {
+    /// Bucket of the fleet, such as s3://bucket/prefix
+    ///
+    /// Also `gs://bucket/prefix` and `az://container/prefix`. The environment has the credentials and settings, under the names that the tools of the service use: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_REGION`, `AWS_ENDPOINT_URL`, `AWS_ALLOW_HTTP`, `GOOGLE_SERVICE_ACCOUNT`, `AZURE_STORAGE_ACCOUNT_NAME` and others.
+    #[arg(long, env = "ROWHOUSE_STORE", value_name = "URL")]
+    pub store: String,
+}
+
+/// The author of a version.
+#[derive(Debug, Clone, Args)]
+pub struct AuthorFlag {
+    /// Name of the author in the history [default: user@host]
+    #[arg(long, env = "ROWHOUSE_AUTHOR", value_name = "NAME")]
+    pub author: Option<String>,
+}
+
+/// The arguments of `publish`.
+#[derive(Debug, Clone, Args)]
+pub struct PublishArguments {
+    /// Tenants to publish, `@themes` or `@deployment` [default: all of these]
+    ///
+    /// `@themes` is the folder of themes, if there is one, and `@deployment` the file `deployment.yaml`, if it exists.
+    pub names: Vec<String>,
+    /// The store.
+    #[command(flatten)]
+    pub store: StoreFlag,
+    /// Publish only if this is the current version (0: none), else exit with 3
+    #[arg(long, value_name = "VERSION")]
+    pub expect: Option<u64>,
+    /// The author.
+    #[command(flatten)]
+    pub author: AuthorFlag,
+    /// Output format
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub format: ListFormat,
+    /// The folders and the origin.
+    #[command(flatten)]
+    pub content: ContentFlags,
+}
+
+/// The arguments of `unpublish`.
+#[derive(Debug, Clone, Args)]
+pub struct UnpublishArguments {
+    /// Id of the tenant
+    #[arg(value_parser = TenantId::new)]
+    pub tenant: TenantId,
+    /// The store.
+    #[command(flatten)]
+    pub store: StoreFlag,
+    /// Unpublish only if this is the current version, else exit with 3
+    #[arg(long, value_name = "VERSION")]
+    pub expect: Option<u64>,
+    /// The author.
+    #[command(flatten)]
+    pub author: AuthorFlag,
+}
+
+/// The arguments of `store`.
+#[derive(Debug, Clone, Args)]
+pub struct StoreArguments {
+    /// The work.
+    #[command(subcommand)]
+    pub command: StoreCommand,
+}
+
+/// The work of `store`.
+#[derive(Debug, Clone, Subcommand)]
+pub enum StoreCommand {
+    /// Prove that the store is fit for use, and that all objects are intact
+    ///
+    /// Races conditional writes, then reads every object that a version names, and compares its hash.
+    Check(StoreFlag),
+    /// Delete content that no version names, a day after it was first seen
+    ///
+    /// Run it once a day. The first run only notes what no version names.
+    Collect(StoreFlag),
+}
