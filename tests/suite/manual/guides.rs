@@ -37,7 +37,9 @@ use Place::{Deployment, Front, Island, Manifest, Tenant, Text, Theme};
 const BLOCKS: [(&str, &[Place]); 16] = [
     (
         "guides/app-site.md",
-        &[Manifest, Manifest, Manifest, Manifest, Front],
+        &[
+            Manifest, Manifest, Front, Manifest, Manifest, Manifest, Manifest, Manifest,
+        ],
     ),
     (
         "guides/blog.md",
