@@ -39,7 +39,9 @@ use Place::{Deployment, Foreign, Front, Island, Manifest, Tenant, Text, Theme};
 const BLOCKS: [(&str, &[Place]); 17] = [
     (
         "guides/app-site.md",
-        &[Manifest, Manifest, Manifest, Manifest, Front],
+        &[
+            Manifest, Manifest, Front, Manifest, Manifest, Manifest, Manifest, Manifest,
+        ],
     ),
     (
         "guides/blog.md",

@@ -125,6 +125,15 @@ fn manual_has_exactly_the_keys_of_program() {
 }
 
 #[test]
+fn manual_has_no_empty_example() {
+    for (path, text) in pages() {
+        let blocks = super::guides::blocks_of(&text);
+        let is_empty = |(_, block): &(String, String)| block.trim().is_empty();
+        assert!(!blocks.iter().any(is_empty), "{path}");
+    }
+}
+
+#[test]
 fn manual_has_every_section_type_with_keys() {
     let (_folder, schemas) = schemas();
     for theme in ["plain", "base"] {

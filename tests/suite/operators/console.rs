@@ -201,6 +201,17 @@ fn policy_allows_only_files_of_admin_listener() {
 }
 
 #[test]
+fn broken_preview_is_no_site_with_errors() {
+    let deployment = StatefulDeployment::new();
+    let server = serve(&deployment);
+    fs::create_dir(deployment.path("tenants/app@spring")).expect("a folder");
+    deployment.write("tenants/app@spring/tenant.yaml", "naem: Spring\n");
+    wait("the error", || get_page(&server, "/").contains("no-pages"));
+    let text = visible_text(&get_page(&server, "/"));
+    assert!(text.contains("Both sites are healthy"), "{text}");
+}
+
+#[test]
 fn error_is_shown_as_check_prints_it() {
     let deployment = StatefulDeployment::new();
     let server = serve(&deployment);

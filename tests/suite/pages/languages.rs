@@ -593,3 +593,13 @@ fn logo_by_night_needs_a_logo_by_day() {
         );
     }
 }
+
+#[test]
+fn languages_in_a_text_are_one_error() {
+    let mut site = corner();
+    let manifest = "name: {en: Corner, de: Ecke}\nlanguages: en, de\n";
+    site.write("tenants/corner/tenant.yaml", manifest);
+    let report = site.reload().report_text();
+    assert!(report.contains("write a list: `[en, de]`"), "{report}");
+    assert!(!report.contains("is a language, but"), "{report}");
+}

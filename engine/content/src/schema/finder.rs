@@ -210,7 +210,7 @@ impl<'a> ViolationFinder<'a> {
         }
     }
 
-    /// Replaces the hint to add quotes by the hint of the format: a number in quotes would still not be a date. Colours and links may begin with `#`, which begins a comment without quotes.
+    /// Replaces the hint to add quotes by the hint of the format: a number in quotes would still not be a date. A text in place of a list of texts gets brackets. Colours and links may begin with `#`, which begins a comment without quotes.
     fn prefer_format_hint(&mut self, node: &Node, error: &ValidationError<'_>, since: usize) {
         if node.value == Value::Null
             && let Some(Json::String(format)) = self.sibling(error, "format")
@@ -219,6 +219,14 @@ impl<'a> ViolationFinder<'a> {
             for problem in &mut self.problems[since..] {
                 let hint = "write a value; put a value that begins with `#` in quotes";
                 problem.hint = Some(hint.to_owned());
+            }
+        }
+        if let Value::Text(text) = &node.value
+            && let Some(items) = self.sibling(error, "items")
+            && types_of(referred(self.schema, items)) == ["string"]
+        {
+            for problem in &mut self.problems[since..] {
+                problem.hint = Some(format!("write a list: `[{text}]`"));
             }
         }
         if let Value::Number(number, written) = &node.value

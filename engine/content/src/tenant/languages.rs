@@ -265,7 +265,8 @@ fn check_name(
         let tags: Vec<&str> = manifest.languages().iter().map(Language::as_str).collect();
         let untranslated = (tags.iter().skip(1))
             .map(|tag| format!("{}.{tag}.md", source.trim_end_matches(".md")))
-            .find(|file| !folder.files.contains_key(file));
+            // Three letters are an uncommon tag, and most often a misspelling.
+            .find(|file| suffix.len() > 2 && !folder.files.contains_key(file));
         let rename = match untranslated {
             Some(file) => format!("rename the file to `{file}`"),
             None => "rename the file".to_owned(),

@@ -128,12 +128,16 @@ fn is_tag(name: &str) -> bool {
     matches!(primary.len(), 2 | 3) && primary.bytes().all(|byte| byte.is_ascii_lowercase())
 }
 
-/// Finds the mappings with an unknown language, or without the default language.
+/// Finds the mappings with an unknown language, or without the default language. Nothing is known if `languages` is not a list, which is reported by itself.
 pub(super) fn problems(manifest: &Node, languages: &[String]) -> Vec<Violation> {
     let mut problems = Vec::new();
     let Value::Map(pairs) = &manifest.value else {
         return problems;
     };
+    let written = value_of(manifest, "languages");
+    if written.is_some_and(|value| !matches!(value, Value::List(_))) {
+        return problems;
+    }
     for (key, value) in pairs {
         let name = key.name.as_str();
         if LOCAL_KEYS.contains(&name) {

@@ -133,7 +133,7 @@ pub(super) fn view(parts: &ConsoleParts, fields: &QueryFields) -> HomePage {
     let has_errors_elsewhere = elsewhere().any(|one| one.severity == Severity::Error);
     let elsewhere = elsewhere().filter(|one| one.severity != Severity::Note);
     HomePage {
-        summary: summary(parts, &status, broken.len(), has_errors_elsewhere),
+        summary: summary(parts, &status, has_errors_elsewhere),
         alarms: alarms(parts, now),
         charts: charts(&points(&parts.snapshots.history.samples())),
         facts: facts(parts, &status, now),
@@ -160,20 +160,19 @@ pub(super) fn view(parts: &ConsoleParts, fields: &QueryFields) -> HomePage {
     }
 }
 
-/// Returns the most important fact about the whole server.
+/// Returns the most important fact about the whole server. A preview is no site of visitors, so its errors are in its card only.
 fn summary(
     parts: &ConsoleParts,
     status: &DeploymentStatus,
-    broken: usize,
     has_errors_elsewhere: bool,
 ) -> HealthSummary {
-    let all = status.tenants.len();
-    let pending = status
-        .tenants()
+    let sites = || status.tenants().filter(|tenant| tenant.preview.is_none());
+    let all = sites().count();
+    let broken = sites().filter(|tenant| is_broken(tenant)).count();
+    let pending = sites()
         .filter(|tenant| tenant.state == Availability::Pending)
         .count();
-    let unavailable = status
-        .tenants()
+    let unavailable = sites()
         .filter(|tenant| tenant.unreadable_pin.is_some())
         .count();
     let board = &parts.operator.board;

@@ -82,7 +82,10 @@ fn page_of(file: &FileKind, example: &str) -> ReferencePage {
         let mut inner = Vec::new();
         nested(schema, value, key, &mut inner);
         body.extend(inner);
-        body += &block("yaml", &lines_of(example, key));
+        let lines = lines_of(example, key);
+        if !lines.is_empty() {
+            body += &block("yaml", &lines);
+        }
     }
     body += &format!(
         "## Complete example\n\nA file with every key:\n\n{}",
