@@ -85,7 +85,7 @@ pub enum StoreError {
     /// The store cannot do what was asked.
     #[error("the store has no {operation}")]
     Unsupported {
-        /// What was asked.
+        /// The operation of the request.
         operation: String,
         /// The reason of the client.
         #[source]

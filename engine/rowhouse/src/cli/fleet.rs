@@ -6,10 +6,7 @@ use clap::{Args, Subcommand};
 
 use content::name::TenantId;
 
-use super::ContentFlags;
-use super::running::ListFormat;
-
-/// The store, and the name of the author.
+/// The store.
 #[derive(Debug, Clone, Args)]
 pub struct StoreFlag {
     /// Bucket of the fleet, such as s3://bucket/prefix
@@ -25,30 +22,6 @@ pub struct AuthorFlag {
     /// Name of the author in the history [default: user@host]
     #[arg(long, env = "ROWHOUSE_AUTHOR", value_name = "NAME")]
     pub author: Option<String>,
-}
-
-/// The arguments of `publish`.
-#[derive(Debug, Clone, Args)]
-pub struct PublishArguments {
-    /// Tenants to publish, `@themes` or `@deployment` [default: all of these]
-    ///
-    /// `@themes` is the folder of themes, if there is one, and `@deployment` the file `deployment.yaml`, if it exists.
-    pub names: Vec<String>,
-    /// The store.
-    #[command(flatten)]
-    pub store: StoreFlag,
-    /// Publish only if this is the current version (0: none), else exit with 3
-    #[arg(long, value_name = "VERSION")]
-    pub expect: Option<u64>,
-    /// The author.
-    #[command(flatten)]
-    pub author: AuthorFlag,
-    /// Output format
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
-    pub format: ListFormat,
-    /// The folders and the origin.
-    #[command(flatten)]
-    pub content: ContentFlags,
 }
 
 /// The arguments of `unpublish`.

@@ -46,7 +46,7 @@ use server::settings::network;
 use alerts::AlertFlags;
 use flags::{CachingFlags, LimitFlags};
 #[cfg(feature = "bucket")]
-use fleet::{PublishArguments, StoreArguments, UnpublishArguments};
+use fleet::{AuthorFlag, StoreArguments, StoreFlag, UnpublishArguments};
 use https::HttpsFlags;
 pub use https::{CertificatesArguments, CertificatesCommand, ProbeArguments, RenewArguments};
 pub use running::{AdminTokenFlag, ListFormat, RunningServer};
@@ -657,6 +657,31 @@ pub struct ReleasesArguments {
     /// The running server.
     #[command(flatten)]
     pub server: RunningServer,
+}
+
+/// The arguments of `publish`.
+#[cfg(feature = "bucket")]
+#[derive(Debug, Clone, Args)]
+pub struct PublishArguments {
+    /// Tenants to publish, `@themes` or `@deployment` [default: all of these]
+    ///
+    /// `@themes` is the folder of themes, if there is one, and `@deployment` the file `deployment.yaml`, if it exists.
+    pub names: Vec<String>,
+    /// The store.
+    #[command(flatten)]
+    pub store: StoreFlag,
+    /// Publish only if this is the current version (0: none), else exit with 3
+    #[arg(long, value_name = "VERSION")]
+    pub expect: Option<u64>,
+    /// The author.
+    #[command(flatten)]
+    pub author: AuthorFlag,
+    /// Output format
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub format: ListFormat,
+    /// The folders and the origin.
+    #[command(flatten)]
+    pub content: ContentFlags,
 }
 
 /// The arguments of `diff`.

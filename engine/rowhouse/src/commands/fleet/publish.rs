@@ -22,11 +22,14 @@ use supervisor::Registry;
 
 use super::folder::{PackedContent, pack, read_folder};
 use super::{author, block_on, failure, local_time, nonce, open, refusal};
-use crate::cli::fleet::{PublishArguments, UnpublishArguments};
-use crate::cli::{ContentFlags, ListFormat};
+use crate::cli::fleet::UnpublishArguments;
+use crate::cli::{ContentFlags, ListFormat, PublishArguments};
 use crate::commands::authoring::check::as_text;
 use crate::commands::output::{CONFLICT, ERRORS, FAILED, print, print_message};
 use crate::commands::setup::{registry, themes_folder};
+
+/// The limit on the size of `deployment.yaml`, in bytes. The server has the same limit.
+const MAX_DEPLOYMENT_BYTES: u64 = 1 << 20;
 
 /// The outcome of one name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -304,7 +307,7 @@ fn hosts(registry: &Registry, name: &str) -> Vec<String> {
 fn read(name: &str, path: &Path) -> Result<BTreeMap<String, Bytes>, Report> {
     match name {
         DEPLOYMENT => {
-            let text = source::text(path, u64::MAX).map_err(report_of)?;
+            let text = source::text(path, MAX_DEPLOYMENT_BYTES).map_err(report_of)?;
             let text = Bytes::from(text.unwrap_or_default());
             Ok(BTreeMap::from([(FILE.to_owned(), text)]))
         }
