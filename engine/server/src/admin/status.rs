@@ -247,6 +247,8 @@ pub struct AlertStatus {
 /// The bucket that a replica follows (`--store`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BucketStatus {
+    /// Whether the tenants are known, from the bucket or from the state.
+    pub is_known: bool,
     /// When the store last answered; the start of the process before that.
     pub answered: Instant,
     /// The alarms: a store that does not answer, objects that are missing or damaged.
@@ -365,10 +367,15 @@ impl StatusBoard {
         self.started
     }
 
-    /// Returns whether the process is ready: every folder has been read, or has taken ten seconds, and the process does not drain.
+    /// Returns whether the process is ready: the tenants are known, every folder has been read, or has taken ten seconds, and the process does not drain.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        self.current().complete && !self.draining.load(Relaxed)
+        let bucket = self.bucket();
+        let is_known = bucket
+            .as_ref()
+            .as_ref()
+            .is_none_or(|bucket| bucket.is_known);
+        is_known && self.current().complete && !self.draining.load(Relaxed)
     }
 
     /// Records that the process drains. This cannot be undone.

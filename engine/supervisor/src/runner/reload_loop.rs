@@ -130,7 +130,10 @@ impl ReloadLoop {
         if !self.registry.world.is_started() {
             let request = Event::Requested(ReloadScope::Everything);
             self.registry.handle(request, Timestamp::now());
-            self.report_panic();
+            // The first reload has panicked, or has told the reason for its failure.
+            if self.registry.alarm.is_none() {
+                self.report_panic();
+            }
         }
         watcher::start(watch, self.registry.config().clone(), sender.clone());
         thread::spawn(move || {

@@ -156,7 +156,12 @@ impl BucketFollower {
     ///
     /// # Errors
     /// Returns an error if the address or the cache cannot be used, or if the store is not fit. A store that does not answer is not an error.
-    pub fn open(address: &str, state: &Path, interval: Duration) -> Result<Self, BucketError> {
+    pub fn open(
+        address: &str,
+        state: &Path,
+        interval: Duration,
+        board: &StatusBoard,
+    ) -> Result<Self, BucketError> {
         let bucket = Bucket::open(address)?;
         let folder = state.join(FOLDER);
         let disk = |error| BucketError::Disk {
@@ -177,6 +182,8 @@ impl BucketFollower {
         };
         let answer = follower.start_warm_or_cold()?;
         follower.update_view(answer.err());
+        // The process must not be ready before the tenants are known.
+        board.set_bucket(follower.status(Vec::new()));
         Ok(follower)
     }
 
@@ -301,10 +308,15 @@ impl BucketFollower {
         if problems.is_empty() && !former.is_empty() {
             info!(bucket = address, "the bucket has no more problems");
         }
-        board.set_bucket(BucketStatus {
+        board.set_bucket(self.status(problems));
+    }
+
+    fn status(&self, problems: Vec<String>) -> BucketStatus {
+        BucketStatus {
+            is_known: self.follower.is_complete(),
             answered: self.answered,
             problems,
-        });
+        }
     }
 }
 

@@ -52,8 +52,8 @@ fn start_events() -> WorkerGuard {
         false => buffer().finish(io::stderr()),
     };
     // notify warns of each watched folder that is gone. The reload loop finds removed folders itself.
-    let filter =
-        EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info,notify=error"));
+    let filter = EnvFilter::try_from_default_env()
+        .unwrap_or_else(|_| EnvFilter::new("info,notify=error,object_store=warn"));
     let events = tracing_subscriber::fmt::layer().with_writer(writer);
     let events = if io::stderr().is_terminal() {
         events.with_target(false).boxed()

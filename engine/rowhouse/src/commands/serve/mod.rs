@@ -94,7 +94,7 @@ pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     let process_memory = memory::of_process();
     let board = Arc::new(StatusBoard::default());
     board.set_handing_over(takeover.is_some());
-    let followed = FollowedStore::open(arguments)?;
+    let followed = FollowedStore::open(arguments, &board)?;
     let mut registry = serving_registry(arguments, &board, followed.as_ref())?;
     // The socket is in the folder of the state, which the registry has opened.
     let control_socket = ControlSocket::of_arguments(

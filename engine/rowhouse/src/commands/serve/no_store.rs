@@ -25,7 +25,10 @@ pub(crate) fn with_address(arguments: &ServeArguments) -> ServeArguments {
 
 impl FollowedStore {
     /// Fails if `--store` is set, so that no other tenants are served.
-    pub(crate) fn open(arguments: &ServeArguments) -> anyhow::Result<Option<Self>> {
+    pub(crate) fn open(
+        arguments: &ServeArguments,
+        _: &StatusBoard,
+    ) -> anyhow::Result<Option<Self>> {
         if arguments.store.is_some() {
             bail!(
                 "this build cannot use an object store: remove `--store` (ROWHOUSE_STORE), or build rowhouse with `--features bucket`"

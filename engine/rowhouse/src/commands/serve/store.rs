@@ -37,14 +37,17 @@ impl FollowedStore {
     ///
     /// # Errors
     /// Returns an error if the bucket cannot be used. A bucket that does not answer is not an error.
-    pub(crate) fn open(arguments: &ServeArguments) -> anyhow::Result<Option<Self>> {
+    pub(crate) fn open(
+        arguments: &ServeArguments,
+        board: &StatusBoard,
+    ) -> anyhow::Result<Option<Self>> {
         let Some(store) = &arguments.store else {
             return Ok(None);
         };
         // The parser requires both flags together.
         let state = arguments.state.as_deref();
         let state = state.context("`--store` needs a folder for content: add `--state`")?;
-        let follower = BucketFollower::open(store, state, arguments.store_poll)?;
+        let follower = BucketFollower::open(store, state, arguments.store_poll, board)?;
         Ok(Some(Self(follower)))
     }
 
