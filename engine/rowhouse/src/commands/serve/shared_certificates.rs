@@ -3,7 +3,6 @@
 use std::error::Error;
 use std::future::{Future, pending};
 use std::io;
-use std::iter;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -59,10 +58,14 @@ fn run<'s, T: Send + 'static, E: Error + Send + 'static>(
     })
 }
 
-fn with_causes(error: &(dyn Error + 'static)) -> String {
-    let causes = iter::successors(Some(error), |error| error.source());
-    let causes: Vec<String> = causes.map(ToString::to_string).collect();
-    causes.join(": ")
+fn with_causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
 }
 
 fn object(name: &str) -> ObjectKey {
