@@ -644,7 +644,11 @@ fn tree(arguments: &[&str]) -> BTreeSet<String> {
 /// Otherwise Cargo builds the program twice: with the features for the tests, and again with those for the program that they start.
 #[test]
 fn test_features_do_not_change_program() {
-    let alone = tree(&["--package=rowhouse", "--features=otlp", "--edges=normal"]);
+    let alone = tree(&[
+        "--package=rowhouse",
+        "--features=bucket,otlp",
+        "--edges=normal",
+    ]);
     let beside = tree(&["--workspace", "--edges=normal,build,dev"]);
     assert!(alone.len() > 100, "{} packages", alone.len());
     let other: Vec<&String> = alone.difference(&beside).collect();

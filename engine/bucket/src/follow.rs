@@ -20,7 +20,7 @@ use futures_util::{StreamExt as _, stream};
 
 use fleet::exchange::{Answer, ObjectTag, Request, StoredObject};
 use fleet::head::{ChangedPointers, Head};
-use fleet::key::{ContentHash, ObjectKey, POINTERS};
+use fleet::key::{ContentHash, DEPLOYMENT, ObjectKey, POINTERS, THEMES};
 use fleet::pointer::{ContentObject, Pointer};
 
 use crate::cache::{CachedTenant, ContentCache, Index, is_hash};
@@ -243,7 +243,10 @@ impl Follower {
     ) -> Result<(), StoreError> {
         let bucket = &self.bucket;
         let index = &self.index;
-        let reads = tenants.into_iter().map(async |name| {
+        // The published themes and `deployment.yaml` are no tenants, and replicas have their own.
+        let is_tenant = |name: &String| ![THEMES, DEPLOYMENT].contains(&name.as_str());
+        let tenants = tenants.into_iter().filter(is_tenant);
+        let reads = tenants.map(async |name| {
             let known = index.tenants.get(&name);
             let known = known.map(|tenant| ObjectTag(tenant.tag.clone()));
             let key = ObjectKey::pointer(&name);

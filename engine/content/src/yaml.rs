@@ -6,6 +6,7 @@
 //! **Invariant:** knows no keys and no types of any file.
 
 mod block;
+mod node;
 mod problem;
 
 use std::borrow::Cow;
@@ -16,44 +17,10 @@ use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::{DuplicateKeyPolicy, Error, Location, Spanned};
 
 pub use self::block::position_in_block;
+pub use self::node::{MapKey, Node, Value};
 use self::problem::YamlProblem;
 pub use self::problem::{invisible_space, quoted};
 use crate::report::{Code, Diagnostic, LineIndex, TextPosition};
-
-/// A value and its position.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Node {
-    /// The value.
-    pub value: Value,
-    /// The position of its first character.
-    pub position: TextPosition,
-}
-
-/// The value types of YAML (YAML 1.2, core schema).
-#[derive(Debug, Clone, PartialEq)]
-pub enum Value {
-    /// `null`, `~` or an empty value.
-    Null,
-    /// `true` or `false`.
-    Bool(bool),
-    /// A number. The text is set if the author wrote the number differently from its canonical form, for example `1.10` or `01234`.
-    Number(serde_json::Number, Option<Box<String>>),
-    /// Text.
-    Text(String),
-    /// A sequence.
-    List(Vec<Node>),
-    /// A mapping in its original order, including duplicate keys.
-    Map(Vec<(MapKey, Node)>),
-}
-
-/// A key of a mapping and its position.
-#[derive(Debug, Clone, PartialEq)]
-pub struct MapKey {
-    /// The key.
-    pub name: String,
-    /// The position of the key.
-    pub position: TextPosition,
-}
 
 /// The reason why a text is not valid YAML.
 #[derive(Debug, Clone, PartialEq, Eq)]

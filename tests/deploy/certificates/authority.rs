@@ -24,7 +24,7 @@ pub(crate) struct Authority {
     management: SocketAddr,
     dns: SocketAddr,
     resolver_management: SocketAddr,
-    http: SocketAddr,
+    pub(crate) http: SocketAddr,
     pub(crate) https: SocketAddr,
     variables: Vec<(&'static str, &'static str)>,
     pebble: Option<Program>,

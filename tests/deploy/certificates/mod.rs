@@ -1,7 +1,7 @@
 //! Certificates: from a test authority, from operators' files, and on disk.
 
 mod acme_proxy;
-mod authority;
+pub(crate) mod authority;
 mod challenges;
 mod issuance;
 mod misbehaving_authority;

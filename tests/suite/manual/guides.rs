@@ -36,7 +36,7 @@ enum Place {
 use Place::{Deployment, Foreign, Front, Island, Manifest, Tenant, Text, Theme};
 
 /// The blocks of each page that are not commands, in their order.
-const BLOCKS: [(&str, &[Place]); 17] = [
+const BLOCKS: [(&str, &[Place]); 18] = [
     (
         "guides/app-site.md",
         &[
@@ -68,6 +68,7 @@ const BLOCKS: [(&str, &[Place]); 17] = [
     ("guides/previews.md", &[Deployment]),
     ("guides/protect.md", &[Deployment]),
     ("guides/publish.md", &[Foreign, Foreign]),
+    ("guides/several-machines.md", &[Foreign]),
     (
         "guides/redirects.md",
         &[Manifest, Manifest, Manifest, Manifest, Manifest, Front],
@@ -336,12 +337,13 @@ fn island_of_guide_is_rendered() {
 }
 
 /// The programs that guides call. A test of `rowhouse::manual` parses the lines of `rowhouse`.
-const PROGRAMS: [&str; 26] = [
+const PROGRAMS: [&str; 27] = [
     "./new/rowhouse",
     ".ci/dist",
     "caddy",
     "cargo",
     "cd",
+    "chmod",
     "cp",
     "curl",
     "echo",

@@ -188,7 +188,7 @@ fn prove_with_errors(proof: &mut Proof) {
         1,
         FOUND,
     );
-    let publish = ["publish", "--store", "s3://bucket/prefix"];
+    let publish = ["publish", "app", "--store", "s3://bucket/prefix"];
     proof.add("publish", exit(&broken.path(""), &publish), 1, KEPT);
     let partly = ["export", "out", "--despite-errors"];
     proof.add("export", exit(&broken.path(""), &partly), 0, SUCCESS);

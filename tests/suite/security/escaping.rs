@@ -62,6 +62,8 @@ fn filled(root: &Json, schema: &Json, example: Option<&Json>) -> Option<Json> {
     match (schema["type"].as_str(), schema["format"].as_str()) {
         (Some("string"), None) => Some(json!(HOSTILE)),
         (Some("string"), Some("markdown" | "inline-markdown")) => Some(json!(in_markdown())),
+        // Other keys may need the link.
+        (Some("string"), Some("link")) => example.cloned().or_else(|| Some(json!("/"))),
         (Some("object"), _) | (None, _) if schema.get("properties").is_some() => {
             let required = schema["required"].as_array();
             let mut object = Map::new();

@@ -1,3 +1,5 @@
+//! Tests of following: a replica, and publishers that share its bucket.
+
 use std::fs;
 
 use tempfile::TempDir;
@@ -107,6 +109,18 @@ fn page(replica: &Follower, tenant: &str) -> Option<String> {
     let video = fs::metadata(folder.join("assets/film.mp4")).expect("a video");
     assert_eq!(video.len(), packed::LARGE_FILE as u64 + 1);
     Some(fs::read_to_string(folder.join("pages/index.md")).expect("a page"))
+}
+
+#[tokio::test]
+async fn published_themes_and_deployment_file_are_no_tenants() {
+    let mut fleet = Fleet::new();
+    let mut replica = fleet.replica();
+    fleet.publish(THEMES, Some("Themes")).await;
+    assert_eq!(poll(&mut replica).await, [""; 0]);
+    fleet.publish(DEPLOYMENT, Some("Deployment")).await;
+    fleet.publish("mill", Some("One")).await;
+    assert_eq!(poll(&mut replica).await, ["mill"]);
+    assert_eq!(replica.tenants().len(), 1);
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 //!
 //! **Invariant:** knows no keys of any file. Of valid YAML, it affects only mappings in braces with a key that has neither colon nor value.
 
-use super::{MapKey, Node, Value};
+use super::node::{MapKey, Node, Value};
 use crate::report::{LineIndex, TextPosition};
 
 /// A problem, its position, and the fix. Lines count from 1 in the text.

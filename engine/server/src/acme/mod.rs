@@ -24,6 +24,7 @@
 mod account;
 mod certificate_folder;
 pub(crate) mod client;
+mod issued_certificate;
 mod manager;
 mod order;
 mod plan;

@@ -12,9 +12,9 @@ use instant_acme::{
 use rcgen::{CertificateParams, CustomExtension, KeyPair};
 use rustls::pki_types::PrivateKeyDer;
 use rustls::sign::CertifiedKey;
-use serde::{Deserialize, Serialize};
 
 use super::client::AuthorityBusy;
+use super::issued_certificate::IssuedCertificate;
 use super::plan::{ChallengeMethod, OrderFailure};
 use super::shared::{SharedCertificates, SharedChallenge};
 use crate::tls::certificate_store::CertificateStore;
@@ -29,16 +29,6 @@ const ORDER_RETRIES: RetryPolicy = RetryPolicy::new()
 
 /// Maximum length of a CA's message that is passed on, in characters.
 const MAX_PROBLEM_CHARACTERS: usize = 400;
-
-/// A certificate that the CA issued, as PEM.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct IssuedCertificate {
-    pub(super) chain: String,
-    pub(super) key: String,
-    /// Whether another replica has ordered it.
-    #[serde(skip)]
-    pub(super) is_shared: bool,
-}
 
 /// An open challenge. It is closed when dropped.
 struct OpenChallenge<'s> {

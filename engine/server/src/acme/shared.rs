@@ -18,7 +18,7 @@ use thiserror::Error as ThisError;
 use tokio::time::sleep;
 use tracing::{debug, warn};
 
-use super::order::IssuedCertificate;
+use super::issued_certificate::IssuedCertificate;
 use super::plan::OrderFailure;
 use crate::tls::certificate::Certificate;
 use crate::tls::order_status::FailureKind;

@@ -18,11 +18,11 @@ use tracing::{error, info, warn};
 use bucket::cache::ContentCache;
 use bucket::follow::{Follower, with_causes};
 use bucket::probe::{ProbeError, probe};
-use bucket::store::{AddressError, Bucket, StoreError};
+use bucket::store::{AddressError, Bucket, Change, StoreError};
 use content::name::TenantId;
 use content::report::{Code, Diagnostic};
 use content::source::{self, Activity, FolderLimits, FolderTree, SourceError};
-use fleet::key::Nonce;
+use fleet::key::{Nonce, ObjectKey};
 use server::admin::status::{BucketStatus, StatusBoard};
 
 use crate::model::agenda::{MIN_RETRY_DELAY, ReloadScope};
@@ -187,7 +187,7 @@ impl BucketFollower {
         Ok(follower)
     }
 
-    /// Probes the store, and reads the tenants if none are known. Returns the reason if the store did not answer.
+    /// Probes an empty store, and reads the tenants if none are known. Returns the reason if the store did not answer.
     fn start_warm_or_cold(&mut self) -> Result<Result<(), String>, BucketError> {
         let follower = &mut self.follower;
         let is_warm = follower.is_complete();
@@ -197,7 +197,11 @@ impl BucketFollower {
         };
         let nonce = Nonce(format!("{:016x}{:016x}", random(), random()));
         let begin = async {
-            probe(follower.bucket(), &nonce).await?;
+            // The publisher of the first head has probed the store.
+            let head = follower.bucket().get(&ObjectKey::head(), None).await?;
+            if head == Change::Missing {
+                probe(follower.bucket(), &nonce).await?;
+            }
             if !is_warm {
                 follower.poll(&mut BTreeSet::new()).await?;
             }
