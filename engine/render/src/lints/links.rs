@@ -789,7 +789,7 @@ fn position_of(words: &str, written: &str, line: usize) -> TextPosition {
     }
 }
 
-/// Returns the file that `typed` may be a misspelling of. Within the same folder, only the names count: a long folder would make any two files alike.
+/// Returns the file that `typed` may be a misspelling of. Within the same folder, only the names count: a long folder would make any two files alike. In other folders, a file of the same name is meant, too.
 fn nearest_file<'a>(
     typed: &str,
     known: impl Iterator<Item = &'a String> + Clone,
@@ -805,7 +805,13 @@ fn nearest_file<'a>(
             .into_iter()
             .find(|path| path[folder.len()..] == *near)
     });
-    near.or_else(|| nearest(typed, known.filter(|path| !is_beside(path))))
+    let elsewhere = known.filter(|path| !is_beside(path));
+    near.or_else(|| nearest(typed, elsewhere.clone()))
+        .or_else(|| {
+            elsewhere
+                .into_iter()
+                .find(|path| path[split(path)..] == *name)
+        })
 }
 
 #[cfg(test)]
