@@ -143,6 +143,10 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(
+        not(feature = "bucket"),
+        ignore = "the manual has commands of the feature `bucket`"
+    )]
     fn commands_in_the_manual_are_valid() {
         let mut tried = 0;
         for (path, bytes) in files().unwrap() {
