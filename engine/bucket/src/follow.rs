@@ -10,7 +10,6 @@
 //! **Invariant:** a tenant keeps its last complete version until another version is complete.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::error::Error;
 use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -175,11 +174,11 @@ impl Follower {
             SeenHead::Present(tag, _) => Some(tag),
             SeenHead::Unknown | SeenHead::Missing => None,
         };
-        let seen = match self.bucket.get(&ObjectKey::new(HEAD), known).await? {
+        let seen = match self.bucket.get(&ObjectKey::head(), known).await? {
             Change::None => self.head.clone(),
             Change::Missing => SeenHead::Missing,
             Change::Object(object) => {
-                let head: Head = serde_json::from_slice(&object.body).unwrap_or_default();
+                let head = Head::of_bytes(&object.body).unwrap_or_default();
                 self.read_changed(&head, changed).await?;
                 SeenHead::Present(object.tag, head.sequence)
             }
@@ -375,9 +374,6 @@ impl Follower {
     }
 }
 
-/// The name of the head.
-const HEAD: &str = "v1/head";
-
 /// Downloads the content of a pointer, unless it is on the disk. Returns the hash of the packed folder, which is the first content of a pointer.
 async fn fetch(
     bucket: &Bucket,
@@ -436,22 +432,6 @@ async fn read(bucket: &Bucket, object: &ContentObject, version: u64) -> Result<B
         version,
         reason,
     })
-}
-
-/// Returns an error with all its causes in a line.
-#[must_use]
-pub fn with_causes(error: &StoreError) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let message = error.to_string();
-        // Some errors have the message of their cause in their own.
-        if !text.contains(&message) {
-            text = format!("{text}: {message}");
-        }
-        cause = error.source();
-    }
-    text.replace('\n', " ")
 }
 
 #[cfg(test)]

@@ -3,10 +3,10 @@
 use std::time::{Duration, Instant};
 
 use fleet::exchange::Answer;
-use fleet::key::{Nonce, ObjectKey};
+use fleet::key::ObjectKey;
 use fleet::lease::LeaseSeeker;
 
-use crate::store::{Bucket, StoreError, Uploads};
+use crate::store::{Bucket, StoreError, Uploads, random_nonce};
 
 /// A lease that this process wants or holds.
 #[derive(Debug)]
@@ -20,13 +20,9 @@ impl Lease {
     /// Returns a lease that this process does not hold yet.
     #[must_use]
     pub fn new(bucket: Bucket, name: &str, duration: Duration) -> Self {
-        let mut nonce = [0; 16];
-        // Without random numbers there is no TLS either.
-        let _ = aws_lc_rs::rand::fill(&mut nonce);
-        let nonce = Nonce(format!("{:032x}", u128::from_ne_bytes(nonce)));
         Self {
             bucket,
-            seeker: LeaseSeeker::new(ObjectKey::lease(name), nonce, duration),
+            seeker: LeaseSeeker::new(ObjectKey::lease(name), random_nonce(), duration),
             since: Instant::now(),
         }
     }

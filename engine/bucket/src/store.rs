@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::env;
+use std::error::Error as StdError;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +18,7 @@ use object_store::{
 use url::Url;
 
 use fleet::exchange::{Answer, ObjectTag, Request, StoredObject};
-use fleet::key::{ContentHash, ObjectKey};
+use fleet::key::{ContentHash, Nonce, ObjectKey};
 
 /// The time after which a request that the store does not answer fails.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
@@ -352,6 +353,31 @@ impl fmt::Debug for Bucket {
             .field(&self.address)
             .finish()
     }
+}
+
+/// Returns an error with all its causes in a line.
+#[must_use]
+pub fn with_causes(error: &dyn StdError) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let message = error.to_string();
+        // Some errors have the message of their cause in their own.
+        if !text.contains(&message) {
+            text = format!("{text}: {message}");
+        }
+        cause = error.source();
+    }
+    text.replace('\n', " ")
+}
+
+/// Returns a nonce of 128 random bits.
+#[must_use]
+pub fn random_nonce() -> Nonce {
+    let mut bytes = [0; 16];
+    // Without random numbers there is no TLS either.
+    let _ = aws_lc_rs::rand::fill(&mut bytes);
+    Nonce(format!("{:032x}", u128::from_ne_bytes(bytes)))
 }
 
 async fn stored_object(result: GetResult) -> Result<StoredObject, StoreError> {

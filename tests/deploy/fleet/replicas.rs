@@ -4,18 +4,16 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use bucket::packed::{self, PackedFolder};
-use bucket::store::{Bucket, Uploads};
+use bucket::run;
+use bucket::store::{Bucket, Uploads, random_nonce};
 use bytes::Bytes;
-use fleet::exchange::{Answer, Request};
-use fleet::head::Head;
-use fleet::key::{Nonce, ObjectKey};
-use fleet::publish::{Outcome, Publication, Publisher, Step};
+use fleet::publish::{Outcome, Publication};
 use rowhouse_tests::binary;
 use tempfile::TempDir;
 
 use crate::fleet::object_store::ObjectStore;
 use crate::http;
-use crate::support::{Program, Rowhouse, run, wait_for};
+use crate::support::{self, Program, Rowhouse, wait_for};
 
 /// The limit on the time between a publication and its first response from each replica.
 const MAX_DELAY: Duration = Duration::from_secs(5);
@@ -24,7 +22,6 @@ const MAX_DELAY: Duration = Duration::from_secs(5);
 struct TestPublisher {
     bucket: Bucket,
     runtime: tokio::runtime::Runtime,
-    publications: u64,
 }
 
 impl TestPublisher {
@@ -35,17 +32,11 @@ impl TestPublisher {
         Self {
             bucket,
             runtime: runtime.expect("a runtime"),
-            publications: 0,
         }
     }
 
-    fn send(&self, request: &Request, uploads: &Uploads) -> Answer {
-        let sent = self.bucket.send(request, uploads);
-        self.runtime.block_on(sent).expect("an answer")
-    }
-
     /// Publishes a tenant with a text on its page, or unpublishes the tenant.
-    fn publish(&mut self, tenant: &str, text: Option<&str>) {
+    fn publish(&self, tenant: &str, text: Option<&str>) {
         let folder = text.map(|text| {
             let page = format!("---\ntitle: {tenant}\n---\n{text}\n");
             let files = [
@@ -74,32 +65,9 @@ impl TestPublisher {
             at: 0,
             author: "Ann".to_owned(),
         };
-        self.publications += 1;
-        let nonce = Nonce(format!("{:032x}", self.publications));
-        let (mut publisher, mut request) = Publisher::new(publication, nonce);
-        loop {
-            let answer = self.send(&request, &uploads);
-            match publisher.step(answer, Duration::ZERO, Duration::ZERO) {
-                Step::Ask(next) => request = next,
-                Step::End(Outcome::Published(_)) => break,
-                Step::End(outcome) => panic!("{outcome:?}"),
-            }
-        }
-        self.ring(tenant);
-    }
-
-    fn ring(&self, tenant: &str) {
-        let key = ObjectKey::new("v1/head");
-        let changed =
-            |head: Head| Bytes::from(serde_json::to_vec(&head.after(tenant)).expect("text"));
-        let write = match self.send(&Request::Get(key.clone()), &Uploads::new()) {
-            Answer::Object(object) => {
-                let head = serde_json::from_slice(&object.body).expect("a head");
-                Request::Swap(key, object.tag, changed(head))
-            }
-            _ => Request::Create(key, changed(Head::default())),
-        };
-        assert_eq!(self.send(&write, &Uploads::new()), Answer::Done);
+        let ended = run::publish(&self.bucket, publication, &uploads, random_nonce());
+        let outcome = self.runtime.block_on(ended).expect("an answer");
+        assert!(matches!(outcome, Outcome::Published(_)), "{outcome:?}");
     }
 }
 
@@ -145,7 +113,7 @@ fn published_version_reaches_three_replicas_and_an_unpublished_tenant_goes_away(
     let Some(store) = ObjectStore::start() else {
         return;
     };
-    let mut publisher = TestPublisher::new(store.bucket("sites"));
+    let publisher = TestPublisher::new(store.bucket("sites"));
     publisher.publish("corner", Some("Corner"));
     publisher.publish("mill", Some("Version 0"));
     let states = [(); 3].map(|()| TempDir::new().expect("a folder"));
@@ -191,7 +159,7 @@ fn replica_serves_and_starts_while_the_store_is_down() {
     let Some(mut store) = ObjectStore::start() else {
         return;
     };
-    let mut publisher = TestPublisher::new(store.bucket("sites"));
+    let publisher = TestPublisher::new(store.bucket("sites"));
     publisher.publish("mill", Some("Version 1"));
     let state = TempDir::new().expect("a folder");
     let mut server = Rowhouse::start_with(&mut replica(&store, &state));
@@ -244,7 +212,7 @@ fn refused_credentials_are_an_alarm_and_a_wrong_address_ends_the_start() {
     let Some(store) = ObjectStore::start() else {
         return;
     };
-    let mut publisher = TestPublisher::new(store.bucket("sites"));
+    let publisher = TestPublisher::new(store.bucket("sites"));
     publisher.publish("mill", Some("Version 1"));
     let state = TempDir::new().expect("a folder");
     let mut server = Rowhouse::start_with(&mut replica(&store, &state));
@@ -260,7 +228,7 @@ fn refused_credentials_are_an_alarm_and_a_wrong_address_ends_the_start() {
     });
     let mut command = replica(&store, &state);
     command.env("ROWHOUSE_STORE", "ftp://fleet/sites");
-    let (is_started, text) = run(&mut command);
+    let (is_started, text) = support::run(&mut command);
     assert!(!is_started);
     assert!(
         text.contains("`ftp://fleet/sites`") || text.contains("'ftp://fleet/sites'"),

@@ -39,15 +39,14 @@ impl Fleet {
     /// Publishes a tenant with one page, or unpublishes the tenant.
     async fn publish(&mut self, tenant: &str, page: Option<&str>) -> Option<Pointer> {
         let pointer = self.publish_silently(tenant, page).await;
-        let head = ObjectKey::new(HEAD);
-        let changed = |body: &[u8]| {
-            let head: Head = serde_json::from_slice(body).unwrap_or_default();
-            let head = serde_json::to_vec(&head.after(tenant));
-            Bytes::from(head.expect("a head"))
+        let head = ObjectKey::head();
+        let changed = |body: &Bytes| {
+            let head = Head::of_bytes(body).unwrap_or_default();
+            head.after(tenant).to_bytes()
         };
         let write = match self.send(Request::Get(head.clone())).await {
             Answer::Object(object) => Request::Swap(head, object.tag, changed(&object.body)),
-            _ => Request::Create(head, changed(b"")),
+            _ => Request::Create(head, changed(&Bytes::new())),
         };
         assert_eq!(self.send(write).await, Answer::Done);
         pointer

@@ -74,6 +74,19 @@ fn answer<'a>(
     answer
 }
 
+/// Answers a request with a body that counts as open until it is sent.
+fn respond(
+    context: &WorkerContext,
+    channel: &Channel,
+    exchange: &Exchange<'_>,
+    stream: Option<OpenStream>,
+) -> Response<SnapshotBody> {
+    let response = answer(context, channel, exchange).response;
+    let mut response = response.map(|bytes| SnapshotBody::new(bytes, stream));
+    context.finish(&mut response, exchange.head.version);
+    response
+}
+
 /// Returns the gate of protected tenants for requests of a connection.
 fn gate<'a>(context: &'a WorkerContext, channel: &Channel, peer: Peer) -> Gate<'a> {
     Gate {
@@ -230,10 +243,7 @@ impl Service<Request<Incoming>> for RequestService {
                     peer,
                     started,
                 };
-                let response = answer(&context, &channel, &exchange).response;
-                let mut response = response.map(|bytes| SnapshotBody::new(bytes, stream));
-                context.finish(&mut response, version);
-                Ok(response)
+                Ok(respond(&context, &channel, &exchange, stream))
             }));
         }
         if matches!(self.channel, Channel::Redirect(_))
@@ -253,10 +263,7 @@ impl Service<Request<Incoming>> for RequestService {
                     peer,
                     started,
                 };
-                let response = answer(&context, &channel, &exchange).response;
-                let mut response = response.map(|bytes| SnapshotBody::new(bytes, stream));
-                context.finish(&mut response, version);
-                Ok(response)
+                Ok(respond(&context, &channel, &exchange, stream))
             }));
         }
         let exchange = Exchange {
@@ -265,9 +272,7 @@ impl Service<Request<Incoming>> for RequestService {
             peer,
             started,
         };
-        let response = answer(&self.context, &self.channel, &exchange).response;
-        let mut response = response.map(|bytes| SnapshotBody::new(bytes, stream));
-        self.context.finish(&mut response, version);
+        let response = respond(&self.context, &self.channel, &exchange, stream);
         Either::Left(ready(Ok(response)))
     }
 }

@@ -16,13 +16,13 @@ use tokio::time::timeout;
 use tracing::{error, info, warn};
 
 use bucket::cache::ContentCache;
-use bucket::follow::{Follower, with_causes};
+use bucket::follow::Follower;
 use bucket::probe::{ProbeError, probe};
-use bucket::store::{AddressError, Bucket, Change, StoreError};
+use bucket::store::{AddressError, Bucket, Change, StoreError, random_nonce, with_causes};
 use content::name::TenantId;
 use content::report::{Code, Diagnostic};
 use content::source::{self, Activity, FolderLimits, FolderTree, SourceError};
-use fleet::key::{Nonce, ObjectKey};
+use fleet::key::ObjectKey;
 use server::admin::status::{BucketStatus, StatusBoard};
 
 use crate::model::agenda::{MIN_RETRY_DELAY, ReloadScope};
@@ -195,12 +195,11 @@ impl BucketFollower {
             true => WARM_START_TIMEOUT,
             false => COLD_START_TIMEOUT,
         };
-        let nonce = Nonce(format!("{:016x}{:016x}", random(), random()));
         let begin = async {
             // The publisher of the first head has probed the store.
             let head = follower.bucket().get(&ObjectKey::head(), None).await?;
             if head == Change::Missing {
-                probe(follower.bucket(), &nonce).await?;
+                probe(follower.bucket(), &random_nonce()).await?;
             }
             if !is_warm {
                 follower.poll(&mut BTreeSet::new()).await?;
@@ -266,7 +265,7 @@ impl BucketFollower {
             self.answered = Instant::now();
         }
         let was_known = self.view.lock().tenants.is_some();
-        let problem = polled.as_ref().err().map(with_causes);
+        let problem = polled.as_ref().err().map(|error| with_causes(error));
         self.update_view(problem);
         let is_known = self.view.lock().tenants.is_some();
         self.report(board, polled.as_ref().err());

@@ -16,8 +16,6 @@ use jiff::tz::TimeZone;
 
 use bucket::probe::ProbeError;
 use bucket::store::{Bucket, StoreError};
-use fleet::key::Nonce;
-use server::access::token::random_token;
 
 use crate::cli::fleet::AuthorFlag;
 
@@ -36,11 +34,6 @@ fn block_on<T>(work: impl Future<Output = T>) -> anyhow::Result<T> {
         .build()
         .context("cannot start the event loop")?;
     Ok(runtime.block_on(work))
-}
-
-/// Returns a number that no other machine has drawn.
-fn nonce() -> anyhow::Result<Nonce> {
-    Ok(Nonce(random_token()?))
 }
 
 /// Returns the error of a store, with what to do.

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use bucket::probe::probe;
 use bucket::run;
-use bucket::store::{Bucket, Change};
+use bucket::store::{Bucket, Change, random_nonce};
 use content::address::deployment::FILE;
 use content::report::{Code, Diagnostic, Report, Severity, hint_for};
 use content::source::{self, is_folder};
@@ -21,7 +21,7 @@ use render::CachePolicy;
 use supervisor::Registry;
 
 use super::folder::{PackedContent, pack, read_folder};
-use super::{author, block_on, failure, local_time, nonce, open, refusal};
+use super::{author, block_on, failure, local_time, open, refusal};
 use crate::cli::fleet::UnpublishArguments;
 use crate::cli::{ContentFlags, ListFormat, PublishArguments};
 use crate::commands::authoring::check::as_text;
@@ -190,7 +190,7 @@ impl Session {
     fn refuse_unfit_store(&self) -> anyhow::Result<()> {
         let head = block_on(self.bucket.get(&ObjectKey::head(), None))?;
         if head.map_err(|error| failure(&self.bucket, error))? == Change::Missing {
-            let probed = block_on(probe(&self.bucket, &nonce()?))?;
+            let probed = block_on(probe(&self.bucket, &random_nonce()))?;
             probed.map_err(|error| refusal(&self.bucket, error))?;
         }
         Ok(())
@@ -205,7 +205,7 @@ impl Session {
             at: u64::try_from(Timestamp::now().as_millisecond()).unwrap_or_default(),
             author: self.author.clone(),
         };
-        let ended = run::publish(&self.bucket, publication, &content.uploads, nonce()?);
+        let ended = run::publish(&self.bucket, publication, &content.uploads, random_nonce());
         let outcome = block_on(ended)?.map_err(|error| {
             let hint = "the tenant may be published or not; publishing again is safe";
             failure(&self.bucket, error).context(format!("cannot publish `{}`; {hint}", line.name))

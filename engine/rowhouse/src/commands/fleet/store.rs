@@ -4,10 +4,11 @@ use std::process::ExitCode;
 
 use bucket::probe::probe;
 use bucket::run;
+use bucket::store::random_nonce;
 use bucket::verify::verify;
 use fleet::collect::Outcome;
 
-use super::{block_on, failure, nonce, open, refusal};
+use super::{block_on, failure, open, refusal};
 use crate::cli::fleet::{StoreArguments, StoreCommand, StoreFlag};
 use crate::commands::output::{ERRORS, counted, print, print_message};
 
@@ -22,7 +23,7 @@ pub(crate) fn run(arguments: &StoreArguments) -> anyhow::Result<ExitCode> {
 /// Probes the store, and reads all objects. The exit code is 1 if an object is damaged or missing.
 fn check(store: &StoreFlag) -> anyhow::Result<ExitCode> {
     let bucket = open(&store.store)?;
-    block_on(probe(&bucket, &nonce()?))?.map_err(|error| refusal(&bucket, error))?;
+    block_on(probe(&bucket, &random_nonce()))?.map_err(|error| refusal(&bucket, error))?;
     let result = block_on(verify(&bucket))?.map_err(|error| failure(&bucket, error))?;
     for damage in &result.damage {
         print(&format!(
@@ -46,7 +47,7 @@ fn check(store: &StoreFlag) -> anyhow::Result<ExitCode> {
 /// Deletes content that no version names.
 fn collect(store: &StoreFlag) -> anyhow::Result<ExitCode> {
     let bucket = open(&store.store)?;
-    let ended = block_on(run::collect(&bucket, nonce()?))?;
+    let ended = block_on(run::collect(&bucket, random_nonce()))?;
     match ended.map_err(|error| failure(&bucket, error))? {
         Outcome::Deleted(objects) => {
             print_message(&format!("{} deleted", counted(objects, "object")));

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use bucket::lease::Lease;
 use bucket::sealed_store::{SealedError, SealedObjects};
+use bucket::store::with_causes;
 use fleet::key::ObjectKey;
 use server::acme::{SharedFuture, SharedLease, SharedStore, SharedStoreError};
 use tokio::runtime::{Builder, Handle};
@@ -56,16 +57,6 @@ fn run<'s, T: Send + 'static, E: Error + Send + 'static>(
             Err(error) => Err(SharedStoreError(error.to_string())),
         }
     })
-}
-
-fn with_causes(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
 }
 
 fn object(name: &str) -> ObjectKey {
