@@ -169,6 +169,15 @@ impl Follower {
         }
     }
 
+    /// Returns the sequence number of the head that was followed last.
+    #[must_use]
+    pub const fn sequence(&self) -> u64 {
+        match self.head {
+            SeenHead::Present(_, sequence) => sequence,
+            SeenHead::Unknown | SeenHead::Missing => 0,
+        }
+    }
+
     /// Returns the tenants with the folders of their content. A tenant whose first version cannot be used has no folder.
     #[must_use]
     pub fn tenants(&self) -> BTreeMap<String, Option<PathBuf>> {
@@ -485,7 +494,9 @@ async fn fetch(
     let Some(packed) = content.next().filter(|packed| is_hash(&packed.hash)) else {
         return Err(FetchError::Pointer(ObjectKey::pointer(tenant)));
     };
-    if cache.has(&packed.hash) {
+    let is_cached = cache.has(&packed.hash);
+    bucket.metrics().record_cache(is_cached);
+    if is_cached {
         return Ok(packed.hash.clone());
     }
     let bytes = read(bucket, packed, version).await?;

@@ -14,6 +14,8 @@ pub struct Lease {
     bucket: Bucket,
     seeker: LeaseSeeker,
     since: Instant,
+    /// Whether the metrics count the lease as held.
+    is_counted: bool,
 }
 
 impl Lease {
@@ -24,6 +26,7 @@ impl Lease {
             bucket,
             seeker: LeaseSeeker::new(ObjectKey::lease(name), random_nonce(), duration),
             since: Instant::now(),
+            is_counted: false,
         }
     }
 
@@ -43,10 +46,24 @@ impl Lease {
             next = self.seeker.step(answer, self.since.elapsed());
         }
         let is_holder = self.seeker.is_holder(self.since.elapsed());
+        self.count(is_holder);
         match error {
             Some(error) if !is_holder => Err(error),
             _ => Ok(is_holder),
         }
+    }
+
+    fn count(&mut self, is_held: bool) {
+        if self.is_counted != is_held {
+            self.is_counted = is_held;
+            self.bucket.metrics().record_lease(is_held);
+        }
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.count(false);
     }
 }
 
@@ -73,5 +90,16 @@ mod tests {
             tokio::time::sleep(DURATION / 20).await;
         }
         assert!(begin.elapsed() >= DURATION / 2, "taken too early");
+    }
+
+    #[tokio::test]
+    async fn lease_is_counted_while_it_is_held() {
+        let bucket = Bucket::in_memory();
+        let mut lease = lease(&bucket);
+        assert!(lease.advance().await.expect("answered"));
+        assert!(lease.advance().await.expect("answered"));
+        assert_eq!(bucket.metrics().counts().leases, 1);
+        drop(lease);
+        assert_eq!(bucket.metrics().counts().leases, 0);
     }
 }

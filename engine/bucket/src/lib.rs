@@ -11,6 +11,8 @@
 //! | [`follow`] | learns which tenants have changed, and downloads their content |
 //! | [`cache`] | the content on the disk of a replica |
 //! | [`lease`] | holds a lease |
+//! | [`replicas`] | the heartbeats of replicas |
+//! | [`metrics`] | counts the requests |
 //! | [`sealed`] | encrypts objects with private keys in them |
 //! | [`sealed_store`] | reads and replaces such objects |
 //!
@@ -20,8 +22,10 @@ pub mod cache;
 pub mod follow;
 pub mod history;
 pub mod lease;
+pub mod metrics;
 pub mod packed;
 pub mod probe;
+pub mod replicas;
 pub mod run;
 pub mod sealed;
 pub mod sealed_store;

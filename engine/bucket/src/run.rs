@@ -10,6 +10,7 @@ use fleet::head::Head;
 use fleet::key::{Nonce, ObjectKey};
 use fleet::publish::{self, Publication, Publisher};
 
+use crate::replicas;
 use crate::store::{Bucket, Change, StoreError, Uploads};
 
 /// The time for which the store may leave requests without an answer. The client repeats each request, too.
@@ -112,14 +113,40 @@ async fn announce(bucket: &Bucket, tenant: &str) {
 /// # Errors
 /// Returns an error if the store did not answer, or refuses the requests. A later run goes on.
 pub async fn collect(bucket: &Bucket, nonce: Nonce) -> Result<collect::Outcome, StoreError> {
-    let (mut collector, mut request) = Collector::new(nonce);
+    let (mut collector, mut request) = Collector::new(nonce.clone());
     loop {
         let answer = bucket.send(&request, &Uploads::new()).await?;
         match collector.step(answer) {
             collect::Step::Ask(next) => request = next,
-            collect::Step::End(outcome) => return Ok(outcome),
+            collect::Step::End(outcome) => {
+                if matches!(outcome, collect::Outcome::Deleted(_)) {
+                    finish_collection(bucket, nonce).await?;
+                }
+                return Ok(outcome);
+            }
         }
     }
+}
+
+/// Records the time of a collection by the store's clock, and deletes the heartbeats of replicas that are gone.
+async fn finish_collection(bucket: &Bucket, nonce: Nonce) -> Result<(), StoreError> {
+    let record = ObjectKey::collected();
+    replicas::write(bucket, record.clone(), nonce.0.into()).await?;
+    if let Change::Object(object) = bucket.get(&record, None).await? {
+        replicas::delete_gone(bucket, object.modified).await?;
+    }
+    Ok(())
+}
+
+/// Returns the time of the last collection since 1970, by the store's clock.
+///
+/// # Errors
+/// Returns an error if the store did not answer.
+pub async fn last_collection(bucket: &Bucket) -> Result<Option<Duration>, StoreError> {
+    Ok(match bucket.get(&ObjectKey::collected(), None).await? {
+        Change::Object(object) => Some(Duration::from_millis(object.modified)),
+        Change::None | Change::Missing => None,
+    })
 }
 
 #[cfg(test)]
@@ -181,5 +208,7 @@ mod tests {
         put(&bucket, "b", None, "n2").await;
         let ended = collect(&bucket, Nonce("c1".to_owned())).await;
         assert_eq!(ended.expect("answered"), collect::Outcome::Deleted(0));
+        let last = last_collection(&bucket).await;
+        assert!(last.expect("answered").is_some());
     }
 }

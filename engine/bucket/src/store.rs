@@ -5,7 +5,7 @@ use std::env;
 use std::error::Error as StdError;
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::TryStreamExt;
@@ -19,6 +19,8 @@ use url::Url;
 
 use fleet::exchange::{Answer, ObjectTag, Request, StoredObject};
 use fleet::key::{ContentHash, Nonce, ObjectKey};
+
+use crate::metrics::{RequestKind, RequestResult, StoreMetrics};
 
 /// The time after which a request that the store does not answer fails.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
@@ -107,6 +109,14 @@ impl StoreError {
         )
     }
 
+    /// Returns the result as metrics count it.
+    const fn result(&self) -> RequestResult {
+        match self {
+            Self::Denied(_) => RequestResult::Denied,
+            _ => RequestResult::Failed,
+        }
+    }
+
     /// Returns the advice to the operator.
     #[must_use]
     pub const fn hint(&self) -> &'static str {
@@ -159,6 +169,7 @@ pub struct Bucket {
     objects: Arc<dyn ObjectStore>,
     prefix: Path,
     address: String,
+    metrics: Arc<StoreMetrics>,
 }
 
 impl Bucket {
@@ -229,7 +240,10 @@ impl Bucket {
             }
             _ => return Err(AddressError::Scheme(address.to_owned())),
         };
-        Ok(Self::new(objects, prefix, address))
+        Ok(Self {
+            metrics: StoreMetrics::of_process(),
+            ..Self::new(objects, prefix, address)
+        })
     }
 
     /// Returns an empty store in memory.
@@ -243,6 +257,7 @@ impl Bucket {
             objects,
             prefix,
             address: address.trim_end_matches('/').to_owned(),
+            metrics: Arc::default(),
         }
     }
 
@@ -252,6 +267,12 @@ impl Bucket {
         &self.address
     }
 
+    /// Returns the counts of the requests.
+    #[must_use]
+    pub fn metrics(&self) -> &StoreMetrics {
+        &self.metrics
+    }
+
     /// Sends a request. `uploads` has the content of a [`Request::Upload`].
     ///
     /// Never returns [`Answer::Unknown`]: the error says why the answer is not known.
@@ -259,8 +280,27 @@ impl Bucket {
     /// # Errors
     /// Returns an error if the store did not answer, refuses the credentials, or cannot do what was asked.
     pub async fn send(&self, request: &Request, uploads: &Uploads) -> Result<Answer, StoreError> {
+        let kind = match request {
+            Request::Get(_) | Request::Head(_) => RequestKind::Read,
+            Request::List(_) => RequestKind::List,
+            Request::Create(..) | Request::Upload(..) | Request::Swap(..) => RequestKind::Write,
+            Request::Delete(_) => RequestKind::Delete,
+        };
+        let begun = Instant::now();
+        let answer = self.answer(request, uploads).await;
+        let result = match &answer {
+            Ok(Answer::Missing) => RequestResult::Missing,
+            Ok(Answer::Refused) => RequestResult::Refused,
+            Ok(_) => RequestResult::Done,
+            Err(error) => error.result(),
+        };
+        self.metrics.record(kind, result, begun.elapsed());
+        answer
+    }
+
+    async fn answer(&self, request: &Request, uploads: &Uploads) -> Result<Answer, StoreError> {
         match request {
-            Request::Get(key) => match self.get(key, None).await? {
+            Request::Get(key) => match self.read(key, None).await? {
                 Change::Object(object) => Ok(Answer::Object(object)),
                 Change::None | Change::Missing => Ok(Answer::Missing),
             },
@@ -298,6 +338,20 @@ impl Bucket {
         key: &ObjectKey,
         known: Option<&ObjectTag>,
     ) -> Result<Change, StoreError> {
+        let begun = Instant::now();
+        let change = self.read(key, known).await;
+        let result = match &change {
+            Ok(Change::None) => RequestResult::Unchanged,
+            Ok(Change::Missing) => RequestResult::Missing,
+            Ok(Change::Object(_)) => RequestResult::Done,
+            Err(error) => error.result(),
+        };
+        self.metrics
+            .record(RequestKind::Read, result, begun.elapsed());
+        change
+    }
+
+    async fn read(&self, key: &ObjectKey, known: Option<&ObjectTag>) -> Result<Change, StoreError> {
         let options = GetOptions {
             if_none_match: known.map(|tag| tag.0.clone()),
             ..GetOptions::default()
@@ -307,7 +361,11 @@ impl Bucket {
             .get_opts(&self.path(key.as_str()), options)
             .await
         {
-            Ok(result) => Ok(Change::Object(stored_object(result).await?)),
+            Ok(result) => {
+                let object = stored_object(result).await?;
+                self.metrics.record_received(object.body.len());
+                Ok(Change::Object(object))
+            }
             Err(Error::NotFound { .. }) => Ok(Change::Missing),
             Err(Error::NotModified { .. }) => Ok(Change::None),
             Err(error) => Err(error.into()),
@@ -316,6 +374,7 @@ impl Bucket {
 
     async fn put(&self, key: &ObjectKey, body: Bytes, mode: PutMode) -> Result<Answer, StoreError> {
         let path = self.path(key.as_str());
+        self.metrics.record_sent(body.len());
         let put = self
             .objects
             .put_opts(&path, PutPayload::from(body), mode.into());
@@ -440,6 +499,38 @@ mod tests {
             .await
             .expect("answered");
         assert_eq!(same, Change::None);
+    }
+
+    #[tokio::test]
+    async fn each_request_is_counted_once_with_its_result_and_bytes() {
+        let bucket = Bucket::in_memory();
+        let create = || Request::Create(key("v1/head"), Bytes::from("four"));
+        let old = ObjectTag("old".to_owned());
+        for request in [
+            Request::Get(key("v1/head")),
+            create(),
+            create(),
+            Request::Get(key("v1/head")),
+            Request::Head(key("v1/head")),
+            Request::List("v1/".to_owned()),
+            Request::Swap(key("v1/head"), old, Bytes::new()),
+            Request::Delete(key("v1/head")),
+        ] {
+            send(&bucket, request).await;
+        }
+        let counts = bucket.metrics().counts();
+        assert_eq!(
+            counts.requests,
+            [
+                [2, 0, 1, 0, 0, 0],
+                [1, 0, 0, 0, 0, 0],
+                [1, 0, 0, 2, 0, 0],
+                [1, 0, 0, 0, 0, 0]
+            ]
+        );
+        assert_eq!(counts.latency.iter().sum::<u64>(), 8);
+        // Two creates and a swap without content; one object was read.
+        assert_eq!((counts.sent, counts.received), (8, 4));
     }
 
     #[tokio::test]

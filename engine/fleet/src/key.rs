@@ -38,6 +38,9 @@ pub const HISTORY: &str = "v1/history/";
 /// The prefix of all content objects.
 pub const CONTENT: &str = "v1/content/";
 
+/// The prefix of the heartbeats of all replicas.
+pub const REPLICAS: &str = "v1/replicas/";
+
 impl ObjectKey {
     /// Returns the name of a listed object.
     #[must_use]
@@ -86,6 +89,18 @@ impl ObjectKey {
     #[must_use]
     pub fn garbage() -> Self {
         Self::new("v1/garbage")
+    }
+
+    /// Returns the name of a replica's heartbeat.
+    #[must_use]
+    pub fn replica(id: &str) -> Self {
+        Self(format!("{REPLICAS}{id}"))
+    }
+
+    /// Returns the name of the object that is written after each collection.
+    #[must_use]
+    pub fn collected() -> Self {
+        Self::new("v1/collected")
     }
 
     /// Returns the name of a lease.

@@ -10,6 +10,7 @@
 //! | [`publish`] | uploads content and swaps the pointer |
 //! | [`garbage`] | the list of objects that nothing names |
 //! | [`collect`] | deletes these objects after a grace period |
+//! | [`schedule`] | when a replica collects |
 //! | [`lease`] | lets one replica do work that all could do |
 //! | [`head`] | the hint from which replicas learn what has changed |
 //!
@@ -27,5 +28,6 @@ pub mod key;
 pub mod lease;
 pub mod pointer;
 pub mod publish;
+pub mod schedule;
 #[cfg(test)]
 mod simulation;

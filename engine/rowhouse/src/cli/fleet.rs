@@ -58,6 +58,6 @@ pub enum StoreCommand {
     Check(StoreFlag),
     /// Delete content that no version names, a day after it was first seen
     ///
-    /// Run it once a day. The first run only notes what no version names.
+    /// Servers with `--store` do the same once a day, one of them for all. The first run only notes what no version names.
     Collect(StoreFlag),
 }

@@ -39,6 +39,7 @@ mod pages;
 mod query_number;
 mod refusal;
 mod releases;
+pub mod replicas;
 pub mod status;
 mod token;
 pub mod visits;

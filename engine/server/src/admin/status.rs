@@ -14,6 +14,8 @@ use prometheus_client::metrics::histogram::Histogram;
 use serde::Serialize;
 use tokio::sync::watch;
 
+use super::replicas::ReplicaBoard;
+
 /// The time for which operators see that a tenant was removed.
 pub const REMOVAL_SHOWN: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -253,6 +255,49 @@ pub struct BucketStatus {
     pub answered: Instant,
     /// The alarms: a store that does not answer, objects that are missing or damaged.
     pub problems: Vec<String>,
+    /// When the bucket was last collected, since 1970, if known.
+    pub last_collection: Option<Duration>,
+    /// The requests so far.
+    pub traffic: BucketTraffic,
+}
+
+/// The requests to the bucket so far.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BucketTraffic {
+    /// The requests by [`BucketTraffic::KINDS`] and [`BucketTraffic::RESULTS`].
+    pub requests: [[u64; 6]; 4],
+    /// The requests by time: up to each of [`BucketTraffic::LATENCY_BOUNDS`], and beyond.
+    pub latency: [u64; 11],
+    /// The time of all requests together, in microseconds.
+    pub latency_micros: u64,
+    /// The bytes of all objects that were read.
+    pub received: u64,
+    /// The bytes of all objects that were written.
+    pub sent: u64,
+    /// The versions whose content was on the disk.
+    pub cache_hits: u64,
+    /// The versions whose content had to be read.
+    pub cache_misses: u64,
+    /// The leases that are held.
+    pub leases: u64,
+}
+
+impl BucketTraffic {
+    /// The kinds of requests.
+    pub const KINDS: [&str; 4] = ["read", "list", "write", "delete"];
+
+    /// The results of requests.
+    pub const RESULTS: [&str; 6] = [
+        "done",
+        "unchanged",
+        "missing",
+        "refused",
+        "denied",
+        "failed",
+    ];
+
+    /// Upper bounds of the time of a request, in milliseconds.
+    pub const LATENCY_BOUNDS: [u64; 10] = [5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 10_000];
 }
 
 /// The memory of the parts of the program that grow with the sites, in bytes.
@@ -309,6 +354,8 @@ pub struct StatusBoard {
     memory: ArcSwap<MemoryStatus>,
     alerts: ArcSwap<Option<AlertStatus>>,
     bucket: ArcSwap<Option<BucketStatus>>,
+    /// The replicas that follow the bucket.
+    pub replicas: ReplicaBoard,
     /// The number of reports.
     changes: watch::Sender<u64>,
     attempts: watch::Sender<u64>,
@@ -334,6 +381,7 @@ impl Default for StatusBoard {
             memory: ArcSwap::default(),
             alerts: ArcSwap::default(),
             bucket: ArcSwap::default(),
+            replicas: ReplicaBoard::default(),
             changes: watch::Sender::default(),
             attempts: watch::Sender::default(),
             beat: ArcSwap::from_pointee(Instant::now()),
@@ -381,6 +429,12 @@ impl StatusBoard {
     /// Records that the process drains. This cannot be undone.
     pub fn drain(&self) {
         self.draining.store(true, Relaxed);
+    }
+
+    /// Returns whether the process drains.
+    #[must_use]
+    pub fn is_draining(&self) -> bool {
+        self.draining.load(Relaxed)
     }
 
     /// Sets whether this process and another process both serve. Only the newer process sends alerts, and not before it serves alone.

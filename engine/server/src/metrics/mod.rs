@@ -26,7 +26,7 @@ use super::snapshot_store::{SHARED_HOSTS, SnapshotStore, UNKNOWN_HOSTS};
 use super::tls::handshake_counters::HandshakeCounters;
 use super::tls::overview::{CertificateLine, CertificateState};
 use crate::access_log::AccessLog;
-use crate::admin::status::{Availability, StatusBoard};
+use crate::admin::status::{Availability, BucketTraffic, StatusBoard};
 use crate::metrics::connection_counters::ConnectionCounters;
 use crate::metrics::process_memory::MemoryUse;
 use release::snapshot::preview::tenant_of_preview;
@@ -288,6 +288,73 @@ fn certificates(
     Ok(())
 }
 
+/// Encodes the requests to the bucket. A server without a bucket has the same series.
+fn bucket_traffic(
+    encoder: &mut DescriptorEncoder<'_>,
+    traffic: &BucketTraffic,
+) -> Result<(), Error> {
+    let help = "Requests to the bucket, by kind and result";
+    let mut family =
+        encoder.encode_descriptor("bucket_requests", help, None, MetricType::Counter)?;
+    for (kind, results) in BucketTraffic::KINDS.iter().zip(&traffic.requests) {
+        for (result, count) in BucketTraffic::RESULTS.iter().zip(results) {
+            family
+                .encode_family(&[("kind", *kind), ("result", *result)])?
+                .encode_counter::<NoLabelSet, _, u64>(count, None)?;
+        }
+    }
+    let help = "Time of a request to the bucket, with its repetitions";
+    let unit = Some(&Unit::Seconds);
+    let bounds = BucketTraffic::LATENCY_BOUNDS
+        .iter()
+        .map(|millis| seconds(millis * 1_000))
+        .chain([f64::INFINITY]);
+    let buckets: Vec<(f64, u64)> = bounds.zip(traffic.latency).collect();
+    let name = "bucket_request_duration";
+    encoder
+        .encode_descriptor(name, help, unit, MetricType::Histogram)?
+        .encode_histogram::<NoLabelSet>(
+            seconds(traffic.latency_micros),
+            traffic.latency.iter().sum(),
+            &buckets,
+            None,
+        )?;
+    let help = "Bytes of objects that were read from the bucket, or written";
+    let unit = Some(&Unit::Bytes);
+    let counts = [("received", traffic.received), ("sent", traffic.sent)];
+    labelled_counter(
+        encoder,
+        "bucket_transferred",
+        help,
+        unit,
+        "direction",
+        counts,
+    )?;
+    let help = "New versions of tenants whose content was on the disk, or was read from the bucket";
+    let counts = [("hit", traffic.cache_hits), ("miss", traffic.cache_misses)];
+    labelled_counter(encoder, "bucket_cache", help, None, "result", counts)?;
+    let help = "Leases of the bucket that this process holds";
+    gauge(encoder, "bucket_leases", help, None, traffic.leases)
+}
+
+/// Encodes a counter for each value of a label.
+fn labelled_counter(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    unit: Option<&Unit>,
+    label: &str,
+    counts: [(&str, u64); 2],
+) -> Result<(), Error> {
+    let mut family = encoder.encode_descriptor(name, help, unit, MetricType::Counter)?;
+    for (value, count) in counts {
+        family
+            .encode_family(&[(label, value)])?
+            .encode_counter::<NoLabelSet, _, u64>(&count, None)?;
+    }
+    Ok(())
+}
+
 fn gauge(
     encoder: &mut DescriptorEncoder<'_>,
     name: &str,
@@ -484,7 +551,15 @@ impl Counters {
             help,
             Some(&Unit::Seconds),
             age,
-        )
+        )?;
+
+        let help = "Time of the last collection of the bucket, since 1970; 0 if none is known";
+        let last = bucket.and_then(|bucket| bucket.last_collection);
+        let last = last.map_or(0, |last| last.as_secs());
+        let unit = Some(&Unit::Seconds);
+        gauge(encoder, "bucket_last_collection", help, unit, last)?;
+        let none = BucketTraffic::default();
+        bucket_traffic(encoder, bucket.map_or(&none, |bucket| &bucket.traffic))
     }
 
     /// Encodes the age of the snapshot and the health of the reload loop and the log.

@@ -4,12 +4,15 @@
 //!
 //! The published themes and `deployment.yaml` come the same way. As long as the newest `deployment.yaml` is not on the disk, the file counts as unreadable, which closes tenants and never opens one.
 
+mod housekeeping;
+mod jitter;
+mod view;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -26,13 +29,17 @@ use content::name::TenantId;
 use content::report::{Code, Diagnostic};
 use content::source::{self, Activity, FolderLimits, FolderTree, SourceError};
 use fleet::key::{DEPLOYMENT, ObjectKey, THEMES};
-use server::admin::status::{BucketStatus, StatusBoard};
+use server::admin::status::{BucketStatus, BucketTraffic, StatusBoard};
 
 use crate::model::agenda::{MIN_RETRY_DELAY, ReloadScope};
 use crate::runner::reload_queue::ReloadSender;
 use crate::source::TenantSource;
 use crate::source::folders::FolderSource;
 use crate::source::theme_folders::ThemesLocation;
+
+use self::housekeeping::{Housekeeping, ReplicaIdentity, SharedCollection};
+use self::jitter::with_jitter;
+use self::view::{SharedView, View};
 
 /// The name of the folder in the state.
 const FOLDER: &str = "bucket";
@@ -68,52 +75,6 @@ pub enum BucketError {
         /// The system error.
         error: io::Error,
     },
-}
-
-/// The tenants as the follower last saw them.
-#[derive(Debug, Default)]
-struct View {
-    /// The tenants with their folders; `None` if the tenants are not known.
-    tenants: Option<BTreeMap<String, Option<PathBuf>>>,
-    /// The published folder of themes.
-    themes: SharedFolder,
-    /// The published folder with `deployment.yaml`.
-    deployment: SharedFolder,
-    /// The reasons that the newest versions cannot be used.
-    problems: BTreeMap<String, String>,
-    /// The reason that the tenants are not known.
-    silence: String,
-}
-
-impl View {
-    /// Returns the reason that the newest version of a shared folder is not on the disk.
-    fn reason(&self, name: &str) -> String {
-        let problem = self.problems.get(name).unwrap_or(&self.silence);
-        match problem.is_empty() {
-            true => "it was not downloaded yet".to_owned(),
-            false => problem.clone(),
-        }
-    }
-
-    /// Returns the parts of the content other than single tenants that have changed.
-    fn changed_since(&self, before: &Self) -> Vec<ReloadScope> {
-        if self.tenants.is_some() && before.tenants.is_none() {
-            return vec![ReloadScope::Everything];
-        }
-        let themes = (self.themes != before.themes).then_some(ReloadScope::Themes);
-        let deployment = (self.deployment != before.deployment).then_some(ReloadScope::List);
-        themes.into_iter().chain(deployment).collect()
-    }
-}
-
-/// The view that the follower writes and the source reads.
-#[derive(Debug, Clone, Default)]
-struct SharedView(Arc<Mutex<View>>);
-
-impl SharedView {
-    fn lock(&self) -> MutexGuard<'_, View> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// Reads tenants from the folders that a follower keeps.
@@ -221,12 +182,14 @@ pub struct BucketFollower {
     interval: Duration,
     /// When the store last answered; the start before that.
     answered: Instant,
+    identity: ReplicaIdentity,
+    collection: SharedCollection,
 }
 
 impl BucketFollower {
     /// Opens the bucket with this address, with a cache in the folder of the state. Without content from an earlier process, waits for the tenants for a limited time.
     ///
-    /// `interval` is the time between two questions for changes.
+    /// `interval` is the time between two questions for changes, and `host` the name of this machine, by which operators know the replica.
     ///
     /// # Errors
     /// Returns an error if the address or the cache cannot be used, or if the store is not fit. A store that does not answer is not an error.
@@ -234,9 +197,10 @@ impl BucketFollower {
         address: &str,
         state: &Path,
         interval: Duration,
+        host: &str,
         board: &StatusBoard,
     ) -> Result<Self, BucketError> {
-        Self::follow(Bucket::open(address)?, state, interval, board)
+        Self::follow(Bucket::open(address)?, state, interval, host, board)
     }
 
     /// Follows a bucket. See [`Self::open`].
@@ -244,6 +208,7 @@ impl BucketFollower {
         bucket: Bucket,
         state: &Path,
         interval: Duration,
+        host: &str,
         board: &StatusBoard,
     ) -> Result<Self, BucketError> {
         let folder = state.join(FOLDER);
@@ -252,6 +217,7 @@ impl BucketFollower {
             error,
         };
         let cache = ContentCache::open(&folder).map_err(disk)?;
+        let identity = ReplicaIdentity::of_cache(&folder, host).map_err(disk)?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -262,6 +228,8 @@ impl BucketFollower {
             view: SharedView::default(),
             interval,
             answered: Instant::now(),
+            identity,
+            collection: SharedCollection::default(),
         };
         let answer = follower.start_warm_or_cold()?;
         follower.update_view(answer.err());
@@ -323,6 +291,17 @@ impl BucketFollower {
 
     /// Starts a thread that follows the bucket. The thread ends with the reload loop.
     pub fn start(mut self, board: Arc<StatusBoard>, reloads: ReloadSender) {
+        // Connections belong to the event loop of a thread. The address was opened before.
+        if let Ok(bucket) = Bucket::open(self.follower.bucket().address()) {
+            let housekeeping = Housekeeping {
+                bucket,
+                identity: self.identity.clone(),
+                view: self.view.clone(),
+                collection: self.collection.clone(),
+                board: Arc::clone(&board),
+            };
+            housekeeping.start(reloads.clone());
+        }
         let run = move || {
             let mut failures = 0;
             while reloads.is_open() {
@@ -371,6 +350,7 @@ impl BucketFollower {
             deployment: self.follower.shared(DEPLOYMENT),
             problems: self.follower.problems().clone(),
             silence: silence.unwrap_or_default(),
+            sequence: self.follower.sequence(),
         };
         let mut shown = self.view.lock();
         let changed = view.changed_since(&shown);
@@ -391,7 +371,9 @@ impl BucketFollower {
                 "the bucket `{address}` cannot be read: {causes}; serving the last versions; {meanwhile}"
             )
         });
-        let problems: Vec<String> = silence.into_iter().chain(self.follower.alarms()).collect();
+        let overdue = self.collection.lock().alarm.clone();
+        let alarms = self.follower.alarms().into_iter().chain(overdue);
+        let problems: Vec<String> = silence.into_iter().chain(alarms).collect();
         let former = board.bucket();
         let former = former.as_ref().as_ref();
         let former = former.map_or(&[][..], |former| &former.problems);
@@ -409,20 +391,25 @@ impl BucketFollower {
             is_known: self.follower.is_complete(),
             answered: self.answered,
             problems,
+            last_collection: self.collection.lock().last,
+            traffic: traffic(self.follower.bucket()),
         }
     }
 }
 
-/// Returns a random number, which is not a secret.
-fn random() -> u64 {
-    // The standard library seeds hashers with random numbers of the system.
-    RandomState::new().build_hasher().finish()
-}
-
-/// Returns the interval, up to a quarter shorter or longer, so that replicas do not ask at the same time.
-fn with_jitter(interval: Duration) -> Duration {
-    let thousandths = u32::try_from(random() % 500).unwrap_or_default();
-    interval * (750 + thousandths) / 1000
+/// Returns the requests of the process to the store so far.
+fn traffic(bucket: &Bucket) -> BucketTraffic {
+    let counts = bucket.metrics().counts();
+    BucketTraffic {
+        requests: counts.requests,
+        latency: counts.latency,
+        latency_micros: counts.latency_micros,
+        received: counts.received,
+        sent: counts.sent,
+        cache_hits: counts.cache_hits,
+        cache_misses: counts.cache_misses,
+        leases: counts.leases,
+    }
 }
 
 #[cfg(test)]

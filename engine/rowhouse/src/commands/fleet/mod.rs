@@ -69,18 +69,20 @@ fn local_time(milliseconds: u64) -> String {
     }
 }
 
+/// Returns the name of this machine.
+pub(crate) fn host_name() -> String {
+    let name = fs::read_to_string(HOST_NAME).ok();
+    let name = name.or_else(|| env::var("HOSTNAME").ok());
+    name.map_or_else(|| "unknown".to_owned(), |name| name.trim().to_owned())
+}
+
 /// Returns the name of the author: the flag, or else user and host.
 fn author(flag: &AuthorFlag) -> String {
-    let host = || {
-        let name = fs::read_to_string(HOST_NAME).ok();
-        let name = name.or_else(|| env::var("HOSTNAME").ok());
-        name.map_or_else(|| "unknown".to_owned(), |name| name.trim().to_owned())
-    };
     let user = || {
         let names = ["USER", "LOGNAME"].into_iter();
         let mut names = names.filter_map(|name| env::var(name).ok());
         names.next().unwrap_or_else(|| "unknown".to_owned())
     };
     let named = flag.author.clone();
-    named.unwrap_or_else(|| format!("{}@{}", user(), host()))
+    named.unwrap_or_else(|| format!("{}@{}", user(), host_name()))
 }

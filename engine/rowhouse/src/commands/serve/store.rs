@@ -19,6 +19,7 @@ use tracing::info;
 use super::shared_certificates::BucketCertificates;
 use super::takeover::successor::Takeover;
 use crate::cli::{ContentFlags, ServeArguments};
+use crate::commands::fleet::host_name;
 
 /// The bucket that this process follows.
 #[derive(Debug)]
@@ -48,7 +49,8 @@ impl FollowedStore {
         // The parser requires both flags together.
         let state = arguments.state.as_deref();
         let state = state.context("`--store` needs a folder for content: add `--state`")?;
-        let follower = BucketFollower::open(store, state, arguments.store_poll, board)?;
+        let host = host_name();
+        let follower = BucketFollower::open(store, state, arguments.store_poll, &host, board)?;
         Ok(Some(Self(follower)))
     }
 

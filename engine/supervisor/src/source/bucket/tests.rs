@@ -100,7 +100,8 @@ impl Fleet {
         let board = StatusBoard::default();
         let bucket = self.bucket.clone();
         let interval = Duration::from_secs(2);
-        let follower = BucketFollower::follow(bucket, self.state.path(), interval, &board).unwrap();
+        let follower =
+            BucketFollower::follow(bucket, self.state.path(), interval, "host", &board).unwrap();
         let config = DeploymentConfig {
             tenants: PathBuf::from("memory:"),
             themes: None,
@@ -224,4 +225,12 @@ fn local_deployment_file_wins() {
     fs::write(&file, RULES).unwrap();
     let replica = fleet.start(None, Some(file));
     assert_eq!(replica.rule("secret"), CREDENTIALS);
+}
+
+#[test]
+fn metrics_have_the_names_and_bounds_of_the_store() {
+    use bucket::metrics::{LATENCY_BOUNDS, RESULTS, RequestKind};
+    assert_eq!(BucketTraffic::KINDS, RequestKind::NAMES);
+    assert_eq!(BucketTraffic::RESULTS, RESULTS);
+    assert_eq!(BucketTraffic::LATENCY_BOUNDS, LATENCY_BOUNDS);
 }
