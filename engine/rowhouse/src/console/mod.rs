@@ -7,6 +7,7 @@
 //! | [`problems`] | errors and warnings as `check` prints them |
 //! | [`missing`] | requested paths without a page, with a redirect for each |
 //! | [`visits`] | the visits of a tenant by day and week |
+//! | [`replicas`] | the replicas that follow one bucket |
 //! | [`charts`] | charts of the last hour |
 //! | [`value_text`] | numbers, sizes and times as text |
 //! | [`parts`] | the sources of all values, and the query of a request |
@@ -22,11 +23,12 @@ mod manual;
 mod missing;
 mod parts;
 mod problems;
+mod replicas;
 mod site;
 mod value_text;
 mod visits;
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use http::header::{
@@ -48,14 +50,18 @@ use self::value_text::MomentView;
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
 /// The templates by name.
-const TEMPLATES: [(&str, &str); 6] = [
+const TEMPLATES: [(&str, &str); 7] = [
     ("parts.html", include_str!("../../console/parts.html")),
     ("frame.html", include_str!("../../console/frame.html")),
     ("home.html", include_str!("../../console/home.html")),
     ("site.html", include_str!("../../console/site.html")),
     ("compare.html", include_str!("../../console/compare.html")),
+    ("replicas.html", include_str!("../../console/replicas.html")),
     ("notice.html", include_str!("../../console/notice.html")),
 ];
+
+/// The longest wait for the store before the page of the replicas shows the last list.
+const REPLICAS_TIMEOUT: Duration = Duration::from_secs(3);
 
 const STYLE: &str = include_str!("../../console/console.css");
 const ICON: &str = include_str!("../../console/icon.svg");
@@ -91,6 +97,8 @@ struct PageFrame {
     version: String,
     now: MomentView,
     has_token: bool,
+    /// Whether the server follows a bucket, which other replicas may follow.
+    has_replicas: bool,
 }
 
 impl ConsolePages {
@@ -121,6 +129,7 @@ impl ConsolePages {
             version: version(&self.parts.operator.board, &self.parts.snapshots),
             now: MomentView::new(SystemTime::now(), SystemTime::now()),
             has_token: self.parts.has_token,
+            has_replicas: self.has_replicas(),
         };
         let rendered = Context::from_serialize(view).and_then(|mut context| {
             context.insert("frame", &frame);
@@ -163,6 +172,10 @@ impl ConsolePages {
         })
     }
 
+    fn has_replicas(&self) -> bool {
+        self.parts.operator.board.bucket().is_some()
+    }
+
     fn no_page(&self) -> Response<Bytes> {
         let text = "The console has no page at this address.";
         self.notice(StatusCode::NOT_FOUND, "Not found", text, None)
@@ -187,6 +200,11 @@ impl Console for ConsolePages {
             [""] => {
                 let view = home::view(&self.parts, &fields);
                 return self.rendered("home.html", &view, StatusCode::OK);
+            }
+            ["replicas"] if self.has_replicas() => {
+                let list = self.parts.operator.board.replicas.request(REPLICAS_TIMEOUT);
+                let view = replicas::view(list, SystemTime::now());
+                return self.rendered("replicas.html", &view, StatusCode::OK);
             }
             ["console.css"] => return file("text/css; charset=utf-8", STYLE),
             ["console.js"] => {
