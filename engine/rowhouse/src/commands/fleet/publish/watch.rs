@@ -17,9 +17,10 @@ use fleet::key::{DEPLOYMENT, THEMES};
 use supervisor::source::watch::{DetectionMethod, FolderChanges, Watch};
 
 use super::line::{Line, LineResult};
-use super::{FolderPublisher, WorkBar};
+use super::publisher::FolderPublisher;
 use crate::cli::ContentFlags;
 use crate::commands::fleet::Unavailable;
+use crate::commands::fleet::progress_bar::WorkBar;
 use crate::commands::output::{FAILED, print, print_message};
 use crate::commands::setup::themes_folder;
 
