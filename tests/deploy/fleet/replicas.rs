@@ -19,13 +19,13 @@ use crate::support::{self, Program, Rowhouse, wait_for};
 const MAX_DELAY: Duration = Duration::from_secs(5);
 
 /// A publisher of tenants with one page.
-struct TestPublisher {
+pub(crate) struct TestPublisher {
     bucket: Bucket,
     runtime: tokio::runtime::Runtime,
 }
 
 impl TestPublisher {
-    fn new(bucket: Bucket) -> Self {
+    pub(crate) fn new(bucket: Bucket) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build();
@@ -36,7 +36,7 @@ impl TestPublisher {
     }
 
     /// Publishes a tenant with a text on its page, or unpublishes the tenant.
-    fn publish(&self, tenant: &str, text: Option<&str>) {
+    pub(crate) fn publish(&self, tenant: &str, text: Option<&str>) {
         let folder = text.map(|text| {
             let page = format!("---\ntitle: {tenant}\n---\n{text}\n");
             let files = [
@@ -72,7 +72,7 @@ impl TestPublisher {
 }
 
 /// Returns the command of a replica with this state.
-fn replica(store: &ObjectStore, state: &TempDir) -> Command {
+pub(crate) fn replica(store: &ObjectStore, state: &TempDir) -> Command {
     let mut command = Command::new(binary());
     command
         .arg("serve")
@@ -90,15 +90,15 @@ fn page(server: &Rowhouse, tenant: &str) -> Option<(u16, String)> {
     http::ask(server.visitors, &format!("{tenant}.localhost"), "/")
 }
 
-fn has_text(server: &Rowhouse, tenant: &str, text: &str) -> bool {
+pub(crate) fn has_text(server: &Rowhouse, tenant: &str, text: &str) -> bool {
     page(server, tenant).is_some_and(|(status, page)| status == 200 && page.contains(text))
 }
 
-fn wait_for_text(server: &Rowhouse, tenant: &str, text: &str) {
+pub(crate) fn wait_for_text(server: &Rowhouse, tenant: &str, text: &str) {
     wait_for(text, || has_text(server, tenant, text).then_some(()));
 }
 
-fn readiness(server: &Rowhouse) -> (u16, String) {
+pub(crate) fn readiness(server: &Rowhouse) -> (u16, String) {
     server.get_admin("/readyz").expect("a response")
 }
 
