@@ -7,7 +7,7 @@ use bucket::packed::{self, PackedFolder};
 use bucket::run;
 use bucket::store::{Bucket, Uploads, random_nonce};
 use bytes::Bytes;
-use fleet::publish::{Outcome, Publication};
+use fleet::publish::{Edit, Outcome, Publication};
 use rowhouse_tests::binary;
 use tempfile::TempDir;
 
@@ -60,7 +60,10 @@ impl TestPublisher {
         let uploads: Uploads = hashes.iter().cloned().zip(objects).collect();
         let publication = Publication {
             tenant: tenant.to_owned(),
-            content: hashes,
+            edit: match hashes.is_empty() {
+                true => Edit::Unpublish,
+                false => Edit::Publish(hashes),
+            },
             expected: None,
             at: 0,
             author: "Ann".to_owned(),
