@@ -33,6 +33,9 @@ const HASH_DIGITS: usize = 64;
 pub struct Index {
     /// The tenants by name.
     pub tenants: BTreeMap<String, CachedTenant>,
+    /// The names in [`SHARED`](fleet::key::SHARED) of which the index has the newest version, or of which none was published.
+    #[serde(default)]
+    pub current: BTreeSet<String>,
 }
 
 /// The version of a tenant that a replica has.
@@ -82,8 +85,14 @@ impl ContentCache {
     pub fn index(&self) -> Index {
         let bytes = fs::read(self.index_file()).unwrap_or_default();
         let mut index: Index = serde_json::from_slice(&bytes).unwrap_or_default();
-        let has_folder = |tenant: &CachedTenant| self.has(&tenant.folder);
-        index.tenants.retain(|_, tenant| has_folder(tenant));
+        let Index { tenants, current } = &mut index;
+        tenants.retain(|name, tenant| {
+            let has_folder = self.has(&tenant.folder);
+            if !has_folder {
+                current.remove(name);
+            }
+            has_folder
+        });
         index
     }
 
@@ -240,6 +249,7 @@ mod tests {
         };
         Index {
             tenants: [("mill".to_owned(), tenant)].into(),
+            current: ["mill".to_owned()].into(),
         }
     }
 

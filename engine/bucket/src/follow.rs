@@ -7,6 +7,8 @@
 //!
 //! A tenant goes away when a publisher writes a pointer without content. A pointer that is missing removes nothing: an emptied or exchanged bucket is more likely than the end of a tenant.
 //!
+//! The published themes and `deployment.yaml` are followed like tenants, under the names in [`SHARED`].
+//!
 //! **Invariant:** a tenant keeps its last complete version until another version is complete.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +21,7 @@ use futures_util::{StreamExt as _, stream};
 
 use fleet::exchange::{Answer, ObjectTag, Request, StoredObject};
 use fleet::head::{ChangedPointers, Head};
-use fleet::key::{ContentHash, DEPLOYMENT, ObjectKey, POINTERS, THEMES};
+use fleet::key::{ContentHash, ObjectKey, POINTERS, SHARED};
 use fleet::pointer::{ContentObject, Pointer};
 
 use crate::cache::{CachedTenant, ContentCache, Index, is_hash};
@@ -76,6 +78,23 @@ enum SeenHead {
     Present(ObjectTag, u64),
 }
 
+/// A folder that all tenants share, as far as the replica knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SharedFolder {
+    /// Whether there is a newer version is not known, or the newest version cannot be used. The last version that can be used may be on the disk.
+    Unknown(Option<PathBuf>),
+    /// Nothing was published.
+    Absent,
+    /// The newest version.
+    Current(PathBuf),
+}
+
+impl Default for SharedFolder {
+    fn default() -> Self {
+        Self::Unknown(None)
+    }
+}
+
 /// A version that is not on the disk yet.
 #[derive(Debug)]
 struct PendingVersion {
@@ -98,6 +117,8 @@ pub struct Follower {
     problems: BTreeMap<String, String>,
     /// The known tenants without a pointer.
     missing: BTreeSet<String>,
+    /// Whether the index on the disk lacks a change.
+    has_new_index: bool,
 }
 
 impl Follower {
@@ -113,6 +134,7 @@ impl Follower {
             pending: BTreeMap::new(),
             problems: BTreeMap::new(),
             missing: BTreeSet::new(),
+            has_new_index: false,
         }
     }
 
@@ -125,7 +147,26 @@ impl Follower {
     /// Returns whether the tenants are known, from the bucket or from an earlier process.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        self.listed.is_some() || !self.index.tenants.is_empty()
+        let is_tenant = |name: &String| !is_shared(name);
+        self.listed.is_some() || self.index.tenants.keys().any(is_tenant)
+    }
+
+    /// Returns whether the versions of all shared folders are known to be the newest, as far as any poll has told.
+    #[must_use]
+    pub fn has_shared(&self) -> bool {
+        SHARED.iter().all(|name| self.index.current.contains(*name))
+    }
+
+    /// Returns the folder that is published under a name in [`SHARED`].
+    #[must_use]
+    pub fn shared(&self, name: &str) -> SharedFolder {
+        let cached = self.index.tenants.get(name);
+        let folder = cached.map(|cached| self.cache.folder(&cached.folder));
+        match (self.index.current.contains(name), folder) {
+            (true, Some(folder)) => SharedFolder::Current(folder),
+            (true, None) => SharedFolder::Absent,
+            (false, folder) => SharedFolder::Unknown(folder),
+        }
     }
 
     /// Returns the tenants with the folders of their content. A tenant whose first version cannot be used has no folder.
@@ -137,7 +178,9 @@ impl Follower {
         let without = self.problems.keys().map(|name| (name, None));
         // A later entry replaces an earlier entry.
         let all = without.chain(with_folder);
-        all.map(|(name, folder)| (name.clone(), folder)).collect()
+        all.filter(|(name, _)| !is_shared(name))
+            .map(|(name, folder)| (name.clone(), folder))
+            .collect()
     }
 
     /// Returns the tenants whose newest versions cannot be used, with the reasons.
@@ -170,6 +213,12 @@ impl Follower {
     /// # Errors
     /// Returns an error if the store did not answer. The next call goes on.
     pub async fn poll(&mut self, changed: &mut BTreeSet<String>) -> Result<(), StoreError> {
+        let polled = self.poll_all(changed).await;
+        changed.retain(|name| !is_shared(name));
+        polled
+    }
+
+    async fn poll_all(&mut self, changed: &mut BTreeSet<String>) -> Result<(), StoreError> {
         let known = match &self.head {
             SeenHead::Present(tag, _) => Some(tag),
             SeenHead::Unknown | SeenHead::Missing => None,
@@ -235,17 +284,40 @@ impl Follower {
             .await
     }
 
+    /// Reads the pointers of tenants, and those of the shared folders.
     async fn read_pointers(
         &mut self,
-        tenants: Vec<String>,
+        mut tenants: Vec<String>,
+        changed: &mut BTreeSet<String>,
+    ) -> Result<(), StoreError> {
+        tenants.retain(|name| !is_shared(name));
+        self.read_each(tenants, changed).await?;
+        // A publisher writes the rules for a tenant before the tenant. A replica that reads them last, whatever the head names, never has a tenant without its rules.
+        let shared = SHARED.map(ToOwned::to_owned).to_vec();
+        self.read_each(shared, changed).await?;
+        for name in SHARED {
+            let is_late = self.pending.contains_key(name) || self.problems.contains_key(name);
+            self.set_current(name, !is_late);
+        }
+        Ok(())
+    }
+
+    /// Records whether the index has the newest version of a shared folder.
+    fn set_current(&mut self, name: &str, is_current: bool) {
+        self.has_new_index |= match is_current {
+            true => self.index.current.insert(name.to_owned()),
+            false => self.index.current.remove(name),
+        };
+    }
+
+    async fn read_each(
+        &mut self,
+        names: Vec<String>,
         changed: &mut BTreeSet<String>,
     ) -> Result<(), StoreError> {
         let bucket = &self.bucket;
         let index = &self.index;
-        // The published themes and `deployment.yaml` are no tenants, and replicas have their own.
-        let is_tenant = |name: &String| ![THEMES, DEPLOYMENT].contains(&name.as_str());
-        let tenants = tenants.into_iter().filter(is_tenant);
-        let reads = tenants.map(async |name| {
+        let reads = names.into_iter().map(async |name| {
             let known = index.tenants.get(&name);
             let known = known.map(|tenant| ObjectTag(tenant.tag.clone()));
             let key = ObjectKey::pointer(&name);
@@ -288,7 +360,9 @@ impl Follower {
         };
         self.missing.remove(&name);
         let StoredObject { body, tag, .. } = object;
-        let Some(pointer) = Pointer::of_bytes(&body) else {
+        // No command withdraws a shared folder. Without the rules in `deployment.yaml`, protected tenants would be open.
+        let is_fit = |pointer: &Pointer| !is_shared(&name) || !pointer.content.is_empty();
+        let Some(pointer) = Pointer::of_bytes(&body).filter(is_fit) else {
             let problem = FetchError::Pointer(ObjectKey::pointer(&name));
             self.set_problem(name, &problem, changed);
             return;
@@ -297,6 +371,7 @@ impl Follower {
             self.pending.remove(&name);
             self.problems.remove(&name);
             if self.index.tenants.remove(&name).is_some() {
+                self.has_new_index = true;
                 changed.insert(name);
             }
             return;
@@ -319,11 +394,34 @@ impl Follower {
 
     /// Downloads the pending content, and persists the index.
     async fn download(&mut self, changed: &mut BTreeSet<String>) -> Result<(), StoreError> {
+        // New content of a tenant may rely on new rules.
+        let mut result = self.download_pending(is_shared, changed).await;
+        if result.is_ok() {
+            result = self
+                .download_pending(|name| !is_shared(name), changed)
+                .await;
+        }
+        if self.has_new_index {
+            // Without the index, a start while the store is down has an older version.
+            let written = self.cache.write_index(&self.index);
+            self.has_new_index = written.is_err();
+        }
+        // A folder that stays costs only space, and is removed at a later call.
+        let _ = self.cache.remove_unused(&self.index);
+        result
+    }
+
+    async fn download_pending(
+        &mut self,
+        is_wanted: impl Fn(&str) -> bool,
+        changed: &mut BTreeSet<String>,
+    ) -> Result<(), StoreError> {
         let is_due = |version: &PendingVersion| {
             let failed = version.failed;
             failed.is_none_or(|at| at.elapsed() > RETRY_INTERVAL)
         };
-        let due = self.pending.iter().filter(|(_, version)| is_due(version));
+        let due = self.pending.iter();
+        let due = due.filter(|(name, version)| is_wanted(name) && is_due(version));
         let (bucket, cache) = (&self.bucket, &self.cache);
         let downloads = due.map(async |(name, version)| {
             let fetched = fetch(bucket, cache, name, &version.pointer).await;
@@ -333,7 +431,6 @@ impl Follower {
             .buffer_unordered(MAX_DOWNLOADS)
             .collect()
             .await;
-        let has_any = !downloads.is_empty();
         let mut result = Ok(());
         for (name, fetched) in downloads {
             match fetched {
@@ -347,12 +444,6 @@ impl Follower {
                 }
             }
         }
-        if has_any || !changed.is_empty() {
-            // Without the index, a start while the store is down has an older version.
-            let _ = self.cache.write_index(&self.index);
-        }
-        // A folder that stays costs only space, and is removed at a later call.
-        let _ = self.cache.remove_unused(&self.index);
         result
     }
 
@@ -361,6 +452,9 @@ impl Follower {
         let Some(version) = self.pending.remove(&name) else {
             return;
         };
+        if is_shared(&name) {
+            self.set_current(&name, true);
+        }
         let tenant = CachedTenant {
             version: version.pointer.version(),
             folder,
@@ -368,10 +462,15 @@ impl Follower {
         };
         let had_problem = self.problems.remove(&name).is_some();
         let former = self.index.tenants.insert(name.clone(), tenant.clone());
+        self.has_new_index = true;
         if had_problem || former.is_none_or(|former| former.folder != tenant.folder) {
             changed.insert(name);
         }
     }
+}
+
+fn is_shared(name: &str) -> bool {
+    SHARED.contains(&name)
 }
 
 /// Downloads the content of a pointer, unless it is on the disk. Returns the hash of the packed folder, which is the first content of a pointer.

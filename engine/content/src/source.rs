@@ -184,9 +184,11 @@ pub enum SourceError {
         /// The system error.
         source: io::Error,
     },
-    /// A remote source of tenants has not answered since the start.
-    #[error("the tenants of `{address}` are not known yet: {problem}")]
+    /// A remote source has not answered since the start.
+    #[error("the {what} of `{address}` are not known yet: {problem}")]
     Unanswered {
+        /// The missing part: tenants or themes.
+        what: &'static str,
         /// The address of the source.
         address: String,
         /// The reason.

@@ -29,6 +29,9 @@ pub const THEMES: &str = "@themes";
 /// The name under which `deployment.yaml` is published: a folder with this one file. No tenant has such an id.
 pub const DEPLOYMENT: &str = "@deployment";
 
+/// The names of what all tenants share.
+pub const SHARED: [&str; 2] = [THEMES, DEPLOYMENT];
+
 /// The prefix of all replaced pointers.
 pub const HISTORY: &str = "v1/history/";
 

@@ -7,6 +7,7 @@ use bucket::packed::{self, PackedFolder};
 use bucket::run;
 use bucket::store::{Bucket, Uploads, random_nonce};
 use bytes::Bytes;
+use fleet::key::{DEPLOYMENT, THEMES};
 use fleet::publish::{Edit, Outcome, Publication};
 use rowhouse_tests::binary;
 use tempfile::TempDir;
@@ -18,14 +19,19 @@ use crate::support::{self, Program, Rowhouse, wait_for};
 /// The limit on the time between a publication and its first response from each replica.
 const MAX_DELAY: Duration = Duration::from_secs(5);
 
+/// Rules that protect a tenant.
+const RULES: &str = "access: {client: {user: ann, token_sha256: \"0000000000000000000000000000000000000000000000000000000000000000\"}}
+tenants: {corner: {access: [client]}, harbour: {}}
+";
+
 /// A publisher of tenants with one page.
-struct TestPublisher {
+pub(crate) struct TestPublisher {
     bucket: Bucket,
     runtime: tokio::runtime::Runtime,
 }
 
 impl TestPublisher {
-    fn new(bucket: Bucket) -> Self {
+    pub(crate) fn new(bucket: Bucket) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build();
@@ -36,19 +42,30 @@ impl TestPublisher {
     }
 
     /// Publishes a tenant with a text on its page, or unpublishes the tenant.
-    fn publish(&self, tenant: &str, text: Option<&str>) {
-        let folder = text.map(|text| {
-            let page = format!("---\ntitle: {tenant}\n---\n{text}\n");
-            let files = [
-                ("tenant.yaml", format!("name: {tenant}\n")),
-                ("pages/index.md", page),
-            ];
-            let files = files.map(|(path, text)| (path.to_owned(), Bytes::from(text)));
-            PackedFolder {
-                files: files.into(),
-                ..PackedFolder::default()
-            }
-        });
+    pub(crate) fn publish(&self, tenant: &str, text: Option<&str>) {
+        let Some(text) = text else {
+            return self.publish_folder(tenant, None);
+        };
+        let page = format!("---\ntitle: {tenant}\n---\n{text}\n");
+        let manifest = format!("name: {tenant}\n");
+        self.publish_files(
+            tenant,
+            &[("tenant.yaml", &manifest), ("pages/index.md", &page)],
+        );
+    }
+
+    /// Publishes files under a name.
+    fn publish_files(&self, name: &str, files: &[(&str, &str)]) {
+        let files = files.iter();
+        let files = files.map(|(path, text)| ((*path).to_owned(), Bytes::from((*text).to_owned())));
+        let folder = PackedFolder {
+            files: files.collect(),
+            ..PackedFolder::default()
+        };
+        self.publish_folder(name, Some(folder));
+    }
+
+    fn publish_folder(&self, tenant: &str, folder: Option<PackedFolder>) {
         let content: Vec<_> = folder.iter().map(PackedFolder::to_bytes).collect();
         let hashes: Vec<_> = content
             .iter()
@@ -75,7 +92,7 @@ impl TestPublisher {
 }
 
 /// Returns the command of a replica with this state.
-fn replica(store: &ObjectStore, state: &TempDir) -> Command {
+pub(crate) fn replica(store: &ObjectStore, state: &TempDir) -> Command {
     let mut command = Command::new(binary());
     command
         .arg("serve")
@@ -93,15 +110,19 @@ fn page(server: &Rowhouse, tenant: &str) -> Option<(u16, String)> {
     http::ask(server.visitors, &format!("{tenant}.localhost"), "/")
 }
 
-fn has_text(server: &Rowhouse, tenant: &str, text: &str) -> bool {
+fn page_status(server: &Rowhouse, tenant: &str) -> Option<u16> {
+    page(server, tenant).map(|(status, _)| status)
+}
+
+pub(crate) fn has_text(server: &Rowhouse, tenant: &str, text: &str) -> bool {
     page(server, tenant).is_some_and(|(status, page)| status == 200 && page.contains(text))
 }
 
-fn wait_for_text(server: &Rowhouse, tenant: &str, text: &str) {
+pub(crate) fn wait_for_text(server: &Rowhouse, tenant: &str, text: &str) {
     wait_for(text, || has_text(server, tenant, text).then_some(()));
 }
 
-fn readiness(server: &Rowhouse) -> (u16, String) {
+pub(crate) fn readiness(server: &Rowhouse) -> (u16, String) {
     server.get_admin("/readyz").expect("a response")
 }
 
@@ -154,6 +175,20 @@ fn published_version_reaches_three_replicas_and_an_unpublished_tenant_goes_away(
     publisher.publish("harbour", Some("Harbour"));
     for server in &servers {
         wait_for_text(server, "harbour", "Harbour");
+    }
+    // The rules and the themes.
+    publisher.publish_files(DEPLOYMENT, &[("deployment.yaml", RULES)]);
+    let theme = "name: harbour\nparent: plain\n";
+    publisher.publish_files(THEMES, &[("harbour/theme.yaml", theme)]);
+    let manifest = "name: Harbour\ntheme: harbour\n";
+    let page = "---\ntitle: Harbour\n---\nNew theme\n";
+    let files = [("tenant.yaml", manifest), ("pages/index.md", page)];
+    publisher.publish_files("harbour", &files);
+    for server in &servers {
+        wait_for("a protected tenant", || {
+            page_status(server, "corner").filter(|status| *status == 401)
+        });
+        wait_for_text(server, "harbour", "New theme");
     }
 }
 

@@ -78,9 +78,12 @@ fn systemd_accepts_units() {
         let name = unit.strip_prefix("systemd/").expect("the folder");
         fs::write(folder.path().join(name), text(unit)).expect("a file");
     }
-    let with_https = folder.path().join("rowhouse.service.d");
-    fs::create_dir(&with_https).expect("a folder");
-    fs::write(with_https.join("https.conf"), text("systemd/https.conf")).expect("a file");
+    let additions = folder.path().join("rowhouse.service.d");
+    fs::create_dir(&additions).expect("a folder");
+    for name in ["https.conf", "fleet.conf"] {
+        let addition = text(&format!("systemd/{name}"));
+        fs::write(additions.join(name), addition).expect("a file");
+    }
     let units = [
         "rowhouse.service",
         "rowhouse.socket",
@@ -121,6 +124,22 @@ fn service_allows_what_its_variables_need() {
         "1",
         "as the soak measures memory"
     );
+}
+
+#[test]
+fn fleet_has_a_bucket_and_its_key_and_no_folder_of_tenants() {
+    const FLEET: &str = "systemd/fleet.conf";
+    assert_eq!(value(FLEET, "ReadOnlyPaths"), "");
+    assert_eq!(value(FLEET, "IPAddressDeny"), "");
+    assert_eq!(value(FLEET, "EnvironmentFile"), "/etc/rowhouse/store.env");
+    let credential = value(FLEET, "LoadCredential");
+    let (name, _) = credential.split_once(':').expect("a name");
+    let variables = values(FLEET, "Environment");
+    let key_file = format!("ROWHOUSE_STORE_KEY_FILE=%d/{name}");
+    assert!(variables.contains(&key_file), "{variables:?}");
+    let is_store = |variable: &String| variable.starts_with("ROWHOUSE_STORE=s3://");
+    assert!(variables.iter().any(is_store), "{variables:?}");
+    assert!(!variable("ROWHOUSE_STATE").is_empty());
 }
 
 #[test]

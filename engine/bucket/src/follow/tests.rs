@@ -4,7 +4,7 @@ use std::fs;
 
 use tempfile::TempDir;
 
-use fleet::key::Nonce;
+use fleet::key::{DEPLOYMENT, Nonce, THEMES};
 use fleet::publish::{Edit, Outcome, Publication, Publisher, Step};
 
 use super::*;
@@ -139,6 +139,58 @@ async fn published_themes_and_deployment_file_are_no_tenants() {
     fleet.publish("mill", Some("One")).await;
     assert_eq!(poll(&mut replica).await, ["mill"]);
     assert_eq!(replica.tenants().len(), 1);
+}
+
+#[tokio::test]
+async fn shared_folder_is_unknown_then_absent_then_current() {
+    let mut fleet = Fleet::new();
+    let mut replica = fleet.replica();
+    assert_eq!(replica.shared(DEPLOYMENT), SharedFolder::Unknown(None));
+    assert!(!replica.has_shared());
+    fleet.publish("mill", Some("One")).await;
+    poll(&mut replica).await;
+    assert_eq!(replica.shared(DEPLOYMENT), SharedFolder::Absent);
+    assert!(fleet.replica().has_shared(), "a restart remembers it");
+    let text = |replica: &Follower| match replica.shared(DEPLOYMENT) {
+        SharedFolder::Current(folder) => fs::read_to_string(folder.join("pages/index.md")).ok(),
+        _ => None,
+    };
+    fleet.publish(DEPLOYMENT, Some("Rules")).await;
+    assert_eq!(poll(&mut replica).await, [""; 0]);
+    assert_eq!(text(&replica).as_deref(), Some("Rules"));
+    assert_eq!(text(&fleet.replica()).as_deref(), Some("Rules"));
+    // The publisher of the rules failed to write the head.
+    fleet
+        .publish_silently(DEPLOYMENT, Some("Other rules"))
+        .await;
+    fleet.publish("mill", Some("Two")).await;
+    assert_eq!(poll(&mut replica).await, ["mill"]);
+    assert_eq!(text(&replica).as_deref(), Some("Other rules"));
+}
+
+#[tokio::test]
+async fn shared_folder_that_cannot_be_used_is_not_current() {
+    let mut fleet = Fleet::new();
+    let mut replica = fleet.replica();
+    fleet.publish("mill", Some("One")).await;
+    fleet.publish(DEPLOYMENT, Some("Rules")).await;
+    poll(&mut replica).await;
+    let second = fleet.publish(DEPLOYMENT, Some("Other rules")).await;
+    let object = second.expect("a pointer").content[0].object.clone();
+    fleet.send(Request::Delete(object)).await;
+    poll(&mut replica).await;
+    let is_late =
+        |replica: &Follower| matches!(replica.shared(DEPLOYMENT), SharedFolder::Unknown(Some(_)));
+    assert!(is_late(&replica));
+    assert!(replica.problems()[DEPLOYMENT].contains("does not exist"));
+    assert!(is_late(&fleet.replica()), "a restart remembers it");
+    fleet.publish(DEPLOYMENT, Some("Third rules")).await;
+    poll(&mut replica).await;
+    assert!(replica.has_shared() && replica.problems().is_empty());
+    // No command writes such a pointer.
+    fleet.publish(DEPLOYMENT, None).await;
+    poll(&mut replica).await;
+    assert!(is_late(&replica));
 }
 
 #[tokio::test]

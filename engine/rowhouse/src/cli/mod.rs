@@ -287,7 +287,7 @@ pub struct ServeArguments {
     pub watch: WatchMethod,
     /// Object store with the tenants, in place of `--tenants`
     ///
-    /// A bucket and a prefix, such as `s3://bucket/sites`, `gs://bucket/sites` or `az://container/sites`. The server serves the tenants that are published there, and follows changes. Any number of servers can follow one bucket. The variables of the store's own tools have the credentials and settings, such as `AWS_ACCESS_KEY_ID` and `AWS_ENDPOINT_URL`. The content is kept in the folder of `--state`, so that the server can start while the store is down.
+    /// A bucket and a prefix, such as `s3://bucket/sites`, `gs://bucket/sites` or `az://container/sites`. The server serves the tenants, themes and `deployment.yaml` that are published there, and follows changes. `--themes` and `--deployment` replace what is published. Any number of servers can follow one bucket. The variables of the store's own tools have the credentials and settings, such as `AWS_ACCESS_KEY_ID` and `AWS_ENDPOINT_URL`. The content is kept in the folder of `--state`, so that the server can start while the store is down.
     #[arg(long, env = "ROWHOUSE_STORE", value_name = "URL", requires = "state")]
     pub store: Option<String>,
     /// Interval at which the server asks the store for changes

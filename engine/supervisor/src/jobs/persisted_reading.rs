@@ -99,7 +99,7 @@ mod tests {
         let name = path.file_name().expect("a name").to_string_lossy();
         let id = TenantId::new(&name).expect("an id");
         let tenants = path.parent().expect("a folder").to_owned();
-        let source = FolderSource::new(tenants, PathBuf::new());
+        let source = FolderSource::new(tenants, PathBuf::new(), None);
         ReadRequest {
             label: source.label(&id),
             source: Arc::new(source),

@@ -107,12 +107,16 @@ impl Registry {
         self
     }
 
-    /// Reads the tenants that `follower` keeps, in place of a folder of tenants.
+    /// Reads the tenants that `follower` keeps, in place of a folder of tenants, and the published `deployment.yaml`, unless there is a local file.
+    ///
+    /// `themes` is a local folder that replaces the published themes.
     #[cfg(feature = "bucket")]
     #[must_use]
-    pub fn with_bucket(mut self, follower: &BucketFollower) -> Self {
-        let deployment = self.settings.config.deployment.clone();
-        self.settings.source = Arc::new(follower.source(deployment));
+    pub fn with_bucket(mut self, follower: &BucketFollower, themes: Option<PathBuf>) -> Self {
+        let config = &mut self.settings.config;
+        config.themes = themes;
+        let source = follower.source(config.themes.clone(), config.deployment.clone());
+        self.settings.source = Arc::new(source);
         self
     }
 
@@ -201,7 +205,7 @@ impl Registry {
         let store = self.store();
         let themes = &self.catalog.themes;
         let themes = (with_themes || themes.is_empty()).then(|| ThemesRequest {
-            directory: self.settings.config.themes.clone(),
+            source: Arc::clone(&self.settings.source),
             before: themes.clone(),
             store: store.cloned(),
         });

@@ -44,7 +44,11 @@ pub(crate) struct Settings {
 
 impl Settings {
     pub(crate) fn new(config: DeploymentConfig, islands: Arc<Islands>) -> Self {
-        let source = FolderSource::new(config.tenants.clone(), config.deployment_file());
+        let source = FolderSource::new(
+            config.tenants.clone(),
+            config.deployment_file(),
+            config.themes.clone(),
+        );
         Self {
             source: Arc::new(source),
             config,

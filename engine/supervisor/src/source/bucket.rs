@@ -1,6 +1,8 @@
 //! Tenants from the bucket of a fleet.
 //!
 //! A follower on its own thread keeps the content of all tenants in folders on the disk, and tells the reload loop which tenants have changed. The jobs of the loop read these folders, so that no job waits for the store.
+//!
+//! The published themes and `deployment.yaml` come the same way. As long as the newest `deployment.yaml` is not on the disk, the file counts as unreadable, which closes tenants and never opens one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
@@ -16,19 +18,21 @@ use tokio::time::timeout;
 use tracing::{error, info, warn};
 
 use bucket::cache::ContentCache;
-use bucket::follow::Follower;
+use bucket::follow::{Follower, SharedFolder};
 use bucket::probe::{ProbeError, probe};
 use bucket::store::{AddressError, Bucket, Change, StoreError, random_nonce, with_causes};
+use content::address::deployment::FILE;
 use content::name::TenantId;
 use content::report::{Code, Diagnostic};
 use content::source::{self, Activity, FolderLimits, FolderTree, SourceError};
-use fleet::key::ObjectKey;
+use fleet::key::{DEPLOYMENT, ObjectKey, THEMES};
 use server::admin::status::{BucketStatus, StatusBoard};
 
 use crate::model::agenda::{MIN_RETRY_DELAY, ReloadScope};
 use crate::runner::reload_queue::ReloadSender;
 use crate::source::TenantSource;
 use crate::source::folders::FolderSource;
+use crate::source::theme_folders::ThemesLocation;
 
 /// The name of the folder in the state.
 const FOLDER: &str = "bucket";
@@ -71,10 +75,35 @@ pub enum BucketError {
 struct View {
     /// The tenants with their folders; `None` if the tenants are not known.
     tenants: Option<BTreeMap<String, Option<PathBuf>>>,
-    /// The reasons that tenants without a folder have none.
+    /// The published folder of themes.
+    themes: SharedFolder,
+    /// The published folder with `deployment.yaml`.
+    deployment: SharedFolder,
+    /// The reasons that the newest versions cannot be used.
     problems: BTreeMap<String, String>,
     /// The reason that the tenants are not known.
     silence: String,
+}
+
+impl View {
+    /// Returns the reason that the newest version of a shared folder is not on the disk.
+    fn reason(&self, name: &str) -> String {
+        let problem = self.problems.get(name).unwrap_or(&self.silence);
+        match problem.is_empty() {
+            true => "it was not downloaded yet".to_owned(),
+            false => problem.clone(),
+        }
+    }
+
+    /// Returns the parts of the content other than single tenants that have changed.
+    fn changed_since(&self, before: &Self) -> Vec<ReloadScope> {
+        if self.tenants.is_some() && before.tenants.is_none() {
+            return vec![ReloadScope::Everything];
+        }
+        let themes = (self.themes != before.themes).then_some(ReloadScope::Themes);
+        let deployment = (self.deployment != before.deployment).then_some(ReloadScope::List);
+        themes.into_iter().chain(deployment).collect()
+    }
 }
 
 /// The view that the follower writes and the source reads.
@@ -92,7 +121,10 @@ impl SharedView {
 pub(crate) struct BucketSource {
     view: SharedView,
     address: PathBuf,
-    deployment: FolderSource,
+    /// The folder of themes on this machine that replaces the published themes.
+    themes: Option<PathBuf>,
+    /// The file on this machine that replaces the published `deployment.yaml`.
+    deployment: Option<PathBuf>,
 }
 
 impl TenantSource for BucketSource {
@@ -100,6 +132,7 @@ impl TenantSource for BucketSource {
         let view = self.view.lock();
         let Some(tenants) = &view.tenants else {
             return Err(SourceError::Unanswered {
+                what: "tenants",
                 address: self.address.display().to_string(),
                 problem: view.silence.clone(),
             });
@@ -111,7 +144,48 @@ impl TenantSource for BucketSource {
     }
 
     fn deployment(&self) -> Result<Option<String>, Diagnostic> {
-        self.deployment.deployment()
+        if let Some(file) = &self.deployment {
+            return FolderSource::new(PathBuf::new(), file.clone(), None).deployment();
+        }
+        let view = self.view.lock();
+        let reason = match view.deployment.clone() {
+            SharedFolder::Absent => return Ok(None),
+            SharedFolder::Unknown(_) => view.reason(DEPLOYMENT),
+            SharedFolder::Current(folder) => {
+                drop(view);
+                let file = FolderSource::new(PathBuf::new(), folder.join(FILE), None);
+                match file.deployment()? {
+                    Some(text) => return Ok(Some(text)),
+                    None => "the published content does not have the file".to_owned(),
+                }
+            }
+        };
+        let label = self.address.join(FILE).display().to_string();
+        let message = format!("the newest published `{FILE}` cannot be read: {reason}");
+        let hint = format!("wait for the store, or publish `{DEPLOYMENT}` again");
+        Err(Diagnostic::error(Code::Unreadable, label, message).hint(hint))
+    }
+
+    fn themes(&self) -> Option<ThemesLocation> {
+        if let Some(folder) = &self.themes {
+            return FolderSource::new(PathBuf::new(), PathBuf::new(), Some(folder.clone()))
+                .themes();
+        }
+        let view = self.view.lock();
+        let folder = match view.themes.clone() {
+            SharedFolder::Absent => return None,
+            SharedFolder::Current(folder) | SharedFolder::Unknown(Some(folder)) => Ok(folder),
+            SharedFolder::Unknown(None) => Err(SourceError::Unanswered {
+                what: "themes",
+                address: self.address.display().to_string(),
+                problem: view.reason(THEMES),
+            }),
+        };
+        Some(ThemesLocation {
+            // Not below the address, which is the folder of tenants.
+            label: PathBuf::from(THEMES),
+            folder,
+        })
     }
 
     fn label(&self, id: &TenantId) -> String {
@@ -162,7 +236,16 @@ impl BucketFollower {
         interval: Duration,
         board: &StatusBoard,
     ) -> Result<Self, BucketError> {
-        let bucket = Bucket::open(address)?;
+        Self::follow(Bucket::open(address)?, state, interval, board)
+    }
+
+    /// Follows a bucket. See [`Self::open`].
+    fn follow(
+        bucket: Bucket,
+        state: &Path,
+        interval: Duration,
+        board: &StatusBoard,
+    ) -> Result<Self, BucketError> {
         let folder = state.join(FOLDER);
         let disk = |error| BucketError::Disk {
             folder: folder.clone(),
@@ -190,7 +273,7 @@ impl BucketFollower {
     /// Probes an empty store, and reads the tenants if none are known. Returns the reason if the store did not answer.
     fn start_warm_or_cold(&mut self) -> Result<Result<(), String>, BucketError> {
         let follower = &mut self.follower;
-        let is_warm = follower.is_complete();
+        let is_warm = follower.is_complete() && follower.has_shared();
         let limit = match is_warm {
             true => WARM_START_TIMEOUT,
             false => COLD_START_TIMEOUT,
@@ -224,15 +307,17 @@ impl BucketFollower {
         }
     }
 
-    /// Returns the source of the tenants. `deployment` is the file with addresses, which is not in the bucket.
-    pub(crate) fn source(&self, deployment: Option<PathBuf>) -> BucketSource {
-        let address = PathBuf::from(self.follower.bucket().address());
-        // A path that does not exist: no file.
-        let deployment = deployment.unwrap_or_default();
+    /// Returns the source of the tenants. `themes` and `deployment` are on this machine, and replace what is published.
+    pub(crate) fn source(
+        &self,
+        themes: Option<PathBuf>,
+        deployment: Option<PathBuf>,
+    ) -> BucketSource {
         BucketSource {
             view: self.view.clone(),
-            deployment: FolderSource::new(address.clone(), deployment),
-            address,
+            address: PathBuf::from(self.follower.bucket().address()),
+            themes,
+            deployment,
         }
     }
 
@@ -264,28 +349,33 @@ impl BucketFollower {
         if polled.is_ok() {
             self.answered = Instant::now();
         }
-        let was_known = self.view.lock().tenants.is_some();
         let problem = polled.as_ref().err().map(|error| with_causes(error));
-        self.update_view(problem);
-        let is_known = self.view.lock().tenants.is_some();
+        let shared = self.update_view(problem);
         self.report(board, polled.as_ref().err());
-        let scopes = match is_known && !was_known {
-            true => vec![ReloadScope::Everything],
-            false => changed.into_iter().map(ReloadScope::Tenant).collect(),
-        };
-        for scope in scopes {
+        let reads_all = shared.contains(&ReloadScope::Everything);
+        let tenants = changed.into_iter().filter(|_| !reads_all);
+        let tenants = tenants.map(ReloadScope::Tenant);
+        for scope in shared.into_iter().chain(tenants) {
             // Sending fails if the reload loop has ended, and so does this thread.
             let _ = reloads.request(scope);
         }
         polled.is_ok()
     }
 
-    fn update_view(&self, silence: Option<String>) {
-        let mut view = self.view.lock();
+    /// Shows the state of the follower to the source. Returns the changed parts other than single tenants.
+    fn update_view(&self, silence: Option<String>) -> Vec<ReloadScope> {
         let is_known = self.follower.is_complete();
-        view.tenants = is_known.then(|| self.follower.tenants());
-        view.problems = self.follower.problems().clone();
-        view.silence = silence.unwrap_or_default();
+        let view = View {
+            tenants: is_known.then(|| self.follower.tenants()),
+            themes: self.follower.shared(THEMES),
+            deployment: self.follower.shared(DEPLOYMENT),
+            problems: self.follower.problems().clone(),
+            silence: silence.unwrap_or_default(),
+        };
+        let mut shown = self.view.lock();
+        let changed = view.changed_since(&shown);
+        *shown = view;
+        changed
     }
 
     /// Reports the state of the bucket to operators. The log has a line for each new problem and for the end of all.
@@ -334,3 +424,6 @@ fn with_jitter(interval: Duration) -> Duration {
     let thousandths = u32::try_from(random() % 500).unwrap_or_default();
     interval * (750 + thousandths) / 1000
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,6 +8,7 @@ use content::report::Diagnostic;
 use content::source::{self, Activity, FolderLimits, FolderTree, SourceError};
 
 use crate::source::TenantSource;
+use crate::source::theme_folders::ThemesLocation;
 
 /// The limit on the size of `deployment.yaml`, in bytes.
 const MAX_DEPLOYMENT_BYTES: u64 = 1 << 20;
@@ -17,14 +18,20 @@ const MAX_DEPLOYMENT_BYTES: u64 = 1 << 20;
 pub(crate) struct FolderSource {
     tenants: PathBuf,
     deployment: PathBuf,
+    themes: Option<PathBuf>,
 }
 
 impl FolderSource {
-    /// Returns the source with this directory of tenants and this `deployment.yaml`.
-    pub(crate) const fn new(tenants: PathBuf, deployment: PathBuf) -> Self {
+    /// Returns the source with this directory of tenants, this `deployment.yaml` and this folder of themes.
+    pub(crate) const fn new(
+        tenants: PathBuf,
+        deployment: PathBuf,
+        themes: Option<PathBuf>,
+    ) -> Self {
         Self {
             tenants,
             deployment,
+            themes,
         }
     }
 }
@@ -36,6 +43,14 @@ impl TenantSource for FolderSource {
 
     fn deployment(&self) -> Result<Option<String>, Diagnostic> {
         source::text(&self.deployment, MAX_DEPLOYMENT_BYTES)
+    }
+
+    fn themes(&self) -> Option<ThemesLocation> {
+        let folder = self.themes.clone()?;
+        Some(ThemesLocation {
+            label: folder.clone(),
+            folder: Ok(folder),
+        })
     }
 
     fn label(&self, id: &TenantId) -> String {

@@ -10,6 +10,8 @@ use content::name::TenantId;
 use content::report::Diagnostic;
 use content::source::{Activity, FolderLimits, FolderTree, SourceError};
 
+use crate::source::theme_folders::ThemesLocation;
+
 #[cfg(feature = "bucket")]
 pub mod bucket;
 pub(crate) mod folders;
@@ -32,6 +34,9 @@ pub(crate) trait TenantSource: Debug + Send + Sync {
     /// # Errors
     /// Returns a diagnostic if the file cannot be read.
     fn deployment(&self) -> Result<Option<String>, Diagnostic>;
+
+    /// Returns the folder of themes, or `None` for the themes in the program.
+    fn themes(&self) -> Option<ThemesLocation>;
 
     /// Returns the name of a tenant's folder in reports.
     fn label(&self, id: &TenantId) -> String;

@@ -32,7 +32,7 @@ pub(crate) struct SurveyRequest {
 /// The themes to read again, with their last state.
 #[derive(Debug, Clone)]
 pub(crate) struct ThemesRequest {
-    pub(crate) directory: Option<PathBuf>,
+    pub(crate) source: Arc<dyn TenantSource>,
     pub(crate) before: Themes,
     pub(crate) store: Option<Arc<Store>>,
 }
@@ -98,8 +98,10 @@ impl SurveyRequest {
 impl ThemesRequest {
     fn run(self) -> Result<Themes, SourceError> {
         let mut themes = self.before;
-        let read = self.directory.as_deref().map(ThemeFolders::read);
-        themes.reload(self.directory.as_deref(), read, self.store.as_ref())?;
+        let location = self.source.themes();
+        let label = location.as_ref().map(|location| location.label.clone());
+        let read = location.map(ThemeFolders::read);
+        themes.reload(label.as_deref(), read, self.store.as_ref())?;
         Ok(themes)
     }
 }

@@ -1,11 +1,20 @@
 //! Reads the folders of all themes.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use content::report::guard::guard;
 use content::report::{Diagnostic, Report};
 use content::source::{self, Folder, FolderLimits, SourceError};
+
+/// The folder of all themes.
+#[derive(Debug)]
+pub(crate) struct ThemesLocation {
+    /// The name of the folder in reports, and in the state.
+    pub(crate) label: PathBuf,
+    /// The folder on the disk, or the reason that it is not known.
+    pub(crate) folder: Result<PathBuf, SourceError>,
+}
 
 /// The folders of all themes.
 #[derive(Debug)]
@@ -19,17 +28,18 @@ pub(crate) struct ThemeFolders {
 }
 
 impl ThemeFolders {
-    /// Reads the folders of all themes in `directory`.
-    pub(crate) fn read(directory: &Path) -> Self {
+    /// Reads the folders of all themes.
+    pub(crate) fn read(location: ThemesLocation) -> Self {
         let mut themes = Self {
             folders: Ok(BTreeMap::new()),
             failed: BTreeSet::new(),
             folder_report: Report::default(),
         };
-        let listed = source::list(directory);
+        let listed = location.folder.and_then(|folder| source::list(&folder));
         themes.folders = listed.map(|listed| {
             let read = listed.into_iter().filter_map(|(name, path)| {
-                let folder = themes_folder(&name, &path);
+                let label = location.label.join(&name).display().to_string();
+                let folder = theme_folder(&name, &path, &label);
                 match folder {
                     Ok((folder, problems)) => {
                         themes.folder_report.extend(problems);
@@ -48,8 +58,7 @@ impl ThemeFolders {
     }
 }
 
-fn themes_folder(name: &str, path: &Path) -> Result<(Folder, Report), Diagnostic> {
-    let label = path.display().to_string();
-    let read = || source::read(path, &label, FolderLimits::default(), None);
-    guard("read theme", name, &label, read)
+fn theme_folder(name: &str, path: &Path, label: &str) -> Result<(Folder, Report), Diagnostic> {
+    let read = || source::read(path, label, FolderLimits::default(), None);
+    guard("read theme", name, label, read)
 }

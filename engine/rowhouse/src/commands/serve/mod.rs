@@ -234,7 +234,7 @@ fn serving_registry(
         arguments.dev,
     )?;
     let registry = match followed {
-        Some(followed) => followed.attach(registry),
+        Some(followed) => followed.attach(registry, &arguments.content),
         None => registry.awaiting_uploads(Duration::from_secs(arguments.settle_max.into())),
     };
     Ok(registry

@@ -12,7 +12,7 @@ use server::admin::status::StatusBoard;
 use supervisor::{Registry, ReloadSender};
 
 use super::takeover::successor::Takeover;
-use crate::cli::ServeArguments;
+use crate::cli::{ContentFlags, ServeArguments};
 
 /// The bucket that a process follows. This build has none.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ impl FollowedStore {
     }
 
     /// Returns the registry with the tenants of the bucket.
-    pub(crate) fn attach(&self, _: Registry) -> Registry {
+    pub(crate) fn attach(&self, _: Registry, _: &ContentFlags) -> Registry {
         match *self {}
     }
 }

@@ -14,10 +14,11 @@ use server::admin::status::StatusBoard;
 use server::settings::operator_file;
 use supervisor::source::bucket::BucketFollower;
 use supervisor::{Registry, ReloadSender};
+use tracing::info;
 
 use super::shared_certificates::BucketCertificates;
 use super::takeover::successor::Takeover;
-use crate::cli::ServeArguments;
+use crate::cli::{ContentFlags, ServeArguments};
 
 /// The bucket that this process follows.
 #[derive(Debug)]
@@ -51,9 +52,18 @@ impl FollowedStore {
         Ok(Some(Self(follower)))
     }
 
-    /// Returns the registry with the tenants of the bucket.
-    pub(crate) fn attach(&self, registry: Registry) -> Registry {
-        registry.with_bucket(&self.0)
+    /// Returns the registry with the tenants of the bucket, and with its themes and `deployment.yaml` unless the flags name local ones.
+    pub(crate) fn attach(&self, registry: Registry, local: &ContentFlags) -> Registry {
+        for (flag, path, published) in [
+            ("--themes", &local.themes, "themes"),
+            ("--deployment", &local.deployment, "`deployment.yaml`"),
+        ] {
+            if let Some(path) = path {
+                info!(path = %path.display(), "`{flag}` is set; the published {published} have no effect");
+            }
+        }
+        // The default folder `themes` is for servers without a bucket.
+        registry.with_bucket(&self.0, local.themes.clone())
     }
 }
 
