@@ -164,6 +164,12 @@ impl Program {
         self.wait()
     }
 
+    /// Kills the program, which may have ended by itself.
+    pub(crate) fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
     /// Waits for the end, and returns the exit code.
     pub(crate) fn wait(&mut self) -> Option<i32> {
         wait_for("the end of a program", || {
@@ -175,9 +181,7 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // The program may have ended by itself, as some tests expect.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.kill();
     }
 }
 

@@ -29,7 +29,7 @@ use crate::packed::{self, DamagedContent, PackedFolder};
 use crate::store::{Bucket, Change, StoreError, Uploads};
 
 /// The interval at which all pointers are listed: a publisher may fail to write the head.
-const LIST_INTERVAL: Duration = Duration::from_secs(3_600);
+pub(crate) const LIST_INTERVAL: Duration = Duration::from_secs(3_600);
 
 /// The time after which content that could not be used is read again.
 const RETRY_INTERVAL: Duration = Duration::from_secs(30);
@@ -529,7 +529,11 @@ async fn fetch(
 }
 
 /// Reads a content object, and verifies its hash.
-async fn read(bucket: &Bucket, object: &ContentObject, version: u64) -> Result<Bytes, FetchError> {
+pub(crate) async fn read(
+    bucket: &Bucket,
+    object: &ContentObject,
+    version: u64,
+) -> Result<Bytes, FetchError> {
     let stored = match bucket.get(&object.object, None).await? {
         Change::Object(stored) => stored.body,
         Change::None | Change::Missing => {

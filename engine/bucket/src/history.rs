@@ -1,9 +1,11 @@
-//! The versions of a tenant.
+//! The versions of a tenant, and their files.
 
 use fleet::exchange::{Answer, Request};
 use fleet::key::{HISTORY, ObjectKey};
-use fleet::pointer::Pointer;
+use fleet::pointer::{ContentObject, Pointer};
 
+use crate::follow::{FetchError, read};
+use crate::packed::PackedFolder;
 use crate::store::{Bucket, Change, StoreError, Uploads};
 
 /// Returns the current pointer of a tenant and all former ones, newest first. Empty if the tenant was never published.
@@ -28,4 +30,24 @@ pub async fn history(bucket: &Bucket, tenant: &str) -> Result<Vec<Pointer>, Stor
     // A publisher that was killed before its swap has stored the current version in the history.
     pointers.dedup_by_key(|pointer| pointer.version());
     Ok(pointers)
+}
+
+/// Returns the packed folder of the content of a version. It is empty if the version has no content.
+///
+/// # Errors
+/// Returns an error if the store did not answer, or the content is missing or damaged.
+pub async fn packed_folder(
+    bucket: &Bucket,
+    content: &[ContentObject],
+    version: u64,
+) -> Result<PackedFolder, FetchError> {
+    let Some(packed) = content.first() else {
+        return Ok(PackedFolder::default());
+    };
+    let bytes = read(bucket, packed, version).await?;
+    PackedFolder::of_bytes(&bytes).map_err(|reason| FetchError::Damaged {
+        object: packed.object.clone(),
+        version,
+        reason,
+    })
 }

@@ -3,9 +3,10 @@
 //! | module | job |
 //! |---|---|
 //! | [`store`] | sends requests, and names the cause of a failure |
+//! | [`credentials`] | refuses a start without credentials |
 //! | [`probe`] | refuses a store that does not honour conditional writes |
 //! | [`packed`] | the content objects of a folder |
-//! | [`history`] | the versions of a tenant |
+//! | [`history`] | the versions of a tenant, and their files |
 //! | [`run`] | publishes and collects: runs the state machines of the protocol |
 //! | [`verify`] | reads every named object, and compares its hash |
 //! | [`follow`] | learns which tenants have changed, and downloads their content |
@@ -19,6 +20,7 @@
 //! The `object_store` crate talks to S3 and its likes, Google Cloud Storage and Azure Blob Storage. It reads the credentials from the environment variables of these services, and repeats failed requests.
 
 pub mod cache;
+pub mod credentials;
 pub mod follow;
 pub mod history;
 pub mod lease;

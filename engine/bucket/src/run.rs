@@ -8,8 +8,10 @@ use fleet::collect::{self, Collector};
 use fleet::exchange::{Answer, Request};
 use fleet::head::Head;
 use fleet::key::{Nonce, ObjectKey};
+use fleet::pointer::Pointer;
 use fleet::publish::{self, Publication, Publisher};
 
+use crate::follow::LIST_INTERVAL;
 use crate::replicas;
 use crate::store::{Bucket, Change, StoreError, Uploads};
 
@@ -24,6 +26,9 @@ const MAX_DOUBLINGS: u32 = 5;
 
 /// The number of attempts to replace the head.
 const HEAD_ATTEMPTS: u32 = 6;
+
+/// The age beyond which a version needs no announcement: all replicas have listed the pointers since. The clocks of publishers may disagree by the second half.
+const ANNOUNCED_AGE: Duration = LIST_INTERVAL.saturating_mul(2);
 
 /// Requests without an answer in a row.
 #[derive(Debug, Default)]
@@ -79,8 +84,8 @@ pub async fn publish(
         match publisher.step(answer, sent, clock.elapsed()) {
             publish::Step::Ask(next) => request = next,
             publish::Step::End(outcome) => {
-                if matches!(outcome, publish::Outcome::Published(_)) {
-                    announce(bucket, &tenant).await;
+                if let publish::Outcome::Published(pointer) = &outcome {
+                    announce(bucket, &[(tenant, pointer.version())]).await;
                 }
                 return Ok(outcome);
             }
@@ -88,17 +93,46 @@ pub async fn publish(
     }
 }
 
-/// Adds a change of a tenant to the head. Without it, replicas see the change when they list the pointers, so a failure is not an error.
-async fn announce(bucket: &Bucket, tenant: &str) {
+/// Adds unchanged tenants to the head whose versions the head does not announce: their publisher may have ended before it could. `now` is the time by this machine's clock, in milliseconds since 1970.
+///
+/// The head shows the last changes only. A version that has left the head is announced again while it is young.
+pub async fn announce_unchanged(bucket: &Bucket, unchanged: &[(String, Pointer)], now: u64) {
+    let age = u64::try_from(ANNOUNCED_AGE.as_millis()).unwrap_or(u64::MAX);
+    let young = unchanged
+        .iter()
+        .filter(|(_, pointer)| now.saturating_sub(pointer.at) < age);
+    let versions = young.map(|(tenant, pointer)| (tenant.clone(), pointer.version()));
+    let versions: Vec<(String, u64)> = versions.collect();
+    if !versions.is_empty() {
+        announce(bucket, &versions).await;
+    }
+}
+
+/// Adds versions of tenants to the head, unless the head announces them. Without the head, replicas see the change when they list the pointers, so a failure is not an error.
+async fn announce(bucket: &Bucket, versions: &[(String, u64)]) {
     let key = ObjectKey::head();
     for attempt in 0..HEAD_ATTEMPTS {
-        let request = match bucket.get(&key, None).await {
+        let (former, tag) = match bucket.get(&key, None).await {
             Ok(Change::Object(object)) => {
                 let head = Head::of_bytes(&object.body).unwrap_or_default();
-                Request::Swap(key.clone(), object.tag, head.after(tenant).to_bytes())
+                (head, Some(object.tag))
             }
-            Ok(_) => Request::Create(key.clone(), Head::default().after(tenant).to_bytes()),
+            Ok(_) => (Head::default(), None),
             Err(_) => return,
+        };
+        let head = versions.iter().fold(former.clone(), |head, version| {
+            let (tenant, version) = version;
+            match former.announces(tenant, *version) {
+                true => head,
+                false => head.after(tenant, *version),
+            }
+        });
+        if head == former {
+            return;
+        }
+        let request = match tag {
+            Some(tag) => Request::Swap(key.clone(), tag, head.to_bytes()),
+            None => Request::Create(key.clone(), head.to_bytes()),
         };
         match bucket.send(&request, &Uploads::new()).await {
             // Another publisher was first.
@@ -151,25 +185,65 @@ pub async fn last_collection(bucket: &Bucket) -> Result<Option<Duration>, StoreE
 
 #[cfg(test)]
 mod tests {
-    use fleet::publish::Outcome;
+    use fleet::publish::{Edit, Outcome};
 
     use super::*;
     use crate::packed::{compress, hash};
 
-    /// Publishes one content object, over any version or over the expected one.
-    async fn put(bucket: &Bucket, content: &str, expected: Option<u64>, nonce: &str) -> Outcome {
+    /// The time of all publications, in milliseconds since 1970.
+    const NOW: u64 = 1_700_000_000_000;
+
+    fn publication(edit: Edit) -> Publication {
+        Publication {
+            tenant: "corner".to_owned(),
+            edit,
+            expected: None,
+            at: NOW,
+            author: "ann@desk".to_owned(),
+        }
+    }
+
+    fn content(content: &str) -> (Publication, Uploads) {
         let name = hash(content.as_bytes());
         let object = compress(content.as_bytes()).expect("compressed");
-        let publication = Publication {
-            tenant: "corner".to_owned(),
-            content: vec![name.clone()],
-            expected,
-            at: 1,
-            author: "ann@desk".to_owned(),
-        };
-        let uploads = Uploads::from([(name, object)]);
-        let ended = publish(bucket, publication, &uploads, Nonce(nonce.to_owned())).await;
+        let publication = publication(Edit::Publish(vec![name.clone()]));
+        (publication, Uploads::from([(name, object)]))
+    }
+
+    async fn run(bucket: &Bucket, publication: Publication, uploads: &Uploads) -> Outcome {
+        let ended = publish(bucket, publication, uploads, crate::store::random_nonce()).await;
         ended.expect("the store in memory answers")
+    }
+
+    async fn put(bucket: &Bucket, text: &str) -> Outcome {
+        let (publication, uploads) = content(text);
+        run(bucket, publication, &uploads).await
+    }
+
+    async fn change(bucket: &Bucket, edit: Edit) -> Outcome {
+        run(bucket, publication(edit), &Uploads::new()).await
+    }
+
+    /// Returns the version and the pinned version that a publication made.
+    fn made(outcome: Outcome) -> (u64, Option<u64>) {
+        match outcome {
+            Outcome::Published(pointer) => (pointer.version(), pointer.pinned()),
+            outcome => panic!("{outcome:?}"),
+        }
+    }
+
+    fn unchanged(outcome: Outcome) -> Pointer {
+        match outcome {
+            Outcome::Unchanged(pointer) => *pointer,
+            outcome => panic!("{outcome:?}"),
+        }
+    }
+
+    async fn pointer(bucket: &Bucket) -> Pointer {
+        match bucket.get(&ObjectKey::pointer("corner"), None).await {
+            Ok(Change::Object(object)) => Pointer::of_bytes(&object.body).expect("a pointer"),
+            other => panic!("{other:?}"),
+        }
     }
 
     async fn head(bucket: &Bucket) -> Head {
@@ -179,21 +253,142 @@ mod tests {
         }
     }
 
+    fn is(content: &[fleet::pointer::ContentObject], text: &str) -> bool {
+        content.len() == 1 && content[0].hash == hash(text.as_bytes())
+    }
+
     #[tokio::test]
     async fn head_names_each_new_version_and_no_unchanged_one() {
         let bucket = Bucket::in_memory();
-        assert_eq!(put(&bucket, "a", None, "n1").await, Outcome::Published(1));
-        assert_eq!(put(&bucket, "a", None, "n2").await, Outcome::Unchanged(1));
-        assert_eq!(put(&bucket, "b", None, "n3").await, Outcome::Published(2));
+        assert_eq!(made(put(&bucket, "a").await), (1, None));
+        assert_eq!(unchanged(put(&bucket, "a").await).version(), 1);
+        assert_eq!(made(put(&bucket, "b").await), (2, None));
         let head = head(&bucket).await;
         assert_eq!((head.sequence, head.changed.len()), (2, 2));
     }
 
     #[tokio::test]
+    async fn version_of_a_publisher_that_was_killed_before_the_head_is_announced() {
+        let bucket = Bucket::in_memory();
+        made(put(&bucket, "a").await);
+        let (publication, uploads) = content("b");
+        let (mut publisher, mut request) = Publisher::new(publication, Nonce("killed".to_owned()));
+        let killed = loop {
+            let answer = bucket.send(&request, &uploads).await.expect("answered");
+            match publisher.step(answer, Duration::ZERO, Duration::ZERO) {
+                publish::Step::Ask(next) => request = next,
+                publish::Step::End(outcome) => break outcome,
+            }
+        };
+        assert_eq!(made(killed), (2, None));
+        assert!(!head(&bucket).await.announces("corner", 2));
+        let again = [("corner".to_owned(), unchanged(put(&bucket, "b").await))];
+        // All replicas have listed the pointers since.
+        let later = NOW + u64::try_from(ANNOUNCED_AGE.as_millis()).expect("a short time");
+        announce_unchanged(&bucket, &again, later).await;
+        assert!(!head(&bucket).await.announces("corner", 2));
+        announce_unchanged(&bucket, &again, NOW).await;
+        let announced = head(&bucket).await;
+        assert!(announced.announces("corner", 2));
+        assert_eq!(announced.sequence, 2);
+        announce_unchanged(&bucket, &again, NOW).await;
+        assert_eq!(head(&bucket).await, announced, "announced once");
+    }
+
+    #[tokio::test]
+    async fn pinned_version_is_served_until_resume_while_publishers_go_on() {
+        let bucket = Bucket::in_memory();
+        for text in ["a", "b", "c"] {
+            made(put(&bucket, text).await);
+        }
+        let rolled_back = change(&bucket, Edit::RollBack(None)).await;
+        assert_eq!(made(rolled_back), (4, Some(2)));
+        let pinned = pointer(&bucket).await;
+        assert!(is(&pinned.content, "b") && is(pinned.newest(), "c"));
+        // Before the served version, and not before the newest.
+        let further = change(&bucket, Edit::RollBack(None)).await;
+        assert_eq!(made(further), (5, Some(1)));
+        let first = change(&bucket, Edit::RollBack(None)).await;
+        assert_eq!(first, Outcome::NoVersion(None));
+        let again = change(&bucket, Edit::RollBack(Some(1))).await;
+        assert_eq!(unchanged(again).version(), 5);
+        assert_eq!(unchanged(put(&bucket, "c").await).pinned(), Some(1));
+        assert_eq!(made(put(&bucket, "d").await), (6, Some(1)));
+        let pinned = pointer(&bucket).await;
+        assert!(is(&pinned.content, "a") && is(pinned.newest(), "d"));
+        assert_eq!(made(change(&bucket, Edit::Resume).await), (7, None));
+        assert!(is(&pointer(&bucket).await.content, "d"));
+        let again = change(&bucket, Edit::Resume).await;
+        assert_eq!(unchanged(again).version(), 7);
+        // A version that a rollback has made brought the content of an earlier version.
+        let named = change(&bucket, Edit::RollBack(Some(4))).await;
+        assert_eq!(made(named), (8, Some(2)));
+        assert!(is(&pointer(&bucket).await.content, "b"));
+        assert_eq!(head(&bucket).await.sequence, 8);
+    }
+
+    #[tokio::test]
+    async fn rollback_without_a_version_skips_versions_with_the_served_content() {
+        let bucket = Bucket::in_memory();
+        for text in ["a", "b"] {
+            made(put(&bucket, text).await);
+        }
+        made(change(&bucket, Edit::RollBack(Some(2))).await);
+        made(change(&bucket, Edit::Resume).await);
+        assert_eq!(
+            made(change(&bucket, Edit::RollBack(None)).await),
+            (5, Some(1))
+        );
+    }
+
+    #[tokio::test]
+    async fn withdrawn_tenant_is_served_again_by_a_rollback_and_withdrawn_by_unpublish() {
+        let bucket = Bucket::in_memory();
+        assert_eq!(
+            change(&bucket, Edit::RollBack(None)).await,
+            Outcome::NoVersion(None)
+        );
+        made(put(&bucket, "a").await);
+        assert_eq!(made(change(&bucket, Edit::Unpublish).await), (2, None));
+        let withdrawn = change(&bucket, Edit::RollBack(Some(2))).await;
+        assert_eq!(withdrawn, Outcome::NoContent(2));
+        let unknown = change(&bucket, Edit::RollBack(Some(3))).await;
+        assert_eq!(unknown, Outcome::NoVersion(Some(3)));
+        assert_eq!(
+            made(change(&bucket, Edit::RollBack(None)).await),
+            (3, Some(1))
+        );
+        assert!(is(&pointer(&bucket).await.content, "a"));
+        assert_eq!(made(change(&bucket, Edit::Unpublish).await), (4, None));
+        assert!(pointer(&bucket).await.content.is_empty());
+    }
+
+    #[tokio::test]
+    async fn version_whose_content_is_gone_is_not_pinned() {
+        let bucket = Bucket::in_memory();
+        for text in ["a", "b"] {
+            made(put(&bucket, text).await);
+        }
+        let first = bucket.get(&ObjectKey::history("corner", 1), None).await;
+        let Ok(Change::Object(first)) = first else {
+            panic!("{first:?}");
+        };
+        let first = Pointer::of_bytes(&first.body).expect("a pointer");
+        let delete = Request::Delete(first.content[0].object.clone());
+        let deleted = bucket.send(&delete, &Uploads::new()).await;
+        deleted.expect("the store in memory answers");
+        let gone = change(&bucket, Edit::RollBack(Some(1))).await;
+        assert_eq!(gone, Outcome::NoContent(1));
+        assert_eq!(pointer(&bucket).await.version(), 2);
+    }
+
+    #[tokio::test]
     async fn publisher_with_an_old_expectation_is_told_the_current_version() {
         let bucket = Bucket::in_memory();
-        put(&bucket, "a", None, "n1").await;
-        match put(&bucket, "b", Some(0), "n2").await {
+        made(put(&bucket, "a").await);
+        let (mut publication, uploads) = content("b");
+        publication.expected = Some(0);
+        match run(&bucket, publication, &uploads).await {
             Outcome::Conflict(pointer) => {
                 assert_eq!((pointer.version(), &*pointer.author), (1, "ann@desk"));
             }
@@ -204,8 +399,8 @@ mod tests {
     #[tokio::test]
     async fn first_run_of_a_collector_deletes_nothing() {
         let bucket = Bucket::in_memory();
-        put(&bucket, "a", None, "n1").await;
-        put(&bucket, "b", None, "n2").await;
+        made(put(&bucket, "a").await);
+        made(put(&bucket, "b").await);
         let ended = collect(&bucket, Nonce("c1".to_owned())).await;
         assert_eq!(ended.expect("answered"), collect::Outcome::Deleted(0));
         let last = last_collection(&bucket).await;

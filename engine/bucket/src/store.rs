@@ -51,6 +51,14 @@ pub enum AddressError {
     /// The program has no client for the service.
     #[error("'{0}' is no address of a bucket")]
     Scheme(String),
+    /// Neither the environment nor the machine has credentials.
+    #[error("no credentials for the bucket '{address}'")]
+    NoCredentials {
+        /// The address.
+        address: String,
+        /// The advice to the operator.
+        hint: &'static str,
+    },
     /// The client of the service refuses its settings.
     #[error("cannot use the bucket '{address}': {source}")]
     Settings {
@@ -69,6 +77,7 @@ impl AddressError {
             Self::Syntax { .. } | Self::Scheme(_) => {
                 "name the bucket as s3://bucket/prefix, gs://bucket/prefix or az://container/prefix"
             }
+            Self::NoCredentials { hint, .. } => hint,
             Self::Settings { .. } => {
                 "set the credentials in the environment, such as AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION"
             }

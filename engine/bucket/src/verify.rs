@@ -68,7 +68,8 @@ pub async fn verify(bucket: &Bucket) -> Result<Verification, StoreError> {
             };
             match Pointer::of_bytes(&object.body) {
                 Some(pointer) => {
-                    for content in pointer.content {
+                    for content in pointer.named() {
+                        let content = content.clone();
                         named.entry(content).or_insert_with(|| key.clone());
                     }
                 }

@@ -9,7 +9,7 @@ use bucket::metrics::StoreCounts;
 use bucket::packed::{PackedFolder, compress, hash};
 use bucket::run;
 use bucket::store::{Bucket, Uploads, random_nonce};
-use fleet::publish::{Outcome, Publication};
+use fleet::publish::{Edit, Outcome, Publication};
 use tempfile::TempDir;
 
 async fn publish(bucket: &Bucket, text: &'static str) {
@@ -21,7 +21,7 @@ async fn publish(bucket: &Bucket, text: &'static str) {
     let name = hash(&content);
     let publication = Publication {
         tenant: "corner".to_owned(),
-        content: vec![name.clone()],
+        edit: Edit::Publish(vec![name.clone()]),
         expected: None,
         at: 0,
         author: "Ann".to_owned(),

@@ -1,4 +1,4 @@
-//! Deletes the content that neither a pointer nor a recent version in the history names.
+//! Deletes the content that neither a pointer nor a recent version in the history names. A pointer names its pinned content, however old it is, and the newest content.
 //!
 //! A run adds such objects to the list of [`garbage`](crate::garbage). A later run, at least a grace period later, deletes them if nothing names them still. Several collectors may run at once: all but one end at a refused write.
 
@@ -165,7 +165,7 @@ impl Collector {
     /// Notes the content of a pointer or of a version in the history.
     fn note(&mut self, body: &bytes::Bytes) -> Option<Pointer> {
         let pointer = Pointer::of_bytes(body)?;
-        let objects = pointer.content.iter().map(|content| content.object.clone());
+        let objects = pointer.named().map(|content| content.object.clone());
         self.referenced.extend(objects);
         Some(pointer)
     }

@@ -2,6 +2,8 @@
 //!
 //! Publishers replace the head after each swap. A head that was not written costs time and not truth: replicas list the pointers now and then.
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +17,9 @@ pub struct Head {
     pub sequence: u64,
     /// The tenants of the last changes, newest first.
     pub changed: Vec<String>,
+    /// The newest announced versions of these tenants. Publishers of an earlier program remove them.
+    #[serde(default)]
+    pub versions: BTreeMap<String, u64>,
 }
 
 /// The pointers that a replica reads after the head has changed.
@@ -40,14 +45,27 @@ impl Head {
         serde_json::to_vec(self).unwrap_or_default().into()
     }
 
-    /// Returns the head after a change of a tenant.
+    /// Returns the head after a change of a tenant to this version.
     #[must_use]
-    pub fn after(&self, tenant: &str) -> Self {
+    pub fn after(&self, tenant: &str, version: u64) -> Self {
         let changed = std::iter::once(tenant.to_owned()).chain(self.changed.iter().cloned());
+        let changed: Vec<String> = changed.take(RING).collect();
+        let mut versions = self.versions.clone();
+        let newest = versions.entry(tenant.to_owned()).or_default();
+        *newest = version.max(*newest);
+        versions.retain(|tenant, _| changed.contains(tenant));
         Self {
             sequence: self.sequence + 1,
-            changed: changed.take(RING).collect(),
+            changed,
+            versions,
         }
+    }
+
+    /// Returns whether the head shows that a version of a tenant was announced.
+    #[must_use]
+    pub fn announces(&self, tenant: &str, version: u64) -> bool {
+        let newest = self.versions.get(tenant);
+        newest.is_some_and(|newest| *newest >= version)
     }
 
     /// Returns the pointers that have changed since the replica has seen the sequence number `seen`.
@@ -76,7 +94,7 @@ mod tests {
     fn changes_since_a_known_sequence_number_name_each_tenant_once() {
         let head = ["mill", "corner", "mill"]
             .iter()
-            .fold(Head::default(), |head, tenant| head.after(tenant));
+            .fold(Head::default(), |head, tenant| head.after(tenant, 1));
         let of = |tenants: &[&str]| {
             ChangedPointers::Of(tenants.iter().map(|tenant| (*tenant).to_owned()).collect())
         };
@@ -88,9 +106,27 @@ mod tests {
     #[test]
     fn missed_ring_or_older_copy_of_the_bucket_reads_all_pointers() {
         let changes = u64::try_from(RING).expect("a small number") + 1;
-        let head = (0..changes).fold(Head::default(), |head, _| head.after("mill"));
+        let head = (0..changes).fold(Head::default(), |head, _| head.after("mill", 1));
         assert_eq!(head.changed_since(0), ChangedPointers::All);
         assert_ne!(head.changed_since(1), ChangedPointers::All);
         assert_eq!(head.changed_since(changes + 1), ChangedPointers::All);
+    }
+
+    #[test]
+    fn head_announces_versions_up_to_the_newest_of_its_ring() {
+        let head = Head::default().after("mill", 2).after("mill", 1);
+        assert!(head.announces("mill", 1) && head.announces("mill", 2));
+        assert!(!head.announces("mill", 3) && !head.announces("corner", 1));
+        let full = (0..RING).fold(head, |head, _| head.after("corner", 1));
+        assert!(!full.announces("mill", 2), "the ring has other tenants");
+        assert_eq!(full.versions.len(), 1);
+    }
+
+    #[test]
+    fn head_of_an_earlier_program_announces_no_version() {
+        let text = r#"{"sequence":1,"changed":["mill"]}"#;
+        let head = Head::of_bytes(&Bytes::from(text)).expect("a head");
+        assert!(!head.announces("mill", 1));
+        assert!(head.after("mill", 1).announces("mill", 1));
     }
 }

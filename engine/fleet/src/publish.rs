@@ -1,9 +1,13 @@
-//! Publishes a tenant: uploads its content, then swaps its pointer.
+//! Publishes a tenant: uploads its content, then swaps its pointer. Operators pin an earlier version, and end the pin, by the same swap.
 //!
 //! ```text
-//! pointer ──> history ──> content: find or upload ──> garbage: rescue ──> content: verify ──> swap
-//!    ▲                                                                                         │
-//!    └────────────────────────────── refused or unknown: read back ◄───────────────────────────┘
+//! pointer ──> (rollback: earlier versions) ──> history ──> content: find or upload
+//!    ▲                                                                │
+//!    │                                                                ▼
+//!    │                                    content: verify ◄── garbage: rescue
+//!    │                                          │
+//!    │                                          ▼
+//!    └── refused or unknown: read back ◄────── swap
 //! ```
 //!
 //! A killed publisher leaves the former version or the new version, never a part. Publishing again reports [`Outcome::Unchanged`] or finishes the work.
@@ -11,10 +15,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use crate::collect::KEPT_VERSIONS;
 use crate::exchange::{Answer, ObjectTag, Request};
 use crate::garbage::Garbage;
 use crate::key::{ContentHash, Nonce, ObjectKey};
-use crate::pointer::{ContentObject, Pointer};
+use crate::pointer::{Cause, ContentObject, NextVersion, Pin, Pointer};
 
 /// The longest time between the look at the garbage and the swap. Beyond the limit, the publisher looks again.
 pub const MAX_PUBLISH: Duration = Duration::from_secs(4 * 3_600);
@@ -22,13 +27,26 @@ pub const MAX_PUBLISH: Duration = Duration::from_secs(4 * 3_600);
 /// The number of requests without a known answer in a row after which the publisher gives up.
 const MAX_UNKNOWN: u32 = 12;
 
+/// The change of a tenant that a publisher makes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Edit {
+    /// Publishes the content with these hashes. A pin stays.
+    Publish(Vec<ContentHash>),
+    /// Withdraws the tenant, and ends a pin.
+    Unpublish,
+    /// Pins a version, or the newest version with other content before the one that replicas serve.
+    RollBack(Option<u64>),
+    /// Ends the pin, so that replicas serve the newest content.
+    Resume,
+}
+
 /// A tenant to publish.
 #[derive(Debug, Clone)]
 pub struct Publication {
     /// The name of the tenant.
     pub tenant: String,
-    /// The hashes of its content. Empty: the tenant is unpublished.
-    pub content: Vec<ContentHash>,
+    /// The edit.
+    pub edit: Edit,
     /// The version that the author has seen. `None` publishes over any version.
     pub expected: Option<u64>,
     /// The time by the publisher's clock, in milliseconds since 1970.
@@ -40,12 +58,16 @@ pub struct Publication {
 /// The end of a publication.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// All replicas will serve the content as this version.
-    Published(u64),
-    /// This version has the same content already.
-    Unchanged(u64),
-    /// Another publisher was first with this version. Nothing was changed.
+    /// The pointer that this publisher has made.
+    Published(Box<Pointer>),
+    /// The current pointer, which has the state that the edit would make.
+    Unchanged(Box<Pointer>),
+    /// Another publisher was first with this pointer. Nothing was changed.
     Conflict(Box<Pointer>),
+    /// The tenant has no such version, or (`None`) no earlier version with other content. Nothing was changed.
+    NoVersion(Option<u64>),
+    /// This version has no content: it has withdrawn the tenant, or its content was collected. Nothing was changed.
+    NoContent(u64),
     /// The store has an object that this program cannot read. Nothing was changed.
     Damaged(ObjectKey),
     /// The store did not answer. The content may be published or not; publishing again is safe.
@@ -65,6 +87,8 @@ pub enum Step {
 #[derive(Debug, Clone)]
 enum Stage {
     Pointer,
+    /// An earlier version, to roll back to.
+    Version(u64),
     History,
     /// Objects with the content of this hash.
     Find(ContentHash),
@@ -88,14 +112,18 @@ pub struct Publisher {
     unknown: u32,
     /// The pointer to replace, as last read.
     before: Option<(Pointer, ObjectTag)>,
+    /// The hashes of the content that the swap makes current or newest.
+    content: Vec<ContentHash>,
+    /// The version that a rollback pins.
+    pinned: u64,
     /// The objects with the content.
     objects: BTreeMap<ContentHash, ObjectKey>,
     /// When the garbage was last looked at.
     checked: Duration,
     /// The content whose objects existed after the look.
     verified: BTreeSet<ContentHash>,
-    /// Whether a swap was sent, which may have had its effect.
-    has_swapped: bool,
+    /// The pointer in the last swap that was sent, which may have had its effect.
+    made: Option<Pointer>,
 }
 
 impl Publisher {
@@ -111,10 +139,12 @@ impl Publisher {
             request: request.clone(),
             unknown: 0,
             before: None,
+            content: Vec::new(),
+            pinned: 0,
             objects: BTreeMap::new(),
             checked: Duration::ZERO,
             verified: BTreeSet::new(),
-            has_swapped: false,
+            made: None,
         };
         (publisher, request)
     }
@@ -137,6 +167,16 @@ impl Publisher {
                 None => self.damaged(),
             },
             (Stage::Pointer, _) => self.start_first(),
+            (Stage::Version(version), Answer::Object(object)) => {
+                match Pointer::of_bytes(&object.body) {
+                    Some(found) => self.roll_back_to(version, &found),
+                    None => self.damaged(),
+                }
+            }
+            (Stage::Version(version), _) => match self.publication.edit {
+                Edit::RollBack(Some(_)) => Step::End(Outcome::NoVersion(Some(version))),
+                _ => self.look_before(version),
+            },
             // The replaced version is in the history already, or is now.
             (Stage::History, _) => self.next_content(),
             (Stage::Find(hash), Answer::Listed(found)) => match found.into_iter().next() {
@@ -167,13 +207,16 @@ impl Publisher {
                 self.verify_next(now)
             }
             // Deleted between the search and the look at the garbage.
-            (Stage::Verify(hash), _) => {
-                self.objects.remove(&hash);
-                self.upload(hash)
-            }
-            (Stage::Swap, Answer::Done) => Step::End(Outcome::Published(self.version())),
+            (Stage::Verify(hash), _) => self.replace(hash),
+            (Stage::Swap, Answer::Done) => self.end_published(),
             (Stage::Swap, _) => self.read_back(),
         }
+    }
+
+    /// Ends the publication after a swap that has had its effect.
+    fn end_published(&self) -> Step {
+        let made = self.made.clone().unwrap_or_else(Pointer::none);
+        Step::End(Outcome::Published(Box::new(made)))
     }
 
     /// Returns the version that the swap makes.
@@ -209,10 +252,10 @@ impl Publisher {
 
     /// Decides from the current pointer whether the publication is over, refused, or goes on.
     fn compare(&mut self, pointer: Pointer, tag: ObjectTag) -> Step {
-        if let Some(version) = pointer.version_of(&self.nonce) {
-            return Step::End(Outcome::Published(version));
+        if pointer.version_of(&self.nonce).is_some() {
+            return self.end_published();
         }
-        if self.has_swapped {
+        if self.made.is_some() {
             let base = self.version() - 1;
             if pointer.version() == base {
                 // The swap is lost or still in flight. The same swap again can only succeed once.
@@ -225,52 +268,122 @@ impl Publisher {
             };
         }
         let version = pointer.version();
-        if self
-            .publication
-            .expected
-            .is_some_and(|expected| expected != version)
-        {
+        let expected = self.publication.expected;
+        if expected.is_some_and(|expected| expected != version) {
             return Step::End(Outcome::Conflict(Box::new(pointer)));
         }
-        let hashes = pointer.content.iter().map(|content| &content.hash);
-        if hashes.eq(&self.publication.content) {
-            return Step::End(Outcome::Unchanged(version));
-        }
-        for content in &pointer.content {
-            if self.publication.content.contains(&content.hash) {
-                self.objects
-                    .insert(content.hash.clone(), content.object.clone());
+        self.before = Some((pointer.clone(), tag));
+        match self.publication.edit.clone() {
+            Edit::Publish(hashes) => {
+                let newest = pointer.newest().iter().map(|content| &content.hash);
+                if newest.eq(&hashes) {
+                    return Step::End(Outcome::Unchanged(Box::new(pointer)));
+                }
+                let is_same = |content: &&ContentObject| hashes.contains(&content.hash);
+                let same = pointer.named().filter(is_same);
+                self.objects = objects(same);
+                self.content = hashes;
+                self.store_history()
             }
+            Edit::Unpublish if pointer.content.is_empty() => {
+                Step::End(Outcome::Unchanged(Box::new(pointer)))
+            }
+            Edit::Unpublish => self.store_history(),
+            Edit::Resume if pointer.pin.is_none() => {
+                Step::End(Outcome::Unchanged(Box::new(pointer)))
+            }
+            Edit::Resume => {
+                self.use_content(pointer.newest());
+                self.store_history()
+            }
+            Edit::RollBack(Some(target)) if target == version => {
+                self.roll_back_to(target, &pointer)
+            }
+            Edit::RollBack(Some(target)) => self.look_at_version(target),
+            Edit::RollBack(None) => self.look_before(pointer.pinned().unwrap_or(version)),
         }
-        let history = ObjectKey::history(&self.publication.tenant, version);
+    }
+
+    /// Stores the version that is replaced in the history.
+    fn store_history(&mut self) -> Step {
+        let Some((pointer, _)) = &self.before else {
+            return self.next_content();
+        };
+        let history = ObjectKey::history(&self.publication.tenant, pointer.version());
         let body = pointer.to_bytes();
-        self.before = Some((pointer, tag));
         self.ask(Stage::History, Request::Create(history, body))
+    }
+
+    /// Uses content that is in the store.
+    fn use_content(&mut self, content: &[ContentObject]) {
+        self.objects = objects(content.iter());
+        self.content = content.iter().map(|content| content.hash.clone()).collect();
+    }
+
+    fn look_at_version(&mut self, version: u64) -> Step {
+        let history = ObjectKey::history(&self.publication.tenant, version);
+        self.ask(Stage::Version(version), Request::Get(history))
+    }
+
+    /// Looks at the version before this one, unless its content may have been collected.
+    fn look_before(&mut self, version: u64) -> Step {
+        match version.checked_sub(1) {
+            Some(before) if before > 0 && before + KEPT_VERSIONS >= self.version() - 1 => {
+                self.look_at_version(before)
+            }
+            _ => Step::End(Outcome::NoVersion(None)),
+        }
+    }
+
+    /// Pins a version, or looks at an earlier one if no version is named and this one does not differ from the served content.
+    fn roll_back_to(&mut self, version: u64, found: &Pointer) -> Step {
+        let (pinned, content) = found.brought();
+        let current = self.before.as_ref().map(|(pointer, _)| pointer);
+        let served = current.map_or(&[][..], |current| &current.content);
+        let hashes = |content: &[ContentObject]| -> Vec<ContentHash> {
+            content.iter().map(|content| content.hash.clone()).collect()
+        };
+        let is_served = hashes(content) == hashes(served);
+        let is_named = self.publication.edit != Edit::RollBack(None);
+        if !is_named && (is_served || content.is_empty()) {
+            return self.look_before(version);
+        }
+        if content.is_empty() {
+            return Step::End(Outcome::NoContent(version));
+        }
+        if let Some(current) = current
+            && is_served
+            && current.pinned() == Some(pinned)
+        {
+            return Step::End(Outcome::Unchanged(Box::new(current.clone())));
+        }
+        self.pinned = pinned;
+        self.use_content(content);
+        self.store_history()
     }
 
     /// Starts the first publication of the tenant.
     fn start_first(&mut self) -> Step {
-        if self
-            .publication
-            .expected
-            .is_some_and(|expected| expected != 0)
-        {
-            let none = Pointer::next(None, self.nonce.clone(), Vec::new(), 0, String::new());
-            let none = Pointer {
-                swaps: Vec::new(),
-                ..none
-            };
-            return Step::End(Outcome::Conflict(Box::new(none)));
+        let is_expected = self.publication.expected.is_none_or(|version| version == 0);
+        match self.publication.edit.clone() {
+            // The pointer was deleted, which no publisher does.
+            _ if self.before.is_some() => Step::End(Outcome::Unavailable),
+            _ if !is_expected => Step::End(Outcome::Conflict(Box::new(Pointer::none()))),
+            Edit::RollBack(version) => Step::End(Outcome::NoVersion(version)),
+            Edit::Unpublish | Edit::Resume => {
+                Step::End(Outcome::Unchanged(Box::new(Pointer::none())))
+            }
+            Edit::Publish(_) if self.made.is_some() => self.look_at_garbage(),
+            Edit::Publish(hashes) => {
+                self.content = hashes;
+                self.next_content()
+            }
         }
-        if self.has_swapped {
-            return self.look_at_garbage();
-        }
-        self.next_content()
     }
 
     /// Finds the next content without an object.
     fn next_content(&mut self) -> Step {
-        let mut hashes = self.publication.content.iter();
+        let mut hashes = self.content.iter();
         match hashes
             .find(|hash| !self.objects.contains_key(*hash))
             .cloned()
@@ -280,6 +393,18 @@ impl Publisher {
                 self.ask(Stage::Find(hash), Request::List(prefix))
             }
             None => self.look_at_garbage(),
+        }
+    }
+
+    /// Replaces an object that is gone or going. Only a publisher of content has the bytes.
+    fn replace(&mut self, hash: ContentHash) -> Step {
+        self.objects.remove(&hash);
+        match self.publication.edit {
+            Edit::Publish(_) => self.upload(hash),
+            // The swap may still have its effect.
+            _ if self.made.is_some() => Step::End(Outcome::Unavailable),
+            Edit::RollBack(_) => Step::End(Outcome::NoContent(self.pinned)),
+            Edit::Unpublish | Edit::Resume => Step::End(Outcome::NoContent(self.version() - 1)),
         }
     }
 
@@ -312,8 +437,7 @@ impl Publisher {
         let lost = |object: &ObjectKey| deleting.contains(object);
         let lost = self.objects.iter().find(|(_, object)| lost(object));
         if let Some(hash) = lost.map(|(hash, _)| hash.clone()) {
-            self.objects.remove(&hash);
-            return self.upload(hash);
+            return self.replace(hash);
         }
         if garbage.rescue(self.objects.values()) {
             self.writes += 1;
@@ -342,27 +466,61 @@ impl Publisher {
         if now.saturating_sub(self.checked) > MAX_PUBLISH {
             return self.look_at_garbage();
         }
-        self.has_swapped = true;
-        let content = self.publication.content.iter();
-        let content = content.filter_map(|hash| {
-            let object = self.objects.get(hash)?.clone();
-            let hash = hash.clone();
-            Some(ContentObject { hash, object })
-        });
-        let before = self.before.as_ref();
-        let pointer = Pointer::next(
-            before.map(|(pointer, _)| pointer),
-            self.nonce.clone(),
-            content.collect(),
-            self.publication.at,
-            self.publication.author.clone(),
-        );
+        let pointer = self.next_pointer();
+        self.made = Some(pointer.clone());
         let key = ObjectKey::pointer(&self.publication.tenant);
         let body = pointer.to_bytes();
-        let request = match before {
+        let request = match &self.before {
             Some((_, tag)) => Request::Swap(key, tag.clone(), body),
             None => Request::Create(key, body),
         };
         self.ask(Stage::Swap, request)
     }
+
+    /// Returns the pointer that the swap writes.
+    fn next_pointer(&self) -> Pointer {
+        let before = self.before.as_ref().map(|(pointer, _)| pointer);
+        let content = self.content.iter().filter_map(|hash| {
+            let object = self.objects.get(hash)?.clone();
+            let hash = hash.clone();
+            Some(ContentObject { hash, object })
+        });
+        let content: Vec<ContentObject> = content.collect();
+        let former = before.and_then(|before| Some((&before.content, before.pin.as_ref()?)));
+        let (content, pin, cause) = match (&self.publication.edit, former) {
+            (Edit::Publish(_), Some((served, pin))) => {
+                let pin = Pin {
+                    version: pin.version,
+                    newest: content,
+                };
+                (served.clone(), Some(pin), Cause::Publish)
+            }
+            (Edit::Publish(_) | Edit::Unpublish, _) => (content, None, Cause::Publish),
+            (Edit::Resume, _) => (content, None, Cause::Resume),
+            (Edit::RollBack(_), _) => {
+                let pin = Pin {
+                    version: self.pinned,
+                    newest: before.map_or_else(Vec::new, |before| before.newest().to_vec()),
+                };
+                (content, Some(pin), Cause::Rollback)
+            }
+        };
+        let next = NextVersion {
+            nonce: self.nonce.clone(),
+            content,
+            pin,
+            at: self.publication.at,
+            author: self.publication.author.clone(),
+            cause,
+        };
+        Pointer::next(before, next)
+    }
+}
+
+/// Returns the objects of content by hash.
+fn objects<'c>(
+    content: impl Iterator<Item = &'c ContentObject>,
+) -> BTreeMap<ContentHash, ObjectKey> {
+    let objects = content.map(|content| (content.hash.clone(), content.object.clone()));
+    objects.collect()
 }

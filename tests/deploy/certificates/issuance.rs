@@ -185,6 +185,33 @@ fn host_keeps_certificate_when_its_tenant_changes() {
 }
 
 #[test]
+fn preview_has_certificate_only_with_flag() {
+    const PREVIEW: &str = "spring--shop.studio.example";
+    let Some(authority) = Authority::start(&[], &json!({})) else {
+        return;
+    };
+    let tenants = authority.tenants();
+    tenant(&tenants.join("home"), "Home", "root: true\n");
+    tenant(&tenants.join("shop"), "Shop", "");
+    tenant(&tenants.join("shop@spring"), "Spring", "");
+    let mut server = Rowhouse::start_with(&mut authority.serve(&tenants));
+    assert_eq!(all_valid(&mut server, "certificates of live hosts"), 4);
+    let (trusted, _) = authority.visit(PREVIEW);
+    assert!(!trusted);
+    assert_eq!(authority.orders(), 4);
+    assert_eq!(server.program.end(), Some(0));
+
+    let mut server = Rowhouse::start_with(authority.serve(&tenants).arg("--acme-previews"));
+    let said = wait_for("the preview over HTTPS", || {
+        let (trusted, said) = authority.visit(PREVIEW);
+        trusted.then_some(said)
+    });
+    assert!(said.contains("the house of Spring"), "{said}");
+    assert_eq!(all_valid(&mut server, "certificates of all hosts"), 5);
+    assert_eq!(authority.orders(), 5);
+}
+
+#[test]
 fn without_http_listener_tls_challenge_is_used() {
     let Some(authority) = Authority::start(&[("PEBBLE_WFE_NONCEREJECT", "20")], &json!({})) else {
         return;

@@ -4,4 +4,5 @@ mod certificates;
 mod conditional_writes;
 pub(crate) mod object_store;
 mod publish;
-mod replicas;
+pub(crate) mod replicas;
+mod slow_store;

@@ -104,7 +104,7 @@ impl ObjectStore {
         });
         wait_for("an open S3 port", || {
             program.must_run();
-            TcpStream::connect(self.ports[S3]).ok()
+            TcpStream::connect(self.s3()).ok()
         });
         self.program = Some(program);
     }
@@ -127,6 +127,11 @@ impl ObjectStore {
         is_there.then_some(())
     }
 
+    /// Returns the address of the S3 interface.
+    pub(crate) fn s3(&self) -> SocketAddr {
+        self.ports[S3]
+    }
+
     /// Returns the address of the bucket with this prefix.
     pub(crate) fn address(&self, prefix: &str) -> String {
         format!("s3://{BUCKET}/{prefix}")
@@ -134,7 +139,7 @@ impl ObjectStore {
 
     /// Returns the variables with which a program finds the store and its credentials.
     pub(crate) fn variables(&self) -> Vec<(String, String)> {
-        let endpoint = format!("http://{}", self.ports[S3]);
+        let endpoint = format!("http://{}", self.s3());
         [
             ("AWS_ENDPOINT_URL", &*endpoint),
             ("AWS_ALLOW_HTTP", "true"),

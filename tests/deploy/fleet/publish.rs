@@ -1,8 +1,10 @@
 //! `rowhouse publish` with a real object store.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::Duration;
 
@@ -141,6 +143,146 @@ fn changed_tenants_get_a_new_version_and_tenants_with_errors_keep_theirs() {
         "{}",
         stderr(&output)
     );
+}
+
+/// A running `publish --watch`, which ends with the test.
+struct WatchingPublisher {
+    child: Child,
+    lines: Receiver<Value>,
+}
+
+impl WatchingPublisher {
+    fn start(publisher: &Publisher) -> Self {
+        let mut child = publisher
+            .command(&["publish", "--watch", "--format=json"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("rowhouse");
+        let stdout = child.stdout.take().expect("a pipe");
+        let (sender, lines) = mpsc::channel();
+        thread::spawn(move || {
+            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+                let line = serde_json::from_str(&line).expect("JSON");
+                if sender.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        Self { child, lines }
+    }
+
+    /// Returns name, result and version of the next line, and the pinned version.
+    fn next(&self) -> (String, String, Option<u64>, Option<u64>) {
+        let line = self.lines.recv_timeout(Duration::from_secs(60));
+        let line = line.expect("a line");
+        let text = |key: &str| line[key].as_str().unwrap_or_default().to_owned();
+        let number = |key: &str| line[key].as_u64();
+        (
+            text("name"),
+            text("result"),
+            number("version"),
+            number("pinned"),
+        )
+    }
+
+    /// Ends the publisher, and returns its messages.
+    fn end(mut self) -> String {
+        let _ = self.child.kill();
+        let mut messages = String::new();
+        let mut stderr = self.child.stderr.take().expect("a pipe");
+        let read = stderr.read_to_string(&mut messages);
+        read.expect("messages");
+        messages
+    }
+}
+
+impl Drop for WatchingPublisher {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn watching_publisher_follows_the_folders_while_a_version_is_pinned() {
+    let Some(store) = ObjectStore::start() else {
+        return;
+    };
+    let publisher = Publisher::new(&store);
+    publisher.publish(&[], 0);
+    publisher.page("mill", "Second");
+    publisher.publish(&["mill"], 0);
+    let output = publisher.run(&["diff", "mill"]);
+    let said = stdout(&output);
+    assert!(said.starts_with("changed pages/index.md\n"), "{said}");
+    assert!(said.contains("+Second\n"), "{said}{}", stderr(&output));
+    let output = publisher.run(&["rollback", "mill"]);
+    let said = stderr(&output);
+    assert!(output.status.success(), "{said}");
+    assert!(
+        said.contains("version 1 of `mill` is served and pinned"),
+        "{said}"
+    );
+    for (arguments, reason) in [
+        (["rollback", "mill", "9"], "has no version 9"),
+        (["diff", "mill", "7"], "has no version 7"),
+    ] {
+        let output = publisher.run(&arguments);
+        assert!(!output.status.success());
+        assert!(stderr(&output).contains(reason), "{}", stderr(&output));
+    }
+    let watching = WatchingPublisher::start(&publisher);
+    let of = |name: &str, result: &str, version, pinned| {
+        (name.to_owned(), result.to_owned(), version, pinned)
+    };
+    assert_eq!(watching.next(), of("corner", "unchanged", Some(1), None));
+    assert_eq!(watching.next(), of("mill", "unchanged", Some(3), Some(1)));
+    publisher.write("mill/pages/index.md", "---\ntitl: Wrong\n---\n");
+    assert_eq!(watching.next(), of("mill", "errors", None, None));
+    publisher.page("mill", "Third");
+    assert_eq!(watching.next(), of("mill", "published", Some(4), Some(1)));
+    tenant(&publisher.tenants().join("quay"), "quay", "");
+    assert_eq!(watching.next(), of("quay", "published", Some(1), None));
+    fs::remove_dir_all(publisher.tenants().join("quay")).expect("removed");
+    publisher.page("corner", "Second");
+    assert_eq!(watching.next(), of("corner", "published", Some(2), None));
+    let said = watching.end();
+    assert!(
+        said.contains("quay  folder removed; still published"),
+        "{said}"
+    );
+    let output = publisher.run(&["resume", "mill"]);
+    let said = stderr(&output);
+    assert!(
+        said.contains("the newest version of `mill` is served again"),
+        "{said}"
+    );
+    let output = publisher.run(&["releases", "mill"]);
+    assert!(
+        stdout(&output).contains("current, resume"),
+        "{}",
+        stdout(&output)
+    );
+}
+
+#[test]
+fn missing_credentials_are_named_within_seconds() {
+    let folder = TempDir::new().expect("a folder");
+    let output = Command::new(binary())
+        .args(["releases", "corner", "--store=s3://fleet/sites"])
+        .current_dir(folder.path())
+        .env_clear()
+        .env(
+            "AWS_METADATA_ENDPOINT",
+            format!("http://{}", reserved_address()),
+        )
+        .output()
+        .expect("rowhouse");
+    assert_eq!(output.status.code(), Some(2));
+    let said = stderr(&output);
+    assert!(said.contains("no credentials for the bucket"), "{said}");
+    assert!(said.contains("AWS_ACCESS_KEY_ID"), "{said}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use bucket::run;
 use bucket::store::{Bucket, Uploads, random_nonce};
 use bytes::Bytes;
 use fleet::key::{DEPLOYMENT, THEMES};
-use fleet::publish::{Outcome, Publication};
+use fleet::publish::{Edit, Outcome, Publication};
 use rowhouse_tests::binary;
 use tempfile::TempDir;
 
@@ -25,13 +25,13 @@ tenants: {corner: {access: [client]}, harbour: {}}
 ";
 
 /// A publisher of tenants with one page.
-struct TestPublisher {
+pub(crate) struct TestPublisher {
     bucket: Bucket,
     runtime: tokio::runtime::Runtime,
 }
 
 impl TestPublisher {
-    fn new(bucket: Bucket) -> Self {
+    pub(crate) fn new(bucket: Bucket) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build();
@@ -42,7 +42,7 @@ impl TestPublisher {
     }
 
     /// Publishes a tenant with a text on its page, or unpublishes the tenant.
-    fn publish(&self, tenant: &str, text: Option<&str>) {
+    pub(crate) fn publish(&self, tenant: &str, text: Option<&str>) {
         let Some(text) = text else {
             return self.publish_folder(tenant, None);
         };
@@ -77,7 +77,10 @@ impl TestPublisher {
         let uploads: Uploads = hashes.iter().cloned().zip(objects).collect();
         let publication = Publication {
             tenant: tenant.to_owned(),
-            content: hashes,
+            edit: match hashes.is_empty() {
+                true => Edit::Unpublish,
+                false => Edit::Publish(hashes),
+            },
             expected: None,
             at: 0,
             author: "Ann".to_owned(),
@@ -89,7 +92,7 @@ impl TestPublisher {
 }
 
 /// Returns the command of a replica with this state.
-fn replica(store: &ObjectStore, state: &TempDir) -> Command {
+pub(crate) fn replica(store: &ObjectStore, state: &TempDir) -> Command {
     let mut command = Command::new(binary());
     command
         .arg("serve")
@@ -111,15 +114,15 @@ fn page_status(server: &Rowhouse, tenant: &str) -> Option<u16> {
     page(server, tenant).map(|(status, _)| status)
 }
 
-fn has_text(server: &Rowhouse, tenant: &str, text: &str) -> bool {
+pub(crate) fn has_text(server: &Rowhouse, tenant: &str, text: &str) -> bool {
     page(server, tenant).is_some_and(|(status, page)| status == 200 && page.contains(text))
 }
 
-fn wait_for_text(server: &Rowhouse, tenant: &str, text: &str) {
+pub(crate) fn wait_for_text(server: &Rowhouse, tenant: &str, text: &str) {
     wait_for(text, || has_text(server, tenant, text).then_some(()));
 }
 
-fn readiness(server: &Rowhouse) -> (u16, String) {
+pub(crate) fn readiness(server: &Rowhouse) -> (u16, String) {
     server.get_admin("/readyz").expect("a response")
 }
 

@@ -1,4 +1,4 @@
-//! `deploy/haproxy/haproxy.cfg` without changes: two instances restart one after the other under load, and no request fails.
+//! `deploy/haproxy/haproxy.cfg` without changes: two instances restart one after the other under load, or are killed, and no request fails.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -6,11 +6,13 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
-use rowhouse_tests::reserved_address;
+use rowhouse_tests::{binary, reserved_address};
 use tempfile::TempDir;
 
+use crate::fleet::object_store::ObjectStore;
+use crate::fleet::replicas::replica;
 use crate::http::Visitor;
-use crate::support::{Program, Rowhouse, is_there, place, tenant, wait_for};
+use crate::support::{Program, Rowhouse, is_there, place, run, tenant, wait_for};
 
 /// The number of visitors; every second one opens a connection for each request.
 const VISITORS: usize = 8;
@@ -86,19 +88,8 @@ fn served_requests(instance: &Rowhouse) -> Option<u64> {
         .reduce(|sum: u64, more: u64| sum + more)
 }
 
-#[test]
-fn rolling_restart_behind_haproxy_fails_no_request() {
-    if !is_there("haproxy") {
-        return;
-    }
-    let folder = TempDir::new().expect("a folder");
-    let tenants: PathBuf = folder.path().join("tenants");
-    tenant(&tenants.join("home"), "Home", "root: true\n");
-    let mut instances = [
-        Rowhouse::start(&tenants, ORIGIN),
-        Rowhouse::start(&tenants, ORIGIN),
-    ];
-    let proxy = reserved_address();
+/// Starts HAProxy in front of two instances, and waits until it passes requests on.
+fn balance(proxy: SocketAddr, instances: &[Rowhouse; 2]) -> Program {
     let mut haproxy = Program::start(
         Command::new("haproxy")
             .arg("-f")
@@ -113,9 +104,13 @@ fn rolling_restart_behind_haproxy_fails_no_request() {
         haproxy.must_run();
         crate::http::ask(proxy, "studio.example", "/").filter(|(status, _)| *status == 200)
     });
+    haproxy
+}
 
+/// Sends requests while `steps` runs, and returns the failures.
+fn failures_under_load(proxy: SocketAddr, steps: impl FnOnce(&Load)) -> Vec<String> {
     let load = Load::default();
-    let failures: Vec<String> = thread::scope(|scope| {
+    thread::scope(|scope| {
         let _ending = EndOnDrop(&load);
         let visitors: Vec<_> = (0..VISITORS)
             .map(|number| {
@@ -124,6 +119,37 @@ fn rolling_restart_behind_haproxy_fails_no_request() {
             })
             .collect();
         load.wait_for_responses();
+        steps(&load);
+        load.wait_for_responses();
+        load.end();
+        visitors
+            .into_iter()
+            .flat_map(|visitor| visitor.join().expect("a visitor"))
+            .collect()
+    })
+}
+
+fn wait_for_visitors(instance: &Rowhouse) {
+    wait_for("visitors of the new process", || {
+        served_requests(instance).filter(|had| *had >= 50)
+    });
+}
+
+#[test]
+fn rolling_restart_behind_haproxy_fails_no_request() {
+    if !is_there("haproxy") {
+        return;
+    }
+    let folder = TempDir::new().expect("a folder");
+    let tenants: PathBuf = folder.path().join("tenants");
+    tenant(&tenants.join("home"), "Home", "root: true\n");
+    let mut instances = [
+        Rowhouse::start(&tenants, ORIGIN),
+        Rowhouse::start(&tenants, ORIGIN),
+    ];
+    let proxy = reserved_address();
+    let haproxy = balance(proxy, &instances);
+    let failures = failures_under_load(proxy, |load| {
         for instance in &mut instances {
             assert_eq!(
                 instance.program.end(),
@@ -134,16 +160,49 @@ fn rolling_restart_behind_haproxy_fails_no_request() {
             // Only the other instance serves these.
             load.wait_for_responses();
             *instance = Rowhouse::start_at(&tenants, ORIGIN, instance.visitors, instance.admin);
-            wait_for("visitors of the new process", || {
-                served_requests(instance).filter(|had| *had >= 50)
-            });
+            wait_for_visitors(instance);
         }
-        load.wait_for_responses();
-        load.end();
-        visitors
-            .into_iter()
-            .flat_map(|visitor| visitor.join().expect("a visitor"))
-            .collect()
+    });
+    assert!(failures.is_empty(), "{failures:?}\n{}", haproxy.log());
+}
+
+#[test]
+fn killed_replicas_of_a_fleet_fail_no_request() {
+    if !is_there("haproxy") {
+        return;
+    }
+    let Some(store) = ObjectStore::start() else {
+        return;
+    };
+    let folder = TempDir::new().expect("a folder");
+    tenant(&folder.path().join("tenants/home"), "Home", "root: true\n");
+    let (is_published, text) = run(Command::new(binary())
+        .args(["publish", "--store", &store.address("sites")])
+        .current_dir(folder.path())
+        .envs(store.variables()));
+    assert!(is_published, "{text}");
+    let states = [(); 2].map(|()| TempDir::new().expect("a folder"));
+    let start = |state: &TempDir, visitors: SocketAddr, admin: SocketAddr| {
+        let mut command = replica(&store, state);
+        command
+            .env("ROWHOUSE_ORIGIN", ORIGIN)
+            .env("ROWHOUSE_LISTEN", visitors.to_string())
+            .env("ROWHOUSE_ADMIN", admin.to_string());
+        Rowhouse::start_with(&mut command)
+    };
+    let mut instances = [0, 1].map(|number| {
+        let (visitors, admin) = (reserved_address(), reserved_address());
+        start(&states[number], visitors, admin)
+    });
+    let proxy = reserved_address();
+    let haproxy = balance(proxy, &instances);
+    let failures = failures_under_load(proxy, |load| {
+        for (instance, state) in instances.iter_mut().zip(&states) {
+            instance.program.kill();
+            load.wait_for_responses();
+            *instance = start(state, instance.visitors, instance.admin);
+            wait_for_visitors(instance);
+        }
     });
     assert!(failures.is_empty(), "{failures:?}\n{}", haproxy.log());
 }

@@ -589,15 +589,42 @@ fn restart_with_state_remembers_protected_tenants() {
         server.signal("TERM");
         assert_eq!(server.wait(), Some(0));
     }
-    // A valid file without the protection opens the tenant.
+    // A valid file without the protection opens the tenant once it was unchanged for a while: it may be the beginning of another.
     protected.write(FILE, "root: home\ntenants: {}\n");
     let server = protected.serve(&flags);
-    assert_eq!(
-        server
-            .get(&format!("app.{}", server.domain()), "/secret")
-            .status,
-        200
-    );
+    let host = format!("app.{}", server.domain());
+    let secret = || server.get(&host, "/secret");
+    assert_shows_nothing(&secret(), 503, "at the start");
+    assert_eq!(server.get(&server.domain(), "/").status, 200);
+    wait(&server, "the end of the protection", || {
+        secret().status == 200
+    });
+}
+
+#[test]
+fn half_written_deployment_file_at_startup_opens_nothing() {
+    let protected = Protected::new();
+    let flags = ["--state", "state"];
+    let mut server = protected.serve(&flags);
+    let begin = Instant::now();
+    while !state::has_words(&protected.path("state"), "access", "app") {
+        assert!(begin.elapsed() < TIMEOUT, "timeout: the state");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    server.signal("TERM");
+    assert_eq!(server.wait(), Some(0));
+
+    protected.write(FILE, "root: home\n");
+    let server = protected.serve(&flags);
+    let host = format!("app.{}", server.domain());
+    assert_shows_nothing(&server.get(&host, "/secret"), 401, "half a file");
+    assert_eq!(protected.allowed(&server, &host, "/secret").status, 200);
+    protected.write(FILE, &protected.rules);
+    // Longer than the time after which the half would count.
+    for _ in 0..120 {
+        std::thread::sleep(Duration::from_millis(25));
+        assert_shows_nothing(&server.get(&host, "/secret"), 401, "the complete file");
+    }
 }
 
 #[test]

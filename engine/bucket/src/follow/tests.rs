@@ -5,7 +5,7 @@ use std::fs;
 use tempfile::TempDir;
 
 use fleet::key::{DEPLOYMENT, Nonce, THEMES};
-use fleet::publish::{Outcome, Publication, Publisher, Step};
+use fleet::publish::{Edit, Outcome, Publication, Publisher, Step};
 
 use super::*;
 
@@ -42,7 +42,7 @@ impl Fleet {
         let head = ObjectKey::head();
         let changed = |body: &Bytes| {
             let head = Head::of_bytes(body).unwrap_or_default();
-            head.after(tenant).to_bytes()
+            head.after(tenant, 1).to_bytes()
         };
         let write = match self.send(Request::Get(head.clone())).await {
             Answer::Object(object) => Request::Swap(head, object.tag, changed(&object.body)),
@@ -72,16 +72,27 @@ impl Fleet {
         let uploads: Uploads = hashes.iter().cloned().zip(objects).collect();
         let publication = Publication {
             tenant: tenant.to_owned(),
-            content: hashes,
+            edit: match hashes.is_empty() {
+                true => Edit::Unpublish,
+                false => Edit::Publish(hashes),
+            },
             expected: None,
             at: 0,
             author: "Ann".to_owned(),
         };
+        self.run(publication, &uploads).await;
+        match self.send(Request::Get(ObjectKey::pointer(tenant))).await {
+            Answer::Object(object) => Pointer::of_bytes(&object.body),
+            _ => None,
+        }
+    }
+
+    async fn run(&mut self, publication: Publication, uploads: &Uploads) {
         self.publications += 1;
         let nonce = Nonce(format!("{:032x}", self.publications));
         let (mut publisher, mut request) = Publisher::new(publication, nonce);
         loop {
-            let answer = self.bucket.send(&request, &uploads).await;
+            let answer = self.bucket.send(&request, uploads).await;
             let answer = answer.expect("the store in memory answers");
             match publisher.step(answer, Duration::ZERO, Duration::ZERO) {
                 Step::Ask(next) => request = next,
@@ -89,10 +100,18 @@ impl Fleet {
                 Step::End(outcome) => panic!("{outcome:?}"),
             }
         }
-        match self.send(Request::Get(ObjectKey::pointer(tenant))).await {
-            Answer::Object(object) => Pointer::of_bytes(&object.body),
-            _ => None,
-        }
+    }
+
+    /// Pins a version of a tenant, or ends the pin.
+    async fn change(&mut self, tenant: &str, edit: Edit) {
+        let publication = Publication {
+            tenant: tenant.to_owned(),
+            edit,
+            expected: None,
+            at: 0,
+            author: "Ann".to_owned(),
+        };
+        self.run(publication, &Uploads::new()).await;
     }
 }
 
@@ -302,4 +321,22 @@ async fn damaged_pointer_is_named_and_the_last_version_stays() {
     assert_eq!(page(&restarted, "mill").as_deref(), Some("One"));
     let problem = &restarted.problems()["mill"];
     assert!(problem.contains("v1/tenants/mill"), "{problem}");
+}
+
+#[tokio::test]
+async fn replica_serves_the_pinned_version_until_resume() {
+    let mut fleet = Fleet::new();
+    for text in ["One", "Two"] {
+        fleet.publish("mill", Some(text)).await;
+    }
+    fleet.change("mill", Edit::RollBack(None)).await;
+    let mut replica = fleet.replica();
+    assert_eq!(poll(&mut replica).await, ["mill"]);
+    assert_eq!(page(&replica, "mill").as_deref(), Some("One"));
+    fleet.publish("mill", Some("Three")).await;
+    assert!(poll(&mut replica).await.is_empty(), "the pin stays");
+    fleet.change("mill", Edit::Resume).await;
+    let mut restarted = fleet.replica();
+    assert_eq!(poll(&mut restarted).await, ["mill"]);
+    assert_eq!(page(&restarted, "mill").as_deref(), Some("Three"));
 }

@@ -1,4 +1,4 @@
-//! Publishers, collectors and lease seekers on one model store, over a network that drops, delays and repeats requests.
+//! Publishers, operators who pin and resume, collectors and lease seekers on one model store, over a network that drops, delays and repeats requests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -9,8 +9,8 @@ use crate::collect::{self, Collector, KEPT_VERSIONS};
 use crate::exchange::{Answer, Request};
 use crate::key::{CONTENT, ContentHash, Nonce, ObjectKey, POINTERS};
 use crate::lease::LeaseSeeker;
-use crate::pointer::Pointer;
-use crate::publish::{self, Publication, Publisher};
+use crate::pointer::{ContentObject, Pointer};
+use crate::publish::{self, Edit, Publication, Publisher};
 use crate::simulation::store::ModelStore;
 
 const TENANTS: [&str; 3] = ["corner", "mill", "quay"];
@@ -55,9 +55,14 @@ pub(super) struct SimulatedFleet {
     late: Vec<(Request, Duration)>,
     /// The nonce of each version of each tenant.
     versions: BTreeMap<(String, u64), Nonce>,
+    /// The edit of each publication.
+    edits: BTreeMap<Nonce, Edit>,
+    /// The version and the content that a rollback to a version of a tenant pins.
+    brought: BTreeMap<(String, u64), (u64, Vec<ContentHash>)>,
     /// The publications that were reported as not published.
     refused: BTreeSet<Nonce>,
     pub(super) published: u64,
+    pub(super) pinned: u64,
     pub(super) deleted: usize,
     pub(super) faults: u64,
     /// The first broken invariant.
@@ -87,8 +92,11 @@ impl SimulatedFleet {
             seekers: (0..SEEKERS).map(seeker).collect(),
             late: Vec::new(),
             versions: BTreeMap::new(),
+            edits: BTreeMap::new(),
+            brought: BTreeMap::new(),
             refused: BTreeSet::new(),
             published: 0,
+            pinned: 0,
             deleted: 0,
             faults: 0,
             broken: None,
@@ -188,7 +196,61 @@ impl SimulatedFleet {
         self.check(!is_refused, || {
             format!("{tenant}: {nonce:?} was reported as not published, and is version {version}")
         });
+        self.check_edit(tenant, before, pointer, &nonce);
         self.versions.insert((tenant.to_owned(), version), nonce);
+    }
+
+    /// Checks that a version has the content and the pin that its edit asks for.
+    fn check_edit(
+        &mut self,
+        tenant: &str,
+        before: Option<&Pointer>,
+        pointer: &Pointer,
+        nonce: &Nonce,
+    ) {
+        let none = Pointer::none();
+        let before = before.unwrap_or(&none);
+        let version = pointer.version();
+        let served = hashes(&pointer.content);
+        let newest = hashes(pointer.newest());
+        let former = hashes(before.newest());
+        let edit = self.edits[nonce].clone();
+        let is_rollback = matches!(edit, Edit::RollBack(_));
+        let is_right = match &edit {
+            Edit::Publish(content) => {
+                let is_served = match before.pin {
+                    Some(_) => pointer.content == before.content,
+                    None => served == *content,
+                };
+                is_served && newest == *content && pointer.pinned() == before.pinned()
+            }
+            Edit::Unpublish => served.is_empty() && pointer.pin.is_none(),
+            Edit::Resume => before.pin.is_some() && served == former && pointer.pin.is_none(),
+            Edit::RollBack(target) => {
+                let pinned = pointer.pinned().unwrap_or_default();
+                let is_target = |version: u64| {
+                    let brought = self.brought.get(&(tenant.to_owned(), version));
+                    brought.is_some_and(|brought| *brought == (pinned, served.clone()))
+                };
+                let is_pinned = match target {
+                    Some(target) => is_target(*target),
+                    None => {
+                        let limit = before.pinned().unwrap_or_else(|| before.version());
+                        served != hashes(&before.content) && (1..limit).any(is_target)
+                    }
+                };
+                is_pinned && newest == former && !served.is_empty()
+            }
+        };
+        self.pinned += u64::from(is_rollback);
+        let brought = match is_rollback {
+            true => (pointer.pinned().unwrap_or_default(), served),
+            false => (version, newest),
+        };
+        self.brought.insert((tenant.to_owned(), version), brought);
+        self.check(is_right, || {
+            format!("{tenant}: {edit:?} made of {before:?} the pointer {pointer:?}")
+        });
     }
 
     /// Returns the objects that the pointers and the recent versions name.
@@ -203,7 +265,8 @@ impl SimulatedFleet {
                 });
             if is_named {
                 let pointer = Pointer::of_bytes(&object.body).expect("a pointer");
-                referenced.extend(pointer.content.into_iter().map(|content| content.object));
+                let named = pointer.named();
+                referenced.extend(named.map(|content| content.object.clone()));
             }
         }
         referenced
@@ -242,19 +305,13 @@ impl SimulatedFleet {
 
     fn start_publisher(&mut self, tenant: &'static str) -> Waiting<RunningPublisher> {
         let nonce = self.nonce();
-        let count = self.random.usize(..4);
-        let mut content: Vec<ContentHash> = self
-            .random
-            .choose_multiple(CONTENTS, count)
-            .into_iter()
-            .map(|hash| ContentHash(hash.to_owned()))
-            .collect();
-        content.sort();
         let current = self.pointer(&ObjectKey::pointer(tenant));
         let current = current.as_ref().map_or(0, Pointer::version);
+        let edit = self.edit(current);
+        self.edits.insert(nonce.clone(), edit.clone());
         let publication = Publication {
             tenant: tenant.to_owned(),
-            content,
+            edit,
             expected: self.random.bool().then_some(current),
             at: 0,
             author: String::new(),
@@ -271,18 +328,41 @@ impl SimulatedFleet {
         }
     }
 
+    fn edit(&mut self, current: u64) -> Edit {
+        match self.random.u8(..16) {
+            0 => Edit::Unpublish,
+            1..3 => Edit::Resume,
+            3..5 => Edit::RollBack(None),
+            5..8 => Edit::RollBack(Some(self.random.u64(..current + 2))),
+            _ => {
+                let count = self.random.usize(1..4);
+                let chosen = self.random.choose_multiple(CONTENTS, count);
+                let mut content: Vec<ContentHash> = chosen
+                    .into_iter()
+                    .map(|hash| ContentHash(hash.to_owned()))
+                    .collect();
+                content.sort();
+                Edit::Publish(content)
+            }
+        }
+    }
+
     fn end(&mut self, publisher: &RunningPublisher, outcome: publish::Outcome) {
         let RunningPublisher { tenant, nonce, .. } = publisher;
         let made = self.versions.iter().find(|(_, made)| *made == nonce);
         let made = made.map(|((_, version), _)| *version);
         match outcome {
-            publish::Outcome::Published(version) => {
+            publish::Outcome::Published(pointer) => {
                 self.published += 1;
+                let version = pointer.version();
                 self.check(made == Some(version), || {
                     format!("{tenant}: {nonce:?} reports version {version}, and made {made:?}")
                 });
             }
-            publish::Outcome::Conflict(_) | publish::Outcome::Unchanged(_) => {
+            publish::Outcome::Conflict(_)
+            | publish::Outcome::Unchanged(_)
+            | publish::Outcome::NoVersion(_)
+            | publish::Outcome::NoContent(_) => {
                 self.check(made.is_none(), || {
                     format!("{tenant}: {nonce:?} reports {outcome:?}, and made {made:?}")
                 });
@@ -468,4 +548,8 @@ impl SimulatedFleet {
             format!("{garbage} objects are never deleted")
         });
     }
+}
+
+fn hashes(content: &[ContentObject]) -> Vec<ContentHash> {
+    content.iter().map(|content| content.hash.clone()).collect()
 }

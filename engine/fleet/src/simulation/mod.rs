@@ -17,7 +17,7 @@ fn random_histories_preserve_the_invariants() {
         Some(_) => 1_000_000,
         None => HISTORIES,
     };
-    let (mut published, mut deleted, mut faults) = (0, 0, 0);
+    let (mut published, mut pinned, mut deleted, mut faults) = (0, 0, 0, 0);
     for seed in 0..histories {
         let mut fleet = SimulatedFleet::new(seed);
         for step in 0..STEPS {
@@ -31,13 +31,14 @@ fn random_histories_preserve_the_invariants() {
             panic!("seed {seed}, at the end: {broken}");
         }
         published += fleet.published;
+        pinned += fleet.pinned;
         deleted += fleet.deleted;
         faults += fleet.faults;
     }
     println!(
-        "{histories} histories: {published} publications, {deleted} deletions, {faults} faults"
+        "{histories} histories: {published} publications, {pinned} rollbacks, {deleted} deletions, {faults} faults"
     );
     // The histories reach every part of the protocol.
-    assert!(published > histories && faults > histories);
+    assert!(published > histories && faults > histories && pinned > histories);
     assert!(deleted > 0);
 }

@@ -12,7 +12,7 @@ pub(crate) const FAILED: u8 = 2;
 pub(crate) const CONFLICT: u8 = 3;
 
 /// The number of entries in the list: builds with the feature `bucket` have more commands.
-const ENTRIES: usize = if cfg!(feature = "bucket") { 10 } else { 7 };
+const ENTRIES: usize = if cfg!(feature = "bucket") { 11 } else { 7 };
 
 /// Every exit code with the commands that end with it (none: all of them) and its meaning.
 pub(crate) const EXIT_CODES: [(u8, &[&str], &str); ENTRIES] = [
@@ -42,6 +42,12 @@ pub(crate) const EXIT_CODES: [(u8, &[&str], &str); ENTRIES] = [
         "errors were found; the tenants with errors keep their version",
     ),
     #[cfg(feature = "bucket")]
+    (
+        ERRORS,
+        &["releases", "diff", "rollback", "resume"],
+        "with `--store`: the store has no such tenant or version",
+    ),
+    #[cfg(feature = "bucket")]
     (ERRORS, &["store"], "an object is damaged or missing"),
     (
         FAILED,
@@ -56,7 +62,7 @@ pub(crate) const EXIT_CODES: [(u8, &[&str], &str); ENTRIES] = [
     #[cfg(feature = "bucket")]
     (
         CONFLICT,
-        &["publish", "unpublish"],
+        &["publish", "unpublish", "rollback", "resume"],
         "another publisher was first; nothing was changed",
     ),
 ];

@@ -1,4 +1,4 @@
-//! The arguments of the commands for an object store: `publish`, `unpublish` and `store`.
+//! The arguments of the commands for an object store: `publish`, `unpublish` and `store`. `releases`, `diff`, `rollback` and `resume` share some.
 //!
 //! **Invariant:** knows no store.
 

@@ -673,6 +673,11 @@ pub struct PublishArguments {
     /// Publish only if this is the current version (0: none), else exit with 3
     #[arg(long, value_name = "VERSION")]
     pub expect: Option<u64>,
+    /// Go on, and publish each folder that changes or is added
+    ///
+    /// Ends when it is interrupted. Changes are published once the folder has been quiet for half a second. A folder with errors is reported and left as it is. A removed folder stays published. While the store is down, publications wait. With `--format json`, each line is one JSON object.
+    #[arg(long, conflicts_with = "expect")]
+    pub watch: bool,
     /// The author.
     #[command(flatten)]
     pub author: AuthorFlag,
@@ -697,6 +702,10 @@ pub struct DiffArguments {
     /// Also show the differences that readers do not see: tags, styles, scripts
     #[arg(long)]
     pub all: bool,
+    /// Bucket of a fleet, whose versions are compared by their files
+    #[cfg(feature = "bucket")]
+    #[arg(long, env = "ROWHOUSE_STORE", value_name = "URL")]
+    pub store: Option<String>,
     /// The running server.
     #[command(flatten)]
     pub server: RunningServer,
@@ -710,6 +719,14 @@ pub struct RollbackArguments {
     pub tenant: TenantId,
     /// Number of the release to serve [default: the previous release]
     pub release: Option<u64>,
+    /// Bucket of a fleet, whose replicas serve an earlier version
+    #[cfg(feature = "bucket")]
+    #[arg(long, env = "ROWHOUSE_STORE", value_name = "URL")]
+    pub store: Option<String>,
+    /// The author, in the store.
+    #[cfg(feature = "bucket")]
+    #[command(flatten)]
+    pub author: AuthorFlag,
     /// The running server.
     #[command(flatten)]
     pub server: RunningServer,
@@ -724,6 +741,14 @@ pub struct ResumeArguments {
     /// Id of the tenant
     #[arg(value_parser = TenantId::new)]
     pub tenant: TenantId,
+    /// Bucket of a fleet, whose replicas serve the newest version again
+    #[cfg(feature = "bucket")]
+    #[arg(long, env = "ROWHOUSE_STORE", value_name = "URL")]
+    pub store: Option<String>,
+    /// The author, in the store.
+    #[cfg(feature = "bucket")]
+    #[command(flatten)]
+    pub author: AuthorFlag,
     /// The running server.
     #[command(flatten)]
     pub server: RunningServer,

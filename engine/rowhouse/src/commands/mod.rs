@@ -18,9 +18,9 @@ use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use self::output::{FAILED, print_message};
-#[cfg(feature = "bucket")]
-use crate::cli::ReleasesArguments;
 use crate::cli::{Cli, Command};
+#[cfg(feature = "bucket")]
+use crate::cli::{DiffArguments, ReleasesArguments, ResumeArguments, RollbackArguments};
 use content::source::SourceError;
 use server::ServeError;
 use supervisor::ReloadError;
@@ -48,8 +48,31 @@ pub fn run(cli: Cli) -> ExitCode {
         Some(Command::Unpublish(arguments)) => fleet::publish::unpublish(&arguments),
         #[cfg(feature = "bucket")]
         Some(Command::Store(arguments)) => fleet::store::run(&arguments),
+        #[cfg(feature = "bucket")]
+        Some(Command::Diff(DiffArguments {
+            tenant,
+            from,
+            to,
+            store: Some(store),
+            ..
+        })) => fleet::history::diff(tenant.as_str(), from, to, &store),
         Some(Command::Diff(arguments)) => operations::releases::diff(&arguments),
+        #[cfg(feature = "bucket")]
+        Some(Command::Rollback(RollbackArguments {
+            tenant,
+            release,
+            store: Some(store),
+            author,
+            ..
+        })) => fleet::pin::roll_back(tenant.as_str(), release, &store, &author),
         Some(Command::Rollback(arguments)) => operations::releases::roll_back(&arguments),
+        #[cfg(feature = "bucket")]
+        Some(Command::Resume(ResumeArguments {
+            tenant,
+            store: Some(store),
+            author,
+            ..
+        })) => fleet::pin::resume(tenant.as_str(), &store, &author),
         Some(Command::Resume(arguments)) => operations::releases::resume(&arguments),
         Some(Command::Restore(arguments)) => operations::restore::run(&arguments),
         Some(Command::Visits(arguments)) => operations::visits::run(&arguments),

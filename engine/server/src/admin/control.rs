@@ -71,10 +71,10 @@ pub struct ReleaseLine {
     pub is_pinned: bool,
 }
 
-/// A path at which two releases differ.
+/// A path at which two releases, or two versions of a folder, differ.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageChange {
-    /// The path below the tenant's root (`/terms`), or the name of an error page (`404 page of /blog`).
+    /// The path below the tenant's root (`/terms`), the name of an error page (`404 page of /blog`), or the path of a file (`pages/terms.md`).
     pub path: String,
     /// The kind of change.
     pub change: ChangeKind,

@@ -150,8 +150,8 @@ impl Registry {
             let tenants: BTreeSet<TenantId> = folders.into_keys().collect();
             let listed = tenants.clone();
             self.handle(Event::Listed { tenants, only }, now);
-            if let Some(persisted) = &self.persisted {
-                persisted.retain_releases(listed.iter().chain(self.world.removed().keys()));
+            if let Some(persisted) = &mut self.persisted {
+                persisted.retain(&listed, self.world.removed().keys());
             }
         }
         for (tenant, read) in survey.removed {
@@ -583,10 +583,11 @@ impl Registry {
                 Action::ReplaceContent(tenant) => {
                     if let EventData::Read(read) = std::mem::replace(event_data, EventData::Nothing)
                     {
-                        let is_persisting = self.persisted.is_some();
-                        self.catalog.now = now;
-                        self.catalog
-                            .replace_content(&tenant, *read, &self.settings, is_persisting);
+                        let (catalog, is_persisting) =
+                            (&mut self.catalog, self.persisted.is_some());
+                        catalog.now = now;
+                        catalog.replace_content(&tenant, *read, &self.settings, is_persisting);
+                        write::persist_reading(self, &tenant);
                     }
                 }
                 Action::Plan(changes) => self.plan(&changes, now),

@@ -17,16 +17,17 @@ const SECONDS_PER_DAY: u64 = 24 * 60 * 60;
 /// Logs that the folder of a tenant was removed, and removes the results of work for the tenant.
 pub(crate) fn report(registry: &Registry, id: &TenantId) {
     let persisted = registry.persisted.as_ref();
-    let persisted = persisted.filter(|persisted| persisted.has_tenant(id));
-    match persisted {
-        Some(persisted) => {
+    if let Some(persisted) = persisted {
+        persisted.remove_results(id);
+    }
+    match persisted.filter(|persisted| persisted.has_tenant(id)) {
+        Some(_) => {
             let kept_days = registry.world.removed_retention().as_secs() / SECONDS_PER_DAY;
             warn!(
                 tenant = %id,
                 kept_days,
                 "folder removed; the tenant is not served; `rowhouse restore` serves its last valid folder again"
             );
-            persisted.remove_results(id);
         }
         None => warn!(tenant = %id, "folder removed; the tenant is not served"),
     }

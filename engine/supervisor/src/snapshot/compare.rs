@@ -1,4 +1,4 @@
-//! Compares two releases of a tenant, and describes the changes for operators.
+//! Compares two releases of a tenant, or the files of two versions, and describes the changes for operators.
 //!
 //! Pages are compared at one address, since a tenant has the same pages at all its addresses.
 //! The comparison of HTML begins with the content that readers see: a line for each sentence, with links and images. Tags, scripts, styles and files for machines such as `sitemap.xml` are metadata. Bodies that are not text are compared by size.
@@ -6,6 +6,7 @@
 //! **Invariant:** without I/O and without knowledge of tenants. The same releases give the same changes.
 
 mod content;
+pub mod files;
 mod lines;
 #[cfg(test)]
 mod tests;
@@ -151,7 +152,7 @@ impl ReleaseDiff {
         let difference = if self.text < MAX_DIFF_BYTES {
             Difference::between(&old, &new)
         } else {
-            Difference::shown("(not shown: too many changes)\n".to_owned())
+            Difference::too_many()
         };
         self.add(path, ChangeKind::Changed, difference);
     }
@@ -274,6 +275,10 @@ impl Difference {
     const fn shown(text: String) -> Self {
         let metadata = String::new();
         Self { text, metadata }
+    }
+
+    fn too_many() -> Self {
+        Self::shown("(not shown: too many changes)\n".to_owned())
     }
 
     const fn metadata(metadata: String) -> Self {

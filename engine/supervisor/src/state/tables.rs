@@ -72,6 +72,8 @@ pub struct PersistedState {
     store: Arc<Store>,
     /// The tenants with a persisted valid folder, including removed tenants.
     tenants: BTreeSet<TenantId>,
+    /// The tenants without a valid folder that an earlier process has read. Their folders may be gone.
+    only_read: BTreeSet<TenantId>,
     /// The tenants whose data was removed, and whose visits are still persisted.
     forgotten: Vec<TenantId>,
     /// The fingerprints of the themes that this process wrote, by name.
@@ -164,10 +166,15 @@ impl PersistedState {
         let location = locate(directory, config);
         location.log(config);
         let store = Store::of_deployment(directory, &location.name, location.label, keep);
+        let ids = |prefix| -> BTreeSet<TenantId> {
+            let names = store.tables(prefix);
+            let ids = names.iter().filter_map(|name| TenantId::new(name).ok());
+            ids.collect()
+        };
+        let tenants = ids(VALID_TENANT);
         Self {
-            tenants: (store.tables(VALID_TENANT).iter())
-                .filter_map(|name| TenantId::new(name).ok())
-                .collect(),
+            only_read: ids(READ_TENANT).difference(&tenants).cloned().collect(),
+            tenants,
             forgotten: Vec::new(),
             themes: BTreeMap::new(),
             addresses: None,
@@ -248,8 +255,18 @@ impl PersistedState {
             .write_table(REMOVED.to_owned(), None, move || rows);
     }
 
-    /// Sets the tenants whose newest releases stay: those with a folder, and removed ones.
-    pub(crate) fn retain_releases<'t>(&self, tenants: impl Iterator<Item = &'t TenantId>) {
+    /// Sets the tenants whose newest releases stay: those with a folder, and removed ones. Removes the readings of folders that were removed while no process ran, and that have no valid copy.
+    pub(crate) fn retain<'t>(
+        &mut self,
+        listed: &'t BTreeSet<TenantId>,
+        removed: impl Iterator<Item = &'t TenantId>,
+    ) {
+        if self.store.claim().is_ok() {
+            for id in std::mem::take(&mut self.only_read).difference(listed) {
+                self.remove_results(id);
+            }
+        }
+        let tenants = listed.iter().chain(removed);
         self.store.set_tenants(tenants.map(ToString::to_string));
     }
 
@@ -370,20 +387,6 @@ impl PersistedState {
             self.persist_folder(format!("{VALID_TENANT}{id}"), content, fingerprint);
         }
         cache.write_if_changed(&self.store, &format!("{TENANT_CACHE}{id}"), has_grown);
-    }
-
-    /// Persists the reading of a folder whose tenant has a persisted valid folder. Returns whether the tenant has such a folder.
-    pub(crate) fn persist_reading(
-        &self,
-        id: &TenantId,
-        mark: TableMark,
-        reading: PersistedReading,
-    ) -> bool {
-        let is_known = self.tenants.contains(id.as_str());
-        if is_known {
-            write_reading(&self.store, id, mark, reading);
-        }
-        is_known
     }
 
     /// Persists a theme's folder with which every page could be rendered.

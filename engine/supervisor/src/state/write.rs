@@ -9,10 +9,11 @@ use crate::model::tenant::TenantState as States;
 use crate::runner::catalog::tenant::TenantData;
 use crate::runner::registry::Registry;
 use crate::state::releases::record;
-use crate::state::tables::PersistedState;
+use crate::state::tables::{PersistedState, write_reading};
 
 /// Hands the new data of a tenant to the writer thread, and records its current output as a release.
 pub(crate) fn persist_tenant(registry: &mut Registry, id: &TenantId) {
+    persist_reading(registry, id);
     let Some(persisted) = &mut registry.persisted else {
         return;
     };
@@ -28,6 +29,20 @@ pub(crate) fn persist_tenant(registry: &mut Registry, id: &TenantId) {
     if states.is_current() {
         let shared = registry.publisher.shared.served();
         record(tenant, id, persisted.store(), shared);
+    }
+}
+
+/// Hands the new reading of a tenant's folder to the writer thread. A restart before the first rendering needs it, too.
+pub(crate) fn persist_reading(registry: &mut Registry, id: &TenantId) {
+    let Some(persisted) = &registry.persisted else {
+        return;
+    };
+    let is_writable = persisted.store().claim().is_ok();
+    if let Some(tenant) = registry.catalog.tenants.get_mut(id).filter(|_| is_writable)
+        && let Some(reading) = tenant.packed_reading()
+        && let Some(mark) = tenant.reading.mark.take()
+    {
+        write_reading(persisted.store(), id, mark, reading);
     }
 }
 
@@ -81,11 +96,6 @@ fn persist(data: &mut TenantData, id: &TenantId, persisted: &mut PersistedState,
     let good = data.content.pending.take_if(|_| is_valid);
     let good = good.map(|content| (content, data.content.folder));
     persisted.persist_tenant(id, &mut data.persisted, has_grown, good);
-    if let (Some(mark), Some(reading)) = (data.reading.mark, data.packed_reading())
-        && persisted.persist_reading(id, mark, reading)
-    {
-        data.reading.mark = None;
-    }
 }
 
 /// Returns the themes with which a page failed to render or is still being rendered.

@@ -1,8 +1,11 @@
-//! Commands for the object store of a fleet: `publish`, `unpublish`, `store` and `releases --store`.
+//! Commands for the object store of a fleet: `publish`, `unpublish`, `store`, and `releases`, `diff`, `rollback` and `resume` with `--store`.
 
 pub(crate) mod folder;
 pub(crate) mod history;
+pub(crate) mod pin;
+mod progress_bar;
 pub(crate) mod publish;
+mod session;
 pub(crate) mod store;
 
 use std::env;
@@ -14,6 +17,7 @@ use anyhow::{Context as _, anyhow};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
+use bucket::credentials;
 use bucket::probe::ProbeError;
 use bucket::store::{Bucket, StoreError};
 
@@ -22,9 +26,18 @@ use crate::cli::fleet::AuthorFlag;
 /// The file with the host name of a Linux machine.
 const HOST_NAME: &str = "/proc/sys/kernel/hostname";
 
+/// A store that did not answer. A command that goes on tries again later.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Unavailable(String);
+
 /// Opens the bucket.
 fn open(store: &str) -> anyhow::Result<Bucket> {
-    Bucket::open(store).map_err(|error| anyhow!("{error}: {}", error.hint()))
+    let opened = Bucket::open(store).and_then(|bucket| {
+        credentials::require(store)?;
+        Ok(bucket)
+    });
+    opened.map_err(|error| anyhow!("{error}: {}", error.hint()))
 }
 
 /// Runs requests to the store to their end.
@@ -39,11 +52,16 @@ fn block_on<T>(work: impl Future<Output = T>) -> anyhow::Result<T> {
 /// Returns the error of a store, with what to do.
 fn failure(bucket: &Bucket, error: StoreError) -> anyhow::Error {
     let hint = error.hint();
+    let is_permanent = error.is_permanent();
     let error = anyhow::Error::new(error);
     // The innermost cause repeats the outer ones in the errors of most clients.
     let cause = error.chain().nth(1).map(ToString::to_string);
     let cause = cause.map(|cause| format!(" ({cause})")).unwrap_or_default();
-    anyhow!("`{}`: {error}{cause}: {hint}", bucket.address())
+    let text = format!("`{}`: {error}{cause}: {hint}", bucket.address());
+    match is_permanent {
+        true => anyhow!(text),
+        false => Unavailable(text).into(),
+    }
 }
 
 /// Returns the error of a probe, with what to do.

@@ -80,7 +80,7 @@ pub(crate) fn diff(arguments: &DiffArguments) -> anyhow::Result<ExitCode> {
 }
 
 /// Prints changes. Unless `shows_metadata`, those of metadata are one line at the end.
-fn print_changes(changes: &[PageChange], shows_metadata: bool) {
+pub(in crate::commands) fn print_changes(changes: &[PageChange], shows_metadata: bool) {
     let is_described = |change: &&PageChange| shows_metadata || !change.is_metadata();
     for change in changes.iter().filter(is_described) {
         print(described(change, shows_metadata).trim_end());

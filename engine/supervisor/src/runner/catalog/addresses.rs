@@ -3,7 +3,7 @@
 //! - A file that cannot be read or has errors changes nothing: the limits in force stay. With persisted data they also stay after a restart.
 //! - A file with errors closes the deployment at a startup without an earlier state: each tenant has only the host and path of its id.
 //! - The limits of a removed file stay in force until the process starts again without the file.
-//! - A file that ends the protection of a tenant is in force once it was unchanged for [`OPENING_DELAY`]: the beginning of a file that is being written is often valid, too.
+//! - A file that ends the protection of a tenant is in force once it was unchanged for [`OPENING_DELAY`]: the beginning of a file that is being written is often valid, too. At a startup with persisted data, the last valid file of the earlier process is in force until then.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -80,6 +80,10 @@ impl AssignedAddresses {
         now: Instant,
     ) {
         if self.is_opening_early(config, &text, now) {
+            if self.deployment.is_none() {
+                let before = persisted.and_then(PersistedState::deployment);
+                self.alarm = self.apply_file(config, Ok(before), persisted);
+            }
             return;
         }
         let is_origin_confidential = config.origin.is_secure() || config.origin.is_loopback();
@@ -124,13 +128,9 @@ impl AssignedAddresses {
         now: Instant,
     ) -> bool {
         let before = self.opening.take();
-        let is_valid = |file: &DeploymentFile| file.is_valid();
         let Ok(Some(text)) = text else {
             return false;
         };
-        if !self.deployment.as_ref().is_some_and(is_valid) {
-            return false;
-        }
         let label = config.deployment_file().display().to_string();
         let (Some(file), _) = DeploymentFile::read(&label, text) else {
             return false;

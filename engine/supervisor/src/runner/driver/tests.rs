@@ -1,4 +1,4 @@
-//! Tests of the cost of a change among many tenants.
+//! Tests of the cost of a change among many tenants, and of readings that outlive the process.
 
 use std::fs;
 use std::ops::Range;
@@ -6,6 +6,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
+use release::store::RetentionLimits;
 use render::CachePolicy;
 use render::Islands;
 use rowhouse_ui::Bundle;
@@ -29,6 +30,53 @@ fn write_tenants(tenants: &Path, numbers: Range<usize>) {
     }
 }
 
+fn config(tenants: &Path) -> DeploymentConfig {
+    DeploymentConfig {
+        tenants: tenants.to_owned(),
+        themes: None,
+        deployment: None,
+        origin: "https://studio.example".parse().unwrap(),
+        hsts: None,
+        caching: CachePolicy::default(),
+    }
+}
+
+fn registry(config: DeploymentConfig) -> Registry {
+    let islands = Islands::new(Bundle::embedded().unwrap(), true);
+    Registry::new(config, Arc::new(islands))
+}
+
+/// The tables of the state after a process that has read all folders, in the order of their names.
+struct TablesAfterReading {
+    read: Vec<String>,
+    rendered: Vec<String>,
+}
+
+impl TablesAfterReading {
+    fn of(folder: &TempDir) -> Self {
+        let config = config(&folder.path().join("tenants"));
+        let keep = RetentionLimits {
+            releases: 1,
+            bytes: 1 << 30,
+        };
+        let persisted = PersistedState::open(&folder.path().join("state"), &config, keep);
+        let store = Arc::clone(persisted.store());
+        // The threads of the process before may hold its store for a while.
+        while store.claim().is_err() {
+            thread::sleep(POLL_INTERVAL);
+        }
+        let registry = registry(config).with_persisted(persisted).serving();
+        let mut registry = registry.with_memory(1 << 30);
+        registry.reload(Timestamp::now()).unwrap();
+        drop(registry);
+        store.finish();
+        Self {
+            read: store.tables("read.tenant."),
+            rendered: store.tables("good.tenant."),
+        }
+    }
+}
+
 /// A change of one tenant.
 #[derive(Clone, Copy)]
 enum Change {
@@ -42,17 +90,7 @@ fn allocations_of(change: Change, count: usize) -> u64 {
     let folder = TempDir::new().unwrap();
     let tenants = folder.path().join("tenants");
     write_tenants(&tenants, 0..count);
-    let config = DeploymentConfig {
-        tenants: tenants.clone(),
-        themes: None,
-        deployment: None,
-        origin: "https://studio.example".parse().unwrap(),
-        hsts: None,
-        caching: CachePolicy::default(),
-    };
-    let islands = Islands::new(Bundle::embedded().unwrap(), true);
-    let registry = Registry::new(config, Arc::new(islands));
-    let mut registry = registry.serving().without_compression();
+    let mut registry = registry(config(&tenants)).serving().without_compression();
     let (board, now) = (StatusBoard::default(), Timestamp::now());
     registry.reload(now).unwrap();
     // A busy machine may exceed the time limit of a job, which is retried later.
@@ -145,4 +183,22 @@ fn added_folder_costs_the_same_among_few_tenants_and_among_many() {
 #[test]
 fn removed_folder_costs_the_same_among_few_tenants_and_among_many() {
     check_cost(Change::RemovedFolder);
+}
+
+#[test]
+fn reading_is_persisted_before_any_page_is_rendered_and_goes_with_its_folder() {
+    // The folders of fewer tenants stay open in memory.
+    const COUNT: usize = 260;
+    let folder = TempDir::new().unwrap();
+    let tenants = folder.path().join("tenants");
+    write_tenants(&tenants, 0..COUNT);
+    // A file that has just changed may change again without a new time.
+    thread::sleep(Duration::from_millis(100));
+    let TablesAfterReading { read, rendered } = TablesAfterReading::of(&folder);
+    assert_eq!(read.len(), COUNT);
+    let removed = read.iter().find(|id| !rendered.contains(id)).unwrap();
+    fs::remove_dir_all(tenants.join(removed)).unwrap();
+    let read = TablesAfterReading::of(&folder).read;
+    assert_eq!(read.len(), COUNT - 1);
+    assert!(!read.contains(removed));
 }

@@ -11,7 +11,7 @@ use bucket::run;
 use bucket::store::Uploads;
 use fleet::exchange::{Answer, Request};
 use fleet::pointer::Pointer;
-use fleet::publish::{Outcome, Publication};
+use fleet::publish::{Edit, Outcome, Publication};
 use release::snapshot::access::AccessRule;
 use render::{CachePolicy, Islands};
 use rowhouse_ui::Bundle;
@@ -61,7 +61,7 @@ impl Fleet {
         let hash = packed::hash(&content);
         let publication = Publication {
             tenant: name.to_owned(),
-            content: vec![hash.clone()],
+            edit: Edit::Publish(vec![hash.clone()]),
             expected: None,
             at: 0,
             author: "Ann".to_owned(),
