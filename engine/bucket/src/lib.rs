@@ -11,6 +11,7 @@
 //! | [`follow`] | learns which tenants have changed, and downloads their content |
 //! | [`cache`] | the content on the disk of a replica |
 //! | [`lease`] | holds a lease |
+//! | [`releases`] | the rendered releases that replicas share |
 //! | [`sealed`] | encrypts objects with private keys in them |
 //! | [`sealed_store`] | reads and replaces such objects |
 //!
@@ -22,6 +23,7 @@ pub mod history;
 pub mod lease;
 pub mod packed;
 pub mod probe;
+pub mod releases;
 pub mod run;
 pub mod sealed;
 pub mod sealed_store;
