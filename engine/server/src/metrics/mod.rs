@@ -26,7 +26,7 @@ use super::snapshot_store::{SHARED_HOSTS, SnapshotStore, UNKNOWN_HOSTS};
 use super::tls::handshake_counters::HandshakeCounters;
 use super::tls::overview::{CertificateLine, CertificateState};
 use crate::access_log::AccessLog;
-use crate::admin::status::{Availability, StatusBoard};
+use crate::admin::status::{Availability, SharedReleaseUse, StatusBoard};
 use crate::metrics::connection_counters::ConnectionCounters;
 use crate::metrics::process_memory::MemoryUse;
 use release::snapshot::preview::tenant_of_preview;
@@ -484,7 +484,18 @@ impl Counters {
             help,
             Some(&Unit::Seconds),
             age,
-        )
+        )?;
+
+        let help = "Releases in the bucket: rendered by another replica and reused, created, damaged, or not reached";
+        let mut family =
+            encoder.encode_descriptor("shared_releases", help, None, MetricType::Counter)?;
+        for of in SharedReleaseUse::ALL {
+            let count = self.board.shared_releases.get(of);
+            family
+                .encode_family(&[("result", of.label())])?
+                .encode_counter::<NoLabelSet, _, u64>(&count, None)?;
+        }
+        Ok(())
     }
 
     /// Encodes the age of the snapshot and the health of the reload loop and the log.

@@ -23,6 +23,7 @@ use server::admin::status::{
 use server::snapshot_store::RequestNotice;
 
 use crate::deployment_config::DeploymentConfig;
+use crate::jobs::compile::ReleaseSources;
 use crate::jobs::outcome::JobOutcome;
 use crate::model::previews::PreviewPhase;
 use crate::model::removed_tenants::{Remembered, RemovedTenant as Removed};
@@ -107,12 +108,13 @@ impl Registry {
         self
     }
 
-    /// Reads the tenants that `follower` keeps, in place of a folder of tenants.
+    /// Reads the tenants that `follower` keeps, in place of a folder of tenants, and shares their releases with the other replicas.
     #[cfg(feature = "bucket")]
     #[must_use]
     pub fn with_bucket(mut self, follower: &BucketFollower) -> Self {
         let deployment = self.settings.config.deployment.clone();
         self.settings.source = Arc::new(follower.source(deployment));
+        self.settings.shared_releases = Some(follower.releases());
         self
     }
 
@@ -282,6 +284,14 @@ impl Registry {
     #[must_use]
     pub fn store(&self) -> Option<&Arc<Store>> {
         self.persisted.as_ref().map(PersistedState::store)
+    }
+
+    /// Returns the places that may have pages of earlier renderings.
+    pub(crate) fn release_sources(&self) -> ReleaseSources {
+        ReleaseSources {
+            store: self.store().cloned(),
+            shared: self.settings.shared_releases.clone(),
+        }
     }
 
     /// Returns all diagnostics, by file and line. A problem of a theme is reported once, and not for each tenant with the theme.

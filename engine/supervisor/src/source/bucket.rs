@@ -25,9 +25,11 @@ use content::source::{self, Activity, FolderLimits, FolderTree, SourceError};
 use fleet::key::ObjectKey;
 use server::admin::status::{BucketStatus, StatusBoard};
 
+use crate::jobs::shared_release::SharedReleases;
 use crate::model::agenda::{MIN_RETRY_DELAY, ReloadScope};
 use crate::runner::reload_queue::ReloadSender;
 use crate::source::TenantSource;
+use crate::source::bucket_releases::BucketReleases;
 use crate::source::folders::FolderSource;
 
 /// The name of the folder in the state.
@@ -143,6 +145,7 @@ impl TenantSource for BucketSource {
 pub struct BucketFollower {
     follower: Follower,
     runtime: Runtime,
+    releases: Arc<BucketReleases>,
     view: SharedView,
     interval: Duration,
     /// When the store last answered; the start before that.
@@ -173,9 +176,12 @@ impl BucketFollower {
             .enable_all()
             .build()
             .map_err(disk)?;
+        let counts = board.shared_releases.clone();
+        let releases = BucketReleases::start(bucket.clone(), counts).map_err(disk)?;
         let mut follower = Self {
             follower: Follower::new(bucket, cache),
             runtime,
+            releases: Arc::new(releases),
             view: SharedView::default(),
             interval,
             answered: Instant::now(),
@@ -234,6 +240,11 @@ impl BucketFollower {
             deployment: FolderSource::new(address.clone(), deployment),
             address,
         }
+    }
+
+    /// Returns the releases that the replicas of the bucket share.
+    pub(crate) fn releases(&self) -> Arc<dyn SharedReleases> {
+        Arc::<BucketReleases>::clone(&self.releases)
     }
 
     /// Starts a thread that follows the bucket. The thread ends with the reload loop.
