@@ -48,6 +48,18 @@ impl<S: io::Read + io::Write> Visitor<S> {
         Ok((status, location.to_owned()))
     }
 
+    /// Sends one request with more header lines. Returns the content encoding, the entity tag and the body.
+    pub(crate) fn tagged(
+        &mut self,
+        host: &str,
+        path: &str,
+        more: &str,
+    ) -> io::Result<(String, String, Vec<u8>)> {
+        let (_, fields, body) = self.answer(host, path, more)?;
+        let text = |name| field(&fields, name).unwrap_or_default().to_owned();
+        Ok((text("content-encoding"), text("etag"), body))
+    }
+
     fn answer(&mut self, host: &str, path: &str, more: &str) -> io::Result<(u16, Fields, Vec<u8>)> {
         let request = format!("GET {path} HTTP/1.1\r\nhost: {host}\r\n{more}\r\n");
         self.stream.get_mut().write_all(request.as_bytes())?;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use fleet::exchange::Answer;
+use fleet::exchange::{Answer, Request};
 use fleet::key::ObjectKey;
 use fleet::lease::LeaseSeeker;
 
@@ -12,6 +12,7 @@ use crate::store::{Bucket, StoreError, Uploads, random_nonce};
 #[derive(Debug)]
 pub struct Lease {
     bucket: Bucket,
+    key: ObjectKey,
     seeker: LeaseSeeker,
     since: Instant,
     /// Whether the metrics count the lease as held.
@@ -22,9 +23,15 @@ impl Lease {
     /// Returns a lease that this process does not hold yet.
     #[must_use]
     pub fn new(bucket: Bucket, name: &str, duration: Duration) -> Self {
+        Self::with_key(bucket, ObjectKey::lease(name), duration)
+    }
+
+    /// Returns a lease with this object.
+    pub(crate) fn with_key(bucket: Bucket, key: ObjectKey, duration: Duration) -> Self {
         Self {
             bucket,
-            seeker: LeaseSeeker::new(ObjectKey::lease(name), random_nonce(), duration),
+            seeker: LeaseSeeker::new(key.clone(), random_nonce(), duration),
+            key,
             since: Instant::now(),
             is_counted: false,
         }
@@ -50,6 +57,15 @@ impl Lease {
         match error {
             Some(error) if !is_holder => Err(error),
             _ => Ok(is_holder),
+        }
+    }
+
+    /// Ends the lease if this process holds it, so that other processes do not wait for its duration. A delete that comes late ends the lease of another process: only for leases that save cost.
+    pub async fn end(self) {
+        if self.seeker.is_holder(self.since.elapsed()) {
+            let delete = Request::Delete(self.key.clone());
+            // Without an answer, the lease ends by itself.
+            let _ = self.bucket.send(&delete, &Uploads::new()).await;
         }
     }
 

@@ -14,6 +14,7 @@
 //! | [`lease`] | holds a lease |
 //! | [`replicas`] | the heartbeats of replicas |
 //! | [`metrics`] | counts the requests |
+//! | [`releases`] | the rendered releases that replicas share |
 //! | [`sealed`] | encrypts objects with private keys in them |
 //! | [`sealed_store`] | reads and replaces such objects |
 //!
@@ -27,6 +28,7 @@ pub mod lease;
 pub mod metrics;
 pub mod packed;
 pub mod probe;
+pub mod releases;
 pub mod replicas;
 pub mod run;
 pub mod sealed;

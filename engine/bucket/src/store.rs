@@ -17,7 +17,7 @@ use object_store::{
 };
 use url::Url;
 
-use fleet::exchange::{Answer, ObjectTag, Request, StoredObject};
+use fleet::exchange::{Answer, ObjectTag, Request, StoreTime, StoredObject};
 use fleet::key::{ContentHash, Nonce, ObjectKey};
 
 use crate::metrics::{RequestKind, RequestResult, StoreMetrics};
@@ -291,7 +291,7 @@ impl Bucket {
     pub async fn send(&self, request: &Request, uploads: &Uploads) -> Result<Answer, StoreError> {
         let kind = match request {
             Request::Get(_) | Request::Head(_) => RequestKind::Read,
-            Request::List(_) => RequestKind::List,
+            Request::List(_) | Request::ListBefore(..) => RequestKind::List,
             Request::Create(..) | Request::Upload(..) | Request::Swap(..) => RequestKind::Write,
             Request::Delete(_) => RequestKind::Delete,
         };
@@ -318,7 +318,10 @@ impl Bucket {
                 Err(Error::NotFound { .. }) => Ok(Answer::Missing),
                 Err(error) => Err(error.into()),
             },
-            Request::List(prefix) => self.list(prefix).await.map(Answer::Listed),
+            Request::List(prefix) => self.list(prefix, None).await.map(Answer::Listed),
+            Request::ListBefore(prefix, time) => {
+                self.list(prefix, Some(*time)).await.map(Answer::Listed)
+            }
             Request::Create(key, body) => self.put(key, body.clone(), PutMode::Create).await,
             Request::Upload(key, hash) => {
                 let body = uploads.get(hash).cloned().unwrap_or_default();
@@ -381,6 +384,18 @@ impl Bucket {
         }
     }
 
+    /// Looks for an object, whose content is not read yet.
+    pub(crate) async fn open_object(
+        &self,
+        key: &ObjectKey,
+    ) -> Result<Option<GetResult>, StoreError> {
+        match self.objects.get(&self.path(key.as_str())).await {
+            Ok(result) => Ok(Some(result)),
+            Err(Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     async fn put(&self, key: &ObjectKey, body: Bytes, mode: PutMode) -> Result<Answer, StoreError> {
         let path = self.path(key.as_str());
         self.metrics.record_sent(body.len());
@@ -394,11 +409,19 @@ impl Bucket {
         }
     }
 
-    /// Lists the names that begin with a prefix, which ends at a slash.
-    async fn list(&self, prefix: &str) -> Result<Vec<ObjectKey>, StoreError> {
+    /// Lists the names that begin with a prefix, which ends at a slash: of all objects, or of those last written before a time.
+    async fn list(
+        &self,
+        prefix: &str,
+        before: Option<StoreTime>,
+    ) -> Result<Vec<ObjectKey>, StoreError> {
         let path = self.path(prefix.trim_end_matches('/'));
         let listed: Vec<_> = self.objects.list(Some(&path)).try_collect().await?;
         let names = listed.iter().filter_map(|object| {
+            let modified = store_time(object.last_modified.timestamp_millis());
+            if before.is_some_and(|before| modified >= before) {
+                return None;
+            }
             let mut parts = object.location.prefix_match(&self.prefix)?;
             let name = parts.next()?.as_ref().to_owned();
             Some(parts.fold(name, |name, part| format!("{name}/{}", part.as_ref())))
@@ -450,13 +473,18 @@ pub fn random_nonce() -> Nonce {
 
 async fn stored_object(result: GetResult) -> Result<StoredObject, StoreError> {
     let tag = ObjectTag(result.meta.e_tag.clone().unwrap_or_default());
-    let modified = result.meta.last_modified.timestamp_millis();
+    let modified = store_time(result.meta.last_modified.timestamp_millis());
     let body = result.bytes().await?;
     Ok(StoredObject {
         body,
         tag,
-        modified: u64::try_from(modified).unwrap_or_default(),
+        modified,
     })
+}
+
+/// Returns a time of the store, which may be damaged.
+fn store_time(milliseconds: i64) -> StoreTime {
+    StoreTime::try_from(milliseconds).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -1,12 +1,13 @@
-//! Reads every object that a pointer or a version in the history names, and compares its hash.
+//! Reads every object that a pointer or a version in the history names, and every rendered release, and compares its hash.
 
 use std::collections::BTreeMap;
 
 use fleet::exchange::{Answer, Request};
-use fleet::key::{HISTORY, ObjectKey, POINTERS};
+use fleet::key::{HISTORY, ObjectKey, POINTERS, RELEASES};
 use fleet::pointer::{ContentObject, Pointer};
 
 use crate::packed::{DamagedContent, decompress};
+use crate::releases;
 use crate::store::{Bucket, Change, StoreError, Uploads};
 
 /// Limit on the size of the content of one object, in bytes. A damaged object may claim any size.
@@ -21,6 +22,9 @@ pub enum Fault {
     /// The object is not a pointer.
     #[error("is not a pointer of this version of the program")]
     NotPointer,
+    /// The rendered release is damaged. Replicas render by themselves.
+    #[error("is damaged: delete it, and the next replica that needs it renders it again")]
+    Release,
     /// The object does not have its content.
     #[error(transparent)]
     Content(#[from] DamagedContent),
@@ -44,6 +48,8 @@ pub struct Verification {
     pub pointers: usize,
     /// The number of content objects that were read.
     pub objects: usize,
+    /// The number of rendered releases that were read.
+    pub releases: usize,
     /// The objects that cannot be used.
     pub damage: Vec<Damage>,
 }
@@ -95,5 +101,29 @@ pub async fn verify(bucket: &Bucket) -> Result<Verification, StoreError> {
             fault,
         }));
     }
+    verify_releases(bucket, &mut result).await?;
     Ok(result)
+}
+
+/// Reads all rendered releases.
+async fn verify_releases(bucket: &Bucket, result: &mut Verification) -> Result<(), StoreError> {
+    let request = Request::List(RELEASES.to_owned());
+    let Answer::Listed(keys) = bucket.send(&request, &Uploads::new()).await? else {
+        return Ok(());
+    };
+    for key in keys {
+        // An object that is gone was collected since the list.
+        let Change::Object(object) = bucket.get(&key, None).await? else {
+            continue;
+        };
+        result.releases += 1;
+        if releases::open(&object.body).is_none() {
+            result.damage.push(Damage {
+                named_by: key.clone(),
+                object: key,
+                fault: Fault::Release,
+            });
+        }
+    }
+    Ok(())
 }

@@ -1,5 +1,7 @@
 //! Deletes the content that neither a pointer nor a recent version in the history names. A pointer names its pinned content, however old it is, and the newest content.
 //!
+//! The run then deletes old releases and the leases of replicas that rendered. Nothing names a release: it is a cache, and a replica that misses one renders it again.
+//!
 //! A run adds such objects to the list of [`garbage`](crate::garbage). A later run, at least a grace period later, deletes them if nothing names them still. Several collectors may run at once: all but one end at a refused write.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,7 +9,7 @@ use std::time::Duration;
 
 use crate::exchange::{Answer, ObjectTag, Request, StoreTime};
 use crate::garbage::Garbage;
-use crate::key::{CONTENT, HISTORY, Nonce, ObjectKey, POINTERS};
+use crate::key::{CONTENT, HISTORY, Nonce, ObjectKey, POINTERS, RELEASES, RENDER_LEASES};
 use crate::pointer::Pointer;
 
 /// The time after which garbage is deleted. It is longer than [`MAX_PUBLISH`](crate::publish::MAX_PUBLISH) and the longest flight of a request together.
@@ -15,6 +17,12 @@ pub const GRACE: Duration = Duration::from_secs(24 * 3_600);
 
 /// The number of versions of a tenant, besides the current one, whose content stays.
 pub const KEPT_VERSIONS: u64 = 10;
+
+/// The time after its rendering at which a release is deleted. Replicas have the releases that they serve on their own disks.
+pub const RELEASE_TIME: Duration = Duration::from_secs(30 * 24 * 3_600);
+
+/// The time after its last renewal at which the lease of a replica that rendered is deleted. It is much longer than any such lease.
+pub const RENDER_LEASE_TIME: Duration = Duration::from_secs(3_600);
 
 /// The request in flight.
 #[derive(Debug, Clone)]
@@ -29,6 +37,9 @@ enum Stage {
     Content,
     Mark,
     Delete,
+    OldReleases,
+    OldLeases,
+    DeleteOld,
 }
 
 /// The next thing to do.
@@ -148,6 +159,18 @@ impl Collector {
                 self.deleted += usize::from(answer == Answer::Done);
                 self.next_delete()
             }
+            (Stage::OldReleases, Answer::Listed(old)) => {
+                self.queue = old;
+                self.list_old(Stage::OldLeases, RENDER_LEASES, RENDER_LEASE_TIME)
+            }
+            (Stage::OldLeases, Answer::Listed(old)) => {
+                self.queue.extend(old);
+                self.next_old()
+            }
+            (Stage::DeleteOld, answer) => {
+                self.deleted += usize::from(answer == Answer::Done);
+                self.next_old()
+            }
             _ => Step::End(Outcome::Interrupted),
         }
     }
@@ -214,6 +237,20 @@ impl Collector {
     fn next_delete(&mut self) -> Step {
         match self.queue.pop() {
             Some(key) => self.ask(Stage::Delete, Request::Delete(key)),
+            None => self.list_old(Stage::OldReleases, RELEASES, RELEASE_TIME),
+        }
+    }
+
+    /// Lists the objects that were last written longer than `age` ago.
+    fn list_old(&mut self, stage: Stage, prefix: &str, age: Duration) -> Step {
+        let age = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
+        let before = self.now.saturating_sub(age);
+        self.ask(stage, Request::ListBefore(prefix.to_owned(), before))
+    }
+
+    fn next_old(&mut self) -> Step {
+        match self.queue.pop() {
+            Some(key) => self.ask(Stage::DeleteOld, Request::Delete(key)),
             None => Step::End(Outcome::Deleted(self.deleted)),
         }
     }

@@ -20,6 +20,8 @@ pub enum Request {
     Head(ObjectKey),
     /// Lists the names that begin with this prefix.
     List(String),
+    /// Lists the names that begin with this prefix, of objects that were last written before this time.
+    ListBefore(String, StoreTime),
     /// Creates an object that must not exist (`If-None-Match: *`).
     Create(ObjectKey, Bytes),
     /// Uploads the packed content with this hash to an object that must not exist.

@@ -41,6 +41,12 @@ pub const CONTENT: &str = "v1/content/";
 /// The prefix of the heartbeats of all replicas.
 pub const REPLICAS: &str = "v1/replicas/";
 
+/// The prefix of all rendered releases. They are a cache: any of them may be absent.
+pub const RELEASES: &str = "v1/releases/";
+
+/// The prefix of the leases of replicas that render.
+pub const RENDER_LEASES: &str = "v1/leases/render/";
+
 impl ObjectKey {
     /// Returns the name of a listed object.
     #[must_use]
@@ -77,6 +83,18 @@ impl ObjectKey {
     #[must_use]
     pub fn contents(hash: &ContentHash) -> String {
         format!("{CONTENT}{}/", hash.0)
+    }
+
+    /// Returns the name of a rendered release. `inputs` is the digest of its inputs, in hexadecimal.
+    #[must_use]
+    pub fn release(inputs: &str) -> Self {
+        Self(format!("{RELEASES}{inputs}"))
+    }
+
+    /// Returns the name of the lease of the replica that renders a release.
+    #[must_use]
+    pub fn render_lease(inputs: &str) -> Self {
+        Self(format!("{RENDER_LEASES}{inputs}"))
     }
 
     /// Returns the name of the [head](crate::head).

@@ -28,6 +28,7 @@ mod format;
 mod frame;
 mod health;
 mod pages;
+mod portable;
 mod releases;
 mod tables;
 #[cfg(test)]
@@ -52,6 +53,7 @@ use self::access::USED_FILE;
 use self::blobs::{BlobId, Blobs};
 use self::health::{Health, QueuedReleases};
 pub use self::pages::AddressPages;
+pub use self::portable::{pack_pages, unpack_pages};
 pub use self::releases::ReleaseInfo;
 use self::releases::{ReleaseFolder, is_tenant};
 use self::tables::TableFile;

@@ -56,6 +56,7 @@ pub use pages::links::resolver::{DeploymentFacts, below, translated_companies};
 pub use resources::asset::{ASSETS, policy_hash};
 pub use resources::encodings::best_encodings::CompressTask;
 pub use resources::encodings::page_encodings::Encoder;
+pub use resources::encodings::shared_encodings::encodings_of;
 pub use resources::header_fields::CachePolicy;
 pub use resources::page_markdown::MarkdownTask;
 pub use resources::replaced_files::{FileOwner, replaced_file, replaced_files};

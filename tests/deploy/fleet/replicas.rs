@@ -132,6 +132,28 @@ fn metric(server: &Rowhouse, name: &str) -> Option<String> {
     lines.find_map(|(found, value)| (found == name).then(|| value.to_owned()))
 }
 
+/// Returns the number of tenants that a replica has rendered.
+fn rendered(server: &Rowhouse) -> u64 {
+    let count = metric(server, "rowhouse_render_duration_seconds_count");
+    count.expect("a metric").parse().expect("a number")
+}
+
+/// Returns the page of a tenant in each content encoding, with its entity tag.
+fn encodings(server: &Rowhouse, tenant: &str) -> Vec<(String, String, Vec<u8>)> {
+    let encoded = |encoding: &str| {
+        let host = format!("{tenant}.localhost");
+        let more = format!("accept-encoding: {encoding}\r\nconnection: close\r\n");
+        let mut visitor = http::Visitor::connect(server.visitors).expect("a connection");
+        let (encoding, tag, body) = visitor.tagged(&host, "/", &more).expect("a response");
+        // A replica that has compressed a page better sends other bytes under the same tag.
+        match encoding.is_empty() {
+            true => (encoding, tag, body),
+            false => (encoding, tag, Vec::new()),
+        }
+    };
+    ["identity", "gzip", "br"].map(encoded).into()
+}
+
 #[test]
 fn published_version_reaches_three_replicas_and_an_unpublished_tenant_goes_away() {
     let Some(store) = ObjectStore::start() else {
@@ -153,6 +175,8 @@ fn published_version_reaches_three_replicas_and_an_unpublished_tenant_goes_away(
             Some("0")
         );
     }
+    let renders = || servers.iter().map(rendered).sum::<u64>();
+    let mut before = 0;
     for version in 1..=5 {
         let text = format!("Version {version}");
         publisher.publish("mill", Some(&text));
@@ -162,6 +186,17 @@ fn published_version_reaches_three_replicas_and_an_unpublished_tenant_goes_away(
         }
         let took = published.elapsed();
         assert!(took < MAX_DELAY, "{text} took {took:?}");
+        let pages: Vec<_> = servers
+            .iter()
+            .map(|server| encodings(server, "mill"))
+            .collect();
+        assert!(pages.iter().all(|page| *page == pages[0]), "{pages:?}");
+        assert!(pages[0].iter().all(|(_, tag, _)| !tag.is_empty()));
+        // One replica renders for all. At the start, visitors asked all replicas at once.
+        match version {
+            1 => before = renders(),
+            _ => assert_eq!(renders(), before + version - 1),
+        }
     }
     publisher.publish("mill", None);
     for server in &servers {

@@ -171,7 +171,11 @@ impl SimulatedFleet {
         }
         let is_write = !matches!(
             request,
-            Request::Get(_) | Request::Head(_) | Request::List(_) | Request::Upload(..)
+            Request::Get(_)
+                | Request::Head(_)
+                | Request::List(_)
+                | Request::ListBefore(..)
+                | Request::Upload(..)
         );
         if is_write {
             self.check_content();

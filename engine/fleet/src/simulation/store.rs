@@ -32,6 +32,12 @@ impl ModelStore {
                 let found = keys.filter(|key| key.as_str().starts_with(prefix.as_str()));
                 Answer::Listed(found.cloned().collect())
             }
+            Request::ListBefore(prefix, time) => {
+                let found = self.objects.iter().filter(|(key, object)| {
+                    key.as_str().starts_with(prefix.as_str()) && object.modified < *time
+                });
+                Answer::Listed(found.map(|(key, _)| key.clone()).collect())
+            }
             Request::Create(key, body) => self.create(key, body.clone()),
             Request::Upload(key, hash) => self.create(key, hash.0.clone().into()),
             Request::Swap(key, tag, body) => match self.objects.get(key) {

@@ -32,6 +32,8 @@ const ZSTD_LEVEL: i32 = 1;
 /// The first part of a persisted tenant: everything except the sources of its images.
 #[derive(Serialize, Deserialize)]
 struct PersistedTenantFacts {
+    /// The name of the theme's folder in `report`, which differs between machines.
+    theme: String,
     pages: usize,
     cross_tenant_links: Vec<CrossTenantLink>,
     orphans: Vec<OrphanPage>,
@@ -49,6 +51,7 @@ struct PersistedTenantFacts {
 #[derive(Debug)]
 pub struct PersistedTenant {
     compiled: Arc<CompiledTenant>,
+    theme: String,
     report: Report,
     /// Each image spec once.
     specs: Vec<Arc<ImageSpec>>,
@@ -59,9 +62,9 @@ pub struct PersistedTenant {
 }
 
 impl PersistedTenant {
-    /// Creates the persisted form of a tenant and its report.
+    /// Creates the persisted form of a tenant and its report, which were made from these inputs.
     #[must_use]
-    pub fn of(compiled: &Arc<CompiledTenant>, report: &Report) -> Self {
+    pub fn of(compiled: &Arc<CompiledTenant>, report: &Report, inputs: &CompileInputs) -> Self {
         let mut specs: Vec<Arc<ImageSpec>> = Vec::new();
         let mut known: HashMap<*const ImageSpec, usize> = HashMap::new();
         let numbers = compiled.images.iter().map(|image| {
@@ -74,6 +77,7 @@ impl PersistedTenant {
         Self {
             numbers: numbers.collect(),
             compiled: Arc::clone(compiled),
+            theme: inputs.templates.theme.label.clone(),
             report: report.clone(),
             sources: specs.iter().map(|spec| spec.persisted_source()).collect(),
             specs,
@@ -87,6 +91,7 @@ impl PersistedTenant {
         let images = compiled.images.iter().zip(&self.numbers);
         let images = images.map(|(one, number)| (one.host.clone(), one.path.clone(), *number));
         let known = PersistedTenantFacts {
+            theme: self.theme.clone(),
             pages: compiled.pages,
             cross_tenant_links: compiled.cross_tenant_links.clone(),
             orphans: compiled.orphans.clone(),
@@ -113,6 +118,8 @@ fn deserialise<T: DeserializeOwned>(part: &[u8]) -> Option<T> {
 }
 
 /// Returns a digest of all inputs of a tenant's pages. `folder` is the digest of its files.
+///
+/// It is the same on every machine that knows the tenant's folder by the same name, wherever the theme is.
 #[must_use]
 pub fn release_key(
     folder: &[u8; 32],
@@ -132,7 +139,7 @@ pub fn release_key(
             (&site.id, &site.label, pages, &site.hidden),
             addresses,
             &inputs.deployment,
-            (&theme.name, &theme.label),
+            &theme.name,
         )
     );
     let islands = inputs.islands.bundle.id().as_bytes();
@@ -151,7 +158,7 @@ pub fn reading_key(label: &str, stamp: &FolderStamp) -> CacheKey {
 impl CompiledTenant {
     /// Restores the tenant of a [`PersistedTenant`].
     ///
-    /// With `pages`, the pages of all its addresses, the tenant is complete and its bodies are compressed. Without them it is evicted, and its mounts are open. Returns `None` if any part is missing.
+    /// With `pages`, the pages of all its addresses, the tenant is complete, and its bodies are compressed if `inputs` say so. Without them it is evicted, and its mounts are open. Returns `None` if any part is missing.
     #[must_use]
     pub fn restore(
         [facts, sources]: [&[u8]; 2],
@@ -180,7 +187,11 @@ impl CompiledTenant {
                 let Address { host, prefix, .. } = &placed.address;
                 let mut pages = pages.iter();
                 let own = pages.find(|one| one.host == *host && one.prefix == *prefix)?;
-                placed.mount.pages.fill(Some(encoder.encode(&own.pages)));
+                let pages = match inputs.compresses {
+                    true => encoder.encode(&own.pages),
+                    false => own.pages.clone(),
+                };
+                placed.mount.pages.fill(Some(pages));
             }
         }
         let specs: Vec<Arc<ImageSpec>> = specs.into_iter().map(Arc::new).collect();
@@ -202,9 +213,20 @@ impl CompiledTenant {
             pages: known.pages,
         };
         let mut report = Report::default();
-        report.extend(known.report);
+        let theme = &inputs.templates.theme.label;
+        let known_report = known.report.into_iter();
+        report.extend(known_report.map(|diagnostic| in_theme(diagnostic, &known.theme, theme)));
         Some((compiled, report))
     }
+}
+
+/// Returns a diagnostic with the current name of the theme's folder in place of its former one.
+fn in_theme(mut diagnostic: Diagnostic, former: &str, current: &str) -> Diagnostic {
+    let below = diagnostic.file.strip_prefix(former);
+    if let Some(below) = below.filter(|below| below.is_empty() || below.starts_with('/')) {
+        diagnostic.file = format!("{current}{below}");
+    }
+    diagnostic
 }
 
 /// Returns the bytes of the file with a hashed name.

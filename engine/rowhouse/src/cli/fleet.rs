@@ -54,10 +54,10 @@ pub struct StoreArguments {
 pub enum StoreCommand {
     /// Prove that the store is fit for use, and that all objects are intact
     ///
-    /// Races conditional writes, then reads every object that a version names, and compares its hash.
+    /// Races conditional writes, then reads every object that a version names and every rendered release, and compares its hash.
     Check(StoreFlag),
     /// Delete content that no version names, a day after it was first seen
     ///
-    /// Servers with `--store` do the same once a day, one of them for all. The first run only notes what no version names.
+    /// Servers with `--store` do the same once a day, one of them for all. The first run only notes what no version names. Also deletes releases that were rendered more than 30 days ago: a server that misses one renders it again.
     Collect(StoreFlag),
 }

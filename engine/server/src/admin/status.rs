@@ -336,6 +336,51 @@ impl RenderTimes {
     }
 }
 
+/// The numbers of releases that replicas of a fleet rendered for each other. Copies share the numbers.
+#[derive(Debug, Clone, Default)]
+pub struct SharedReleaseCounts(Arc<[AtomicU64; 4]>);
+
+/// The use of a release that replicas share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SharedReleaseUse {
+    /// Another replica had rendered the release: this one did not.
+    Reused,
+    /// This replica rendered the release, and the others can use it.
+    Created,
+    /// The object of the release was damaged, and this replica rendered.
+    Damaged,
+    /// The store did not answer, and this replica rendered.
+    Failed,
+}
+
+impl SharedReleaseUse {
+    /// Every use, in the order of the metric.
+    pub(crate) const ALL: [Self; 4] = [Self::Reused, Self::Created, Self::Damaged, Self::Failed];
+
+    /// Returns the value of the metric's label.
+    pub(crate) const fn label(self) -> &'static str {
+        match self {
+            Self::Reused => "reused",
+            Self::Created => "created",
+            Self::Damaged => "damaged",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+impl SharedReleaseCounts {
+    /// Counts a use.
+    pub fn add(&self, of: SharedReleaseUse) {
+        self.0[of as usize].fetch_add(1, Relaxed);
+    }
+
+    /// Returns the number of uses of this kind.
+    #[must_use]
+    pub fn get(&self, of: SharedReleaseUse) -> u64 {
+        self.0[of as usize].load(Relaxed)
+    }
+}
+
 /// The board on which the reload loop reports the status of the tenants.
 #[derive(Debug)]
 pub struct StatusBoard {
@@ -350,6 +395,8 @@ pub struct StatusBoard {
     pub(crate) reloads: Histogram,
     /// Durations of rendering tenants.
     pub renders: RenderTimes,
+    /// Releases that replicas of a fleet rendered for each other.
+    pub shared_releases: SharedReleaseCounts,
     store: ArcSwap<StoreStatus>,
     memory: ArcSwap<MemoryStatus>,
     alerts: ArcSwap<Option<AlertStatus>>,
@@ -377,6 +424,7 @@ impl Default for StatusBoard {
             started: SystemTime::now(),
             reloads: Histogram::new(RELOAD_BOUNDS),
             renders: RenderTimes::default(),
+            shared_releases: SharedReleaseCounts::default(),
             store: ArcSwap::default(),
             memory: ArcSwap::default(),
             alerts: ArcSwap::default(),

@@ -26,7 +26,7 @@ use super::snapshot_store::{SHARED_HOSTS, SnapshotStore, UNKNOWN_HOSTS};
 use super::tls::handshake_counters::HandshakeCounters;
 use super::tls::overview::{CertificateLine, CertificateState};
 use crate::access_log::AccessLog;
-use crate::admin::status::{Availability, BucketTraffic, StatusBoard};
+use crate::admin::status::{Availability, BucketTraffic, SharedReleaseUse, StatusBoard};
 use crate::metrics::connection_counters::ConnectionCounters;
 use crate::metrics::process_memory::MemoryUse;
 use release::snapshot::preview::tenant_of_preview;
@@ -559,7 +559,17 @@ impl Counters {
         let unit = Some(&Unit::Seconds);
         gauge(encoder, "bucket_last_collection", help, unit, last)?;
         let none = BucketTraffic::default();
-        bucket_traffic(encoder, bucket.map_or(&none, |bucket| &bucket.traffic))
+        bucket_traffic(encoder, bucket.map_or(&none, |bucket| &bucket.traffic))?;
+        let help = "Releases in the bucket: rendered by another replica and reused, created, damaged, or not reached";
+        let mut family =
+            encoder.encode_descriptor("shared_releases", help, None, MetricType::Counter)?;
+        for of in SharedReleaseUse::ALL {
+            let count = self.board.shared_releases.get(of);
+            family
+                .encode_family(&[("result", of.label())])?
+                .encode_counter::<NoLabelSet, _, u64>(&count, None)?;
+        }
+        Ok(())
     }
 
     /// Encodes the age of the snapshot and the health of the reload loop and the log.

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use content::address::Address;
 use content::name::TenantId;
 use content::report::guard::guard;
-use content::report::{Code, Diagnostic};
+use content::report::{Code, Diagnostic, Report};
 use content::tenant::{MANIFEST, Site, ThemedValues};
 use release::store::Store;
 use render::Cache;
@@ -16,10 +16,10 @@ use render::DeploymentFacts;
 use render::Templates;
 use render::{CompileInputs, CompiledTenant, Islands, RenderAttempt};
 
-use crate::jobs::outcome::{BuildAttempt, JobOutcome, too_heavy};
+use crate::jobs::outcome::{BuildAttempt, JobOutcome, PageOrigin, too_heavy};
 use crate::jobs::packed_folder::PackedFolder;
 use crate::jobs::render_threads::{RENDER_THREADS, ThreadLease};
-use crate::jobs::restored_build::RestoredBuild;
+use crate::jobs::shared_release::{SharedBuild, SharedReleases};
 use crate::model::tenant::BuildKey;
 use crate::runner::catalog::tenant::{BuildInputs, failure, hosts_of, render};
 use crate::runner::catalog::themes::LastValidThemes;
@@ -40,7 +40,65 @@ pub(crate) enum CompressPages {
     Never,
 }
 
+/// The places that may have the pages of a tenant from an earlier rendering.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ReleaseSources {
+    /// The store of this machine, if there is one.
+    pub(crate) store: Option<Arc<Store>>,
+    /// The releases of the fleet, if this process is a replica.
+    pub(crate) shared: Option<Arc<dyn SharedReleases>>,
+}
+
+/// The pages of a tenant, or the reasons that there are none.
+struct BuiltPages {
+    origin: PageOrigin,
+    compiled: Option<CompiledTenant>,
+    report: Report,
+    took: Duration,
+}
+
 impl BuildInputs {
+    /// Restores the pages of an earlier rendering, reuses those of another replica, or renders. `is_awaited`: a visitor waits.
+    fn build(
+        &self,
+        sources: &ReleaseSources,
+        is_awaited: bool,
+        with_pages: bool,
+        lease: &ThreadLease,
+    ) -> BuiltPages {
+        let mut begin = Instant::now();
+        let restored = (sources.store.as_ref()).and_then(|store| self.restore(store, with_pages));
+        let (origin, compiled, report) = if let Some(restored) = restored {
+            let origin = PageOrigin::Persisted(restored.response_key);
+            (origin, Some(restored.compiled), restored.report)
+        } else {
+            let shared = sources.shared.as_deref();
+            match shared.map(|shared| self.find_shared(shared, is_awaited)) {
+                Some(SharedBuild::Reused(compiled, report)) => {
+                    (PageOrigin::Shared, Some(compiled), report)
+                }
+                Some(SharedBuild::Render(claim)) => {
+                    begin = Instant::now();
+                    let (compiled, report) = render(self, lease);
+                    if let (Some(shared), Some(compiled)) = (shared, &compiled) {
+                        self.share(shared, claim, compiled, &report);
+                    }
+                    (PageOrigin::Rendered, compiled, report)
+                }
+                None => {
+                    let (compiled, report) = render(self, lease);
+                    (PageOrigin::Rendered, compiled, report)
+                }
+            }
+        };
+        BuiltPages {
+            origin,
+            compiled,
+            report,
+            took: begin.elapsed(),
+        }
+    }
+
     fn weight(&self) -> u64 {
         let site = &self.site;
         let packed = self.packed.as_deref();
@@ -52,19 +110,19 @@ impl BuildInputs {
         )
     }
 
-    /// Returns a job that renders the tenant, or restores an earlier rendering from `store`, and fills the open mounts of `waiting`.
+    /// Returns a job that renders the tenant, or finds an earlier rendering in `sources`, and fills the open mounts of `waiting`.
     ///
     /// The parts of a queued job share the inputs: thousands of tenants may be queued.
     pub(crate) fn job(
         self: Arc<Self>,
         id: &TenantId,
-        store: Option<&Arc<Store>>,
+        sources: &ReleaseSources,
         waiting: Vec<Arc<CompiledTenant>>,
         is_background: bool,
         compressed: CompressPages,
     ) -> Job<JobOutcome> {
         let (watched, refused) = (Arc::clone(&self), Arc::clone(&self));
-        let store = store.cloned();
+        let sources = sources.clone();
         let bytes = self.weight();
         let lease = Arc::new(ThreadLease::default());
         let abandoned = Arc::clone(&lease);
@@ -90,18 +148,15 @@ impl BuildInputs {
                 Some(done)
             })),
             work: Box::new(move |is_wanted| {
-                let begin = Instant::now();
                 let is_for_later = compressed == CompressPages::OnRequest && !is_wanted;
                 let mut made_from = Self::clone(&self);
                 made_from.inputs.compresses = !is_for_later && compressed != CompressPages::Never;
-                let restored = store.and_then(|store| made_from.restore(&store, !is_for_later));
-                let response_key = restored.as_ref().map(|restored| restored.response_key);
-                let (mut compiled, report) = match restored {
-                    Some(RestoredBuild {
-                        compiled, report, ..
-                    }) => (Some(compiled), report),
-                    None => render(&made_from, &lease),
-                };
+                let BuiltPages {
+                    origin,
+                    mut compiled,
+                    report,
+                    took,
+                } = made_from.build(&sources, is_wanted, !is_for_later, &lease);
                 let is_urgent = match &mut compiled {
                     Some(compiled) if is_for_later => {
                         compiled.set_aside();
@@ -120,8 +175,8 @@ impl BuildInputs {
                     is_urgent,
                     compiled,
                     report,
-                    took: begin.elapsed(),
-                    restored_key: response_key,
+                    took,
+                    origin,
                 })))
             }),
         }
@@ -131,17 +186,17 @@ impl BuildInputs {
     pub(crate) fn copy_job(
         self: &Arc<Self>,
         id: &TenantId,
-        store: Option<&Arc<Store>>,
+        sources: &ReleaseSources,
         waiting: &[Arc<CompiledTenant>],
         compressed: CompressPages,
     ) -> JobCopy<JobOutcome> {
         let made_from = Arc::clone(self);
-        let (id, store, waiting) = (id.clone(), store.cloned(), waiting.to_vec());
+        let (id, sources, waiting) = (id.clone(), sources.clone(), waiting.to_vec());
         Box::new(move || {
             let mut other = Self::clone(&made_from);
             other.inputs.attempt = Arc::default();
             let other = Arc::new(other);
-            other.job(&id, store.as_ref(), waiting, true, compressed)
+            other.job(&id, &sources, waiting, true, compressed)
         })
     }
 
@@ -311,7 +366,7 @@ fn failed(made_from: &BuildInputs, problem: Diagnostic, took: Duration) -> JobOu
         compiled: None,
         report: failure(problem),
         took,
-        restored_key: None,
+        origin: PageOrigin::Rendered,
     }))
 }
 

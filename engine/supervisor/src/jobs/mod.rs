@@ -9,3 +9,4 @@ pub(crate) mod pin;
 pub(crate) mod read;
 pub(crate) mod render_threads;
 pub(crate) mod restored_build;
+pub(crate) mod shared_release;

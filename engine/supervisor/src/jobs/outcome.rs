@@ -63,10 +63,30 @@ pub(crate) struct BuildAttempt {
     /// The pages, or `None` if the build failed.
     pub(crate) compiled: Option<CompiledTenant>,
     pub(crate) report: Report,
-    /// The duration of the build.
+    /// The duration of the build, without the wait for another replica.
     pub(crate) took: Duration,
-    /// A digest of all responses, if the tenant was restored from the store instead of rendered.
-    pub(crate) restored_key: Option<[u8; 32]>,
+    pub(crate) origin: PageOrigin,
+}
+
+/// The origin of the pages of a build.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PageOrigin {
+    /// The job rendered the pages.
+    Rendered,
+    /// An earlier rendering in the store of this machine, with the digest of all responses.
+    Persisted([u8; 32]),
+    /// The rendering of another replica.
+    Shared,
+}
+
+impl PageOrigin {
+    /// Returns the digest of all responses, if the store of this machine has the release.
+    pub(crate) const fn persisted_key(self) -> Option<[u8; 32]> {
+        match self {
+            Self::Persisted(key) => Some(key),
+            Self::Rendered | Self::Shared => None,
+        }
+    }
 }
 
 /// The result of reading a changed folder.

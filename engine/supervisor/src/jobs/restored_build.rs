@@ -25,7 +25,7 @@ pub(crate) struct RestoredBuild {
 
 impl BuildInputs {
     /// Returns a digest of all inputs of the pages, or `None` if the hash of the folder is not known.
-    fn key(&self) -> Option<[u8; 32]> {
+    pub(crate) fn key(&self) -> Option<[u8; 32]> {
         let (site, addresses) = (&self.site, &self.addresses);
         let folder = self.folder.as_ref()?;
         Some(release_key(folder, site, addresses, &self.inputs))
@@ -44,7 +44,7 @@ impl BuildInputs {
             return;
         }
         let id = self.site.id.clone();
-        let outcome = PersistedTenant::of(compiled, report);
+        let outcome = PersistedTenant::of(compiled, report, &self.inputs);
         let make = move || {
             Some(PersistedRelease {
                 key: self.key()?,

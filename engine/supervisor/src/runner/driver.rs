@@ -20,7 +20,7 @@ use server::admin::status::{StatusBoard, StoreStatus};
 
 use crate::jobs::arrival::Arrival;
 use crate::jobs::compile::{CompressPages, StandInBuild, StandInInputs};
-use crate::jobs::outcome::{BuildAttempt, FolderReading, JobOutcome, ReadRequest};
+use crate::jobs::outcome::{BuildAttempt, FolderReading, JobOutcome, PageOrigin, ReadRequest};
 use crate::jobs::pin;
 use crate::jobs::read::{self, ReadOptions};
 use crate::model::agenda::{Reload, ReloadScope};
@@ -98,8 +98,7 @@ pub(crate) struct FinishedBuild {
     waiting: Vec<Arc<CompiledTenant>>,
     /// The diagnostics of the build and its duration; `None` if pages were only compressed.
     outcome: Option<(Report, Duration)>,
-    /// The digest of the responses, if the pages were restored instead of rendered.
-    restored: Option<[u8; 32]>,
+    origin: PageOrigin,
     /// Whether the job compressed pages and rendered none.
     is_encoding: bool,
 }
@@ -420,16 +419,16 @@ impl Registry {
                     compiled,
                     report,
                     took,
-                    restored_key,
+                    origin,
                 } = *attempt;
-                let result = self.result(id, compiled.as_ref(), &report, restored_key, is_urgent);
+                let result = self.result(id, compiled.as_ref(), &report, origin, is_urgent);
                 let key = made_from.key;
                 event_data = EventData::Built(Box::new(FinishedBuild {
                     made_from,
                     compiled: compiled.map(Arc::new),
                     waiting,
                     outcome: Some((report, took)),
-                    restored: restored_key,
+                    origin,
                     is_encoding: false,
                 }));
                 Event::Built {
@@ -446,7 +445,7 @@ impl Registry {
                     compiled: Some(Arc::new(compiled)),
                     waiting: Vec::new(),
                     outcome: None,
-                    restored: None,
+                    origin: PageOrigin::Rendered,
                     is_encoding: true,
                 }));
                 Event::Encoded { tenant, key, bytes }
@@ -513,7 +512,7 @@ impl Registry {
         id: &TenantId,
         compiled: Option<&CompiledTenant>,
         report: &Report,
-        restored: Option<[u8; 32]>,
+        origin: PageOrigin,
         is_urgent: bool,
     ) -> BuildResult {
         let Some(compiled) = compiled else {
@@ -527,7 +526,7 @@ impl Registry {
                 (true, true) => ServedForm::Unencoded,
                 (true, false) => ServedForm::Evicted,
             },
-            is_persisted: restored.is_some() && !has_unkept,
+            is_persisted: origin.persisted_key().is_some() && !has_unkept,
             has_errors: !report.is_servable(),
             bytes: bytes_of(compiled),
             is_requested: self.job_pool.is_wanted(id),
@@ -680,10 +679,7 @@ impl Registry {
     /// `opens`: requests wait at the addresses of the tenant, and the job runs in the background.
     fn build_job(&mut self, id: &TenantId, key: BuildKey, opens: bool) -> Option<Job<JobOutcome>> {
         let made_from = self.catalog.inputs(id, key, &self.settings)?;
-        let store = self
-            .persisted
-            .as_ref()
-            .map(|persisted| Arc::clone(persisted.store()));
+        let sources = self.release_sources();
         let tenant = self.catalog.tenants.get_mut(id)?;
         tenant.persisted.cache.begin();
         let waiting = opens.then(|| tenant.open_mounts(&made_from)).flatten();
@@ -692,9 +688,9 @@ impl Registry {
         let compressed = self
             .settings
             .compression(!is_background && tenant.is_requested());
-        let (store, made_from) = (store.as_ref(), Arc::new(made_from));
-        let copy = is_background.then(|| made_from.copy_job(id, store, &waiting, compressed));
-        let job = made_from.job(id, store, waiting, is_background, compressed);
+        let made_from = Arc::new(made_from);
+        let copy = is_background.then(|| made_from.copy_job(id, &sources, &waiting, compressed));
+        let job = made_from.job(id, &sources, waiting, is_background, compressed);
         Some(Job { copy, ..job })
     }
 
@@ -705,7 +701,7 @@ impl Registry {
             && let Some(tenant) = self.catalog.tenants.get_mut(id)
         {
             tenant.record_build(report, took);
-            if built.restored.is_none() && built.compiled.is_some() {
+            if built.origin == PageOrigin::Rendered && built.compiled.is_some() {
                 self.settings.renders.observe(took);
             }
         }
@@ -727,7 +723,7 @@ impl Registry {
         let before = tenant.rendered();
         let images = before.map(|before| hosts.replaced_images(before, compiled, is_secure));
         tenant.replace_files(compiled, images.unwrap_or_default(), now);
-        match built.restored {
+        match built.origin.persisted_key() {
             Some(response_key) => {
                 self.demands.restored += 1;
                 tenant
@@ -799,7 +795,7 @@ impl Registry {
             EventData::Built(built) => built.waiting.clone(),
             _ => Vec::new(),
         };
-        let store = self.store().cloned();
+        let sources = self.release_sources();
         let Some(served) = self
             .catalog
             .tenants
@@ -819,7 +815,7 @@ impl Registry {
                 made_from.inputs.attempt = Arc::default();
                 let waiting = [vec![compiled], waiting].concat();
                 let made_from = Arc::new(made_from);
-                made_from.job(id, store.as_ref(), waiting, true, CompressPages::OnRequest)
+                made_from.job(id, &sources, waiting, true, CompressPages::OnRequest)
             }
         };
         self.job_pool.hold(job);
@@ -831,18 +827,18 @@ impl Registry {
             EventData::Built(built) => built.waiting.clone(),
             _ => Vec::new(),
         };
-        let store = self.store().cloned();
+        let sources = self.release_sources();
         let Some(tenant) = self.catalog.tenants.get_mut(id) else {
             return;
         };
-        tenant.persisted.forget(store.as_ref(), id);
+        tenant.persisted.forget(sources.store.as_ref(), id);
         let Some((made_from, evicted)) = tenant.evict() else {
             return;
         };
         self.demands.evictions += 1;
         self.publisher.hosts.forget(&evicted.images);
         let (made_from, waiting) = (Arc::new(made_from), [vec![evicted], waiting].concat());
-        let job = made_from.job(id, store.as_ref(), waiting, true, CompressPages::OnRequest);
+        let job = made_from.job(id, &sources, waiting, true, CompressPages::OnRequest);
         self.job_pool.hold(job);
     }
 

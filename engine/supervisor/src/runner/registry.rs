@@ -23,6 +23,7 @@ use server::admin::status::{
 use server::snapshot_store::RequestNotice;
 
 use crate::deployment_config::DeploymentConfig;
+use crate::jobs::compile::ReleaseSources;
 use crate::jobs::outcome::JobOutcome;
 use crate::model::previews::PreviewPhase;
 use crate::model::removed_tenants::{Remembered, RemovedTenant as Removed};
@@ -107,7 +108,7 @@ impl Registry {
         self
     }
 
-    /// Reads the tenants that `follower` keeps, in place of a folder of tenants, and the published `deployment.yaml`, unless there is a local file.
+    /// Reads the tenants that `follower` keeps, in place of a folder of tenants, and the published `deployment.yaml`, unless there is a local file. Shares releases with the other replicas.
     ///
     /// `themes` is a local folder that replaces the published themes.
     #[cfg(feature = "bucket")]
@@ -117,6 +118,7 @@ impl Registry {
         config.themes = themes;
         let source = follower.source(config.themes.clone(), config.deployment.clone());
         self.settings.source = Arc::new(source);
+        self.settings.shared_releases = Some(follower.releases());
         self
     }
 
@@ -286,6 +288,14 @@ impl Registry {
     #[must_use]
     pub fn store(&self) -> Option<&Arc<Store>> {
         self.persisted.as_ref().map(PersistedState::store)
+    }
+
+    /// Returns the places that may have pages of earlier renderings.
+    pub(crate) fn release_sources(&self) -> ReleaseSources {
+        ReleaseSources {
+            store: self.store().cloned(),
+            shared: self.settings.shared_releases.clone(),
+        }
     }
 
     /// Returns all diagnostics, by file and line. A problem of a theme is reported once, and not for each tenant with the theme.

@@ -11,6 +11,7 @@ use server::admin::status::RenderTimes;
 
 use crate::deployment_config::DeploymentConfig;
 use crate::jobs::compile::CompressPages;
+use crate::jobs::shared_release::SharedReleases;
 use crate::model::world::Mode;
 use crate::snapshot::replaced::{self, Retention};
 use crate::source::TenantSource;
@@ -40,6 +41,8 @@ pub(crate) struct Settings {
     pub(crate) leaves_out_previews: bool,
     /// The histogram of the render times of tenants.
     pub(crate) renders: RenderTimes,
+    /// The releases of the fleet, if this process is a replica.
+    pub(crate) shared_releases: Option<Arc<dyn SharedReleases>>,
 }
 
 impl Settings {
@@ -62,6 +65,7 @@ impl Settings {
             shows_section_examples: false,
             leaves_out_previews: false,
             renders: RenderTimes::default(),
+            shared_releases: None,
         }
     }
 

@@ -31,9 +31,11 @@ use content::source::{self, Activity, FolderLimits, FolderTree, SourceError};
 use fleet::key::{DEPLOYMENT, ObjectKey, THEMES};
 use server::admin::status::{BucketStatus, BucketTraffic, StatusBoard};
 
+use crate::jobs::shared_release::SharedReleases;
 use crate::model::agenda::{MIN_RETRY_DELAY, ReloadScope};
 use crate::runner::reload_queue::ReloadSender;
 use crate::source::TenantSource;
+use crate::source::bucket_releases::BucketReleases;
 use crate::source::folders::FolderSource;
 use crate::source::theme_folders::ThemesLocation;
 
@@ -178,6 +180,7 @@ impl TenantSource for BucketSource {
 pub struct BucketFollower {
     follower: Follower,
     runtime: Runtime,
+    releases: Arc<BucketReleases>,
     view: SharedView,
     interval: Duration,
     /// When the store last answered; the start before that.
@@ -222,9 +225,12 @@ impl BucketFollower {
             .enable_all()
             .build()
             .map_err(disk)?;
+        let counts = board.shared_releases.clone();
+        let releases = BucketReleases::start(bucket.clone(), counts).map_err(disk)?;
         let mut follower = Self {
             follower: Follower::new(bucket, cache),
             runtime,
+            releases: Arc::new(releases),
             view: SharedView::default(),
             interval,
             answered: Instant::now(),
@@ -287,6 +293,11 @@ impl BucketFollower {
             themes,
             deployment,
         }
+    }
+
+    /// Returns the releases that the replicas of the bucket share.
+    pub(crate) fn releases(&self) -> Arc<dyn SharedReleases> {
+        Arc::<BucketReleases>::clone(&self.releases)
     }
 
     /// Starts a thread that follows the bucket. The thread ends with the reload loop.

@@ -1,6 +1,6 @@
 //! The source of tenants: surveys and jobs read it, and a watch notices changes.
 //!
-//! [`TenantSource`] is the interface, and [`folders`] implements it for folders on disk, and `bucket` for an object store.
+//! [`TenantSource`] is the interface, and [`folders`] implements it for folders on disk, and `bucket` for an object store. `bucket_releases` shares renderings through the same store.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -14,6 +14,8 @@ use crate::source::theme_folders::ThemesLocation;
 
 #[cfg(feature = "bucket")]
 pub mod bucket;
+#[cfg(feature = "bucket")]
+pub(crate) mod bucket_releases;
 pub(crate) mod folders;
 pub(crate) mod survey;
 pub(crate) mod theme_folders;

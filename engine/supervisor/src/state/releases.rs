@@ -129,7 +129,7 @@ pub(crate) fn place(data: &TenantData, release: Release) -> Option<PinnedRelease
 }
 
 /// Returns the pages at each address, or `None` if the pages of any address are not in memory.
-fn pages_by_address(compiled: &CompiledTenant) -> Option<Vec<AddressPages>> {
+pub(crate) fn pages_by_address(compiled: &CompiledTenant) -> Option<Vec<AddressPages>> {
     let mounts = compiled.mounts.iter();
     let placed = |placed: &AddressMount| {
         Some(AddressPages {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use proptest::prelude::*;
 
@@ -18,7 +19,7 @@ use crate::snapshot::{Body, ContentEncoding, MountPages, Resource, Resources, Va
 use crate::store::format::ByteWriter;
 use crate::store::pages::PagesLayout;
 use crate::store::releases::{FORMATS, ReleaseFolder};
-use crate::store::{AddressPages, NewRelease, ReleaseInfo, frame, pages};
+use crate::store::{AddressPages, NewRelease, ReleaseInfo, frame, pack_pages, pages, unpack_pages};
 
 /// Returns all data that a response depends on.
 fn answer(resource: &Resource) -> String {
@@ -392,4 +393,28 @@ fn similar_pages_compress_well() {
     assert!(kept < 2 * words.len() as u64, "{kept} bytes");
     let loaded = store.load("corner", 1).expect("a release");
     assert_eq!(loaded.addresses[0].pages.resources.pages().len(), 40);
+}
+
+#[test]
+fn packed_pages_are_unpacked_with_all_bodies() {
+    let (home, terms) = (long("home"), "terms".to_owned());
+    let pages = [("/", &*home), ("/terms", &*terms)];
+    let packed = pack_pages(&release(1, &pages).addresses).expect("small pages");
+    let packed = Bytes::from(packed);
+    let addresses = unpack_pages(&packed).expect("pages");
+    let resources = &addresses[0].pages.resources;
+    for (path, text) in pages {
+        let Some(Resource::Body(body)) = resources.get(path).map(AsRef::as_ref) else {
+            panic!("{path}");
+        };
+        let identity = body.variants.identity().expect("a body");
+        assert_eq!(
+            identity.bytes.in_memory().expect("in memory"),
+            text,
+            "{path}"
+        );
+    }
+    assert!(unpack_pages(&packed.slice(..packed.len() - 1)).is_none());
+    let huge = "x".repeat(40 << 20);
+    assert!(pack_pages(&release(1, &[("/", &huge)]).addresses).is_none());
 }

@@ -131,6 +131,16 @@ impl Cache {
         used
     }
 
+    /// Adds results that another process made. The owner does not persist them.
+    pub fn add(&self, results: impl IntoIterator<Item = (CacheKey, Bytes)>) {
+        let generations = &mut *self.loaded();
+        for (key, bytes) in results {
+            let is_cheap = true;
+            let result = CachedResult { bytes, is_cheap };
+            generations.previous.entry(key).or_insert(result);
+        }
+    }
+
     /// Whether costly work was done since the last call.
     pub fn has_grown(&self) -> bool {
         std::mem::take(&mut self.generations().has_grown)

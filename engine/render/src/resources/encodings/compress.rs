@@ -62,7 +62,7 @@ pub(crate) fn cached_variants(
     let is_worth_it =
         compressible && level != CompressionLevel::Later && bytes.len() >= MIN_COMPRESSED_BYTES;
     if is_worth_it {
-        let key = cache::key("compressed", &[&[level as u8], &digest]);
+        let key = compressed_key(level, &digest);
         let work = || Ok::<_, ()>(compressed(&bytes, level).into());
         let packed = match level {
             CompressionLevel::Shared => cache.get(key, work),
@@ -143,6 +143,11 @@ pub(crate) fn improve(variants: &Variants, cache: &Cache) {
         Ok::<_, ()>(best.into_boxed_slice().into())
     });
     add_best(variants, best.unwrap_or_default());
+}
+
+/// Returns the key of the packed encodings of a body. `digest` is the SHA-256 of the body.
+pub(crate) fn compressed_key(level: CompressionLevel, digest: &[u8]) -> cache::CacheKey {
+    cache::key("compressed", &[&[level as u8], digest])
 }
 
 fn best_key(digest: &[u8]) -> cache::CacheKey {

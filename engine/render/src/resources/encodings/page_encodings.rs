@@ -97,6 +97,14 @@ impl EncodedResources {
     }
 }
 
+/// Returns the level at which a body with this status is compressed.
+pub(crate) const fn level(status: StatusCode) -> CompressionLevel {
+    match status {
+        StatusCode::OK => CompressionLevel::Page,
+        _ => CompressionLevel::Error,
+    }
+}
+
 /// Compresses a body. Returns `None` if its type is not compressible or if it is compressed already.
 fn encode_resource(resource: &Resource, cache: &Cache) -> Option<Resource> {
     let Resource::Body(body) = resource else {
@@ -106,15 +114,11 @@ fn encode_resource(resource: &Resource, cache: &Cache) -> Option<Resource> {
     let has_none = body.variants.iter().nth(1).is_none();
     let identity = body.variants.identity().filter(|_| varies && has_none)?;
     let bytes = identity.bytes.in_memory()?;
-    let level = match body.status {
-        StatusCode::OK => CompressionLevel::Page,
-        _ => CompressionLevel::Error,
-    };
     Some(Resource::Body(Body {
         status: body.status,
         fields: Arc::clone(&body.fields),
         cache_tag: body.cache_tag.clone(),
-        variants: cached_variants(bytes.clone(), true, level, cache),
+        variants: cached_variants(bytes.clone(), true, level(body.status), cache),
     }))
 }
 
@@ -125,7 +129,10 @@ mod tests {
 
     use super::*;
     use crate::resources::encodings::compress::variants;
+    use crate::resources::encodings::shared_encodings::encodings_of;
+    use release::pack::{pack, unpack};
     use release::snapshot::fields::Fields;
+    use release::store::AddressPages;
 
     fn page(status: StatusCode, text: &str, level: CompressionLevel) -> Arc<Resource> {
         let fields = Fields::new(HeaderMap::new(), true, false);
@@ -200,5 +207,38 @@ mod tests {
             tags(&coded.method_not_allowed[0].1),
             tags(&now.method_not_allowed[0].1)
         );
+    }
+
+    #[test]
+    fn encodings_of_another_process_are_not_made_again() {
+        let own = |pages| {
+            vec![AddressPages {
+                host: "corner.example".to_owned(),
+                prefix: String::new(),
+                pages,
+            }]
+        };
+        let now = own(pages(|level| level));
+        let later = own(pages(|_| CompressionLevel::Later));
+        let encodings = encodings_of(&now);
+        assert_eq!(encodings, encodings_of(&later));
+        let cache = Cache::default();
+        // Other bytes, to see where they come from.
+        let marked = |bytes: &Bytes| {
+            let parts = unpack(bytes).expect("packed");
+            let parts = parts.iter().map(|(token, _)| (&token[..], &b"marked"[..]));
+            Bytes::from(pack(parts))
+        };
+        cache.add(encodings.iter().map(|(key, bytes)| (*key, marked(bytes))));
+        let coded = Encoder::new(&cache).encode(&later[0].pages);
+        for resource in [&coded.resources["/"], &coded.not_found[0].1] {
+            let Resource::Body(body) = &**resource else {
+                panic!("a body");
+            };
+            let mut encoded = body.variants.iter().map(|variant| &variant.bytes);
+            let first = encoded.next().and_then(|bytes| bytes.in_memory());
+            assert_eq!(first, Some(&Bytes::from("marked")));
+        }
+        assert!(!cache.has_grown() && cache.used().is_empty());
     }
 }

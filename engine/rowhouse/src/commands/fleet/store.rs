@@ -32,9 +32,10 @@ fn check(store: &StoreFlag) -> anyhow::Result<ExitCode> {
         ));
     }
     print_message(&format!(
-        "{} and {} read: {} damaged or missing",
+        "{}, {} and {} read: {} damaged or missing",
         counted(result.pointers, "pointer"),
         counted(result.objects, "content object"),
+        counted(result.releases, "rendered release"),
         result.damage.len()
     ));
     if result.damage.is_empty() {
@@ -44,7 +45,7 @@ fn check(store: &StoreFlag) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(ERRORS))
 }
 
-/// Deletes content that no version names.
+/// Deletes content that no version names, and old rendered releases.
 fn collect(store: &StoreFlag) -> anyhow::Result<ExitCode> {
     let bucket = open(&store.store)?;
     let ended = block_on(run::collect(&bucket, random_nonce()))?;

@@ -1,0 +1,201 @@
+//! A release that one replica of a fleet renders, and the others reuse.
+//!
+//! A job that has to render looks for the release by the digest of its inputs. If there is none, the job claims the rendering, renders, and hands the release over. A job without the claim waits for the release of the other replica, but not for longer than [`MAX_WAIT`], and not at all if a visitor waits.
+//!
+//! **Invariant:** reused pages equal rendered pages, byte for byte. Without an answer from the store, a tenant is rendered.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+
+use content::report::Report;
+use content::report::guard::guard;
+use content::tenant::MANIFEST;
+use release::pack::{pack, unpack};
+use release::store::{AddressPages, pack_pages, unpack_pages};
+use render::{CacheKey, CompiledTenant, PersistedTenant, encodings_of};
+
+use crate::runner::catalog::tenant::BuildInputs;
+use crate::state::releases::pages_by_address;
+
+/// The longest wait for the release of another replica. It is longer than the lease of a replica that has ended.
+pub(crate) const MAX_WAIT: Duration = Duration::from_secs(10);
+
+/// The interval between two looks for the release of another replica.
+const LOOK_INTERVAL: Duration = Duration::from_millis(300);
+
+/// The longest time for which a visitor waits for the store, and for which a job waits for the first answer to a claim.
+pub(crate) const MAX_STORE_WAIT: Duration = Duration::from_secs(1);
+
+/// The releases that the replicas of a fleet share.
+pub(crate) trait SharedReleases: Debug + Send + Sync {
+    /// Looks for a release. `limit` is the longest wait; `None` waits as long as the store may take.
+    fn find(&self, inputs: &CacheKey, limit: Option<Duration>) -> SharedLookup;
+
+    /// Asks to be the replica that renders a release, without waiting.
+    fn claim(&self, inputs: &CacheKey) -> Box<dyn RenderClaim>;
+
+    /// Creates a release after the job has ended. `pack` makes its bytes, on another thread.
+    fn create(
+        &self,
+        inputs: &CacheKey,
+        claim: Option<Box<dyn RenderClaim>>,
+        pack: Box<dyn FnOnce() -> Option<Vec<u8>> + Send>,
+    );
+
+    /// Reports that a release was reused.
+    fn report_reuse(&self);
+
+    /// Reports that a release cannot be used.
+    fn report_damage(&self, inputs: &CacheKey);
+}
+
+/// The result of a look for a shared release.
+#[derive(Debug)]
+pub(crate) enum SharedLookup {
+    Found(Bytes),
+    Missing,
+    /// The store does not answer, or its object is damaged.
+    Unusable,
+}
+
+/// The wish to be the replica that renders a release. Dropping it lets another replica render.
+pub(crate) trait RenderClaim: Debug + Send {
+    /// Waits for a change of the state for at most `limit`, and returns the state.
+    fn wait(&mut self, limit: Duration) -> ClaimState;
+}
+
+/// The state of a claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ClaimState {
+    /// The store has not answered yet.
+    Unanswered,
+    /// Another replica renders.
+    Waiting,
+    /// This replica renders.
+    Granted,
+    /// The store does not answer.
+    Failed,
+}
+
+/// A way to the pages of a tenant without an earlier rendering on this machine.
+pub(crate) enum SharedBuild {
+    /// Another replica has rendered.
+    Reused(CompiledTenant, Report),
+    /// This replica renders, with a claim unless the store does not answer.
+    Render(Option<Box<dyn RenderClaim>>),
+}
+
+impl BuildInputs {
+    /// Returns the release of another replica, or the claim to render. `is_awaited`: a visitor waits.
+    pub(crate) fn find_shared(&self, shared: &dyn SharedReleases, is_awaited: bool) -> SharedBuild {
+        let Some(inputs) = self.shareable_key() else {
+            return SharedBuild::Render(None);
+        };
+        let begin = Instant::now();
+        let mut claim: Option<Box<dyn RenderClaim>> = None;
+        let mut state = ClaimState::Unanswered;
+        loop {
+            match shared.find(&inputs, is_awaited.then_some(MAX_STORE_WAIT)) {
+                SharedLookup::Found(bytes) => {
+                    if let Some((compiled, report)) = self.restore_shared(&bytes) {
+                        shared.report_reuse();
+                        return SharedBuild::Reused(compiled, report);
+                    }
+                    shared.report_damage(&inputs);
+                    return SharedBuild::Render(None);
+                }
+                SharedLookup::Unusable => return SharedBuild::Render(None),
+                SharedLookup::Missing => {}
+            }
+            // The release of the former holder of the claim would have been found.
+            if is_awaited || state == ClaimState::Granted || begin.elapsed() >= MAX_WAIT {
+                return SharedBuild::Render(Some(claim.unwrap_or_else(|| shared.claim(&inputs))));
+            }
+            let claim = claim.get_or_insert_with(|| shared.claim(&inputs));
+            state = claim.wait(match state {
+                ClaimState::Unanswered => MAX_STORE_WAIT,
+                _ => LOOK_INTERVAL,
+            });
+            if matches!(state, ClaimState::Unanswered | ClaimState::Failed) {
+                return SharedBuild::Render(None);
+            }
+        }
+    }
+
+    /// Hands the pages that were just rendered over to the other replicas. Pages with errors are not shared, because the cause may be of this machine.
+    pub(crate) fn share(
+        &self,
+        shared: &dyn SharedReleases,
+        claim: Option<Box<dyn RenderClaim>>,
+        compiled: &CompiledTenant,
+        report: &Report,
+    ) {
+        let Some(inputs) = self.shareable_key().filter(|_| report.is_servable()) else {
+            return;
+        };
+        let Some(addresses) = pages_by_address(compiled) else {
+            return;
+        };
+        // Without the mounts, which have one owner until the job ends.
+        let outline = CompiledTenant {
+            mounts: Vec::new(),
+            ..compiled.clone()
+        };
+        let outcome = PersistedTenant::of(&Arc::new(outline), report, &self.inputs);
+        let pack = move || pack_release(&outcome, &addresses);
+        shared.create(&inputs, claim, Box::new(pack));
+    }
+
+    /// Returns the digest of the inputs, or `None` if the pages are not shared: pages for authors, and pages of a folder whose hash is not known.
+    fn shareable_key(&self) -> Option<CacheKey> {
+        self.inputs.islands.dev.is_none().then(|| self.key())?
+    }
+
+    /// Restores the pages from a shared release, or returns `None` if the release is damaged.
+    fn restore_shared(&self, bytes: &Bytes) -> Option<(CompiledTenant, Report)> {
+        let site = &self.site;
+        let restore = || {
+            let parts: [(Bytes, Bytes); 4] = unpack(bytes)?.try_into().ok()?;
+            let [facts, sources, pages, encodings] = parts.map(|(_, part)| part);
+            let addresses = unpack_pages(&pages)?;
+            if self.inputs.compresses {
+                let encodings = unpack(&encodings)?.into_iter();
+                let encodings = encodings.map(|(key, encoded)| {
+                    // Copied, so that one body does not keep all others in memory.
+                    Some((key.as_ref().try_into().ok()?, encoded.to_vec().into()))
+                });
+                let encodings: Vec<(CacheKey, Bytes)> = encodings.collect::<Option<_>>()?;
+                self.inputs.cache.add(encodings);
+            }
+            CompiledTenant::restore(
+                [&facts, &sources],
+                site,
+                &self.addresses,
+                &self.inputs,
+                Some(&addresses),
+            )
+        };
+        guard(
+            "restore",
+            site.id.as_str(),
+            &site.name_of(MANIFEST),
+            restore,
+        )
+        .ok()
+        .flatten()
+    }
+}
+
+/// Packs a release with its content encodings, or returns `None` if the release is too large to share.
+fn pack_release(outcome: &PersistedTenant, addresses: &[AddressPages]) -> Option<Vec<u8>> {
+    let [facts, sources] = outcome.parts()?;
+    let pages = pack_pages(addresses)?;
+    let encodings = encodings_of(addresses);
+    let encodings = encodings.iter().map(|(key, bytes)| (&key[..], &bytes[..]));
+    let encodings = pack(encodings);
+    let parts = [&facts[..], &sources, &pages, &encodings];
+    Some(pack(parts.map(|part| (&b""[..], part))))
+}
