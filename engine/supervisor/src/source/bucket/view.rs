@@ -1,4 +1,4 @@
-//! What the follower of a bucket has on the disk, as the jobs see it.
+//! The content that the follower of a bucket has on the disk, as the jobs see it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
