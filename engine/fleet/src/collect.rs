@@ -15,8 +15,8 @@ use crate::pointer::Pointer;
 /// The time after which garbage is deleted. It is longer than [`MAX_PUBLISH`](crate::publish::MAX_PUBLISH) and the longest flight of a request together.
 pub const GRACE: Duration = Duration::from_secs(24 * 3_600);
 
-/// The number of versions of a tenant, besides the current one, whose content stays.
-pub const KEPT_VERSIONS: u64 = 10;
+/// The number of versions of a tenant, besides the current one, whose content stays. The short histories of the simulation keep fewer, so that operators meet collected versions.
+pub const KEPT_VERSIONS: u64 = if cfg!(test) { 2 } else { 10 };
 
 /// The time after its rendering at which a release is deleted. Replicas have the releases that they serve on their own disks.
 pub const RELEASE_TIME: Duration = Duration::from_secs(30 * 24 * 3_600);

@@ -307,11 +307,19 @@ impl SimulatedFleet {
         }
     }
 
-    fn start_publisher(&mut self, tenant: &'static str) -> Waiting<RunningPublisher> {
-        let nonce = self.nonce();
+    fn version(&self, tenant: &str) -> u64 {
         let current = self.pointer(&ObjectKey::pointer(tenant));
-        let current = current.as_ref().map_or(0, Pointer::version);
-        let edit = self.edit(current);
+        current.as_ref().map_or(0, Pointer::version)
+    }
+
+    fn start_publisher(&mut self, tenant: &'static str) -> Waiting<RunningPublisher> {
+        let edit = self.edit(self.version(tenant));
+        self.start(tenant, edit)
+    }
+
+    fn start(&mut self, tenant: &'static str, edit: Edit) -> Waiting<RunningPublisher> {
+        let nonce = self.nonce();
+        let current = self.version(tenant);
         self.edits.insert(nonce.clone(), edit.clone());
         let publication = Publication {
             tenant: tenant.to_owned(),
@@ -507,7 +515,7 @@ impl SimulatedFleet {
         }
     }
 
-    /// Ends all machines, and checks that publishing works and that all garbage is deleted.
+    /// Ends all machines, and checks that publishing works, that all garbage is deleted, and that operators can roll back to what is left.
     pub(super) fn settle(&mut self) {
         self.is_reliable = true;
         self.publishers
@@ -520,14 +528,8 @@ impl SimulatedFleet {
             self.execute(&request);
         }
         for tenant in TENANTS {
-            let mut waiting = self.start_publisher(tenant);
-            loop {
-                let answer = self.send(&waiting.request);
-                match waiting.machine.publisher.step(answer, self.now, self.now) {
-                    publish::Step::Ask(request) => waiting.request = request,
-                    publish::Step::End(outcome) => break self.end(&waiting.machine, outcome),
-                }
-            }
+            let waiting = self.start_publisher(tenant);
+            self.run(waiting);
         }
         for _ in 0..3 {
             self.now += collect::GRACE;
@@ -551,6 +553,24 @@ impl SimulatedFleet {
         self.check(garbage == 0, || {
             format!("{garbage} objects are never deleted")
         });
+        // The content of most versions is collected by now.
+        for tenant in TENANTS {
+            for version in 1..=self.version(tenant) {
+                let waiting = self.start(tenant, Edit::RollBack(Some(version)));
+                self.run(waiting);
+            }
+        }
+    }
+
+    /// Runs a publisher to its end.
+    fn run(&mut self, mut waiting: Waiting<RunningPublisher>) {
+        loop {
+            let answer = self.send(&waiting.request);
+            match waiting.machine.publisher.step(answer, self.now, self.now) {
+                publish::Step::Ask(request) => waiting.request = request,
+                publish::Step::End(outcome) => break self.end(&waiting.machine, outcome),
+            }
+        }
     }
 }
 

@@ -27,12 +27,12 @@ fn random_histories_preserve_the_invariants() {
                 panic!("seed {seed}, step {step}: {broken}");
             }
         }
+        pinned += fleet.pinned;
         fleet.settle();
         if let Some(broken) = &fleet.broken {
             panic!("seed {seed}, at the end: {broken}");
         }
         published += fleet.published;
-        pinned += fleet.pinned;
         deleted += fleet.deleted;
         faults += fleet.faults;
     }
