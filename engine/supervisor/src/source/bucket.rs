@@ -203,12 +203,14 @@ impl BucketFollower {
         host: &str,
         board: &StatusBoard,
     ) -> Result<Self, BucketError> {
-        Self::follow(Bucket::open(address)?, state, interval, host, board)
+        // Connections belong to the event loop of a thread, and each bucket has its own.
+        let buckets = [Bucket::open(address)?, Bucket::open(address)?];
+        Self::follow(buckets, state, interval, host, board)
     }
 
-    /// Follows a bucket. See [`Self::open`].
+    /// Follows a bucket, and shares releases in the other one, which has the same address. See [`Self::open`].
     fn follow(
-        bucket: Bucket,
+        [bucket, of_releases]: [Bucket; 2],
         state: &Path,
         interval: Duration,
         host: &str,
@@ -226,7 +228,7 @@ impl BucketFollower {
             .build()
             .map_err(disk)?;
         let counts = board.shared_releases.clone();
-        let releases = BucketReleases::start(bucket.clone(), counts).map_err(disk)?;
+        let releases = BucketReleases::start(of_releases, counts).map_err(disk)?;
         let mut follower = Self {
             follower: Follower::new(bucket, cache),
             runtime,

@@ -100,8 +100,14 @@ impl Fleet {
         let board = StatusBoard::default();
         let bucket = self.bucket.clone();
         let interval = Duration::from_secs(2);
-        let follower =
-            BucketFollower::follow(bucket, self.state.path(), interval, "host", &board).unwrap();
+        let follower = BucketFollower::follow(
+            [bucket.clone(), bucket],
+            self.state.path(),
+            interval,
+            "host",
+            &board,
+        )
+        .unwrap();
         let config = DeploymentConfig {
             tenants: PathBuf::from("memory:"),
             themes: None,
