@@ -53,6 +53,10 @@ pub(crate) trait SharedReleases: Debug + Send + Sync {
 }
 
 /// The result of a look for a shared release.
+#[cfg_attr(
+    not(feature = "bucket"),
+    expect(dead_code, reason = "only a bucket makes the values")
+)]
 #[derive(Debug)]
 pub(crate) enum SharedLookup {
     Found(Bytes),
@@ -68,6 +72,10 @@ pub(crate) trait RenderClaim: Debug + Send {
 }
 
 /// The state of a claim.
+#[cfg_attr(
+    not(feature = "bucket"),
+    expect(dead_code, reason = "only a bucket makes the values")
+)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ClaimState {
     /// The store has not answered yet.
