@@ -225,11 +225,13 @@ fn watching_publisher_follows_the_folders_while_a_version_is_pinned() {
         "{said}"
     );
     for (arguments, reason) in [
-        (["rollback", "mill", "9"], "has no version 9"),
-        (["diff", "mill", "7"], "has no version 7"),
+        (&["rollback", "mill", "9"][..], "has no version 9"),
+        (&["diff", "mill", "7"], "has no version 7"),
+        (&["releases", "nowhere"], "was never published"),
+        (&["resume", "nowhere"], "was never published"),
     ] {
-        let output = publisher.run(&arguments);
-        assert!(!output.status.success());
+        let output = publisher.run(arguments);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}");
         assert!(stderr(&output).contains(reason), "{}", stderr(&output));
     }
     let watching = WatchingPublisher::start(&publisher);
