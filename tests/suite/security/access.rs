@@ -549,11 +549,9 @@ fn first_startup_with_broken_file_closes_every_tenant() {
     }
 }
 
-#[test]
-fn restart_with_state_remembers_protected_tenants() {
-    let protected = Protected::new();
-    let flags = ["--state", "state"];
-    let mut server = protected.serve(&flags);
+/// Runs a server until the state names the protected tenant.
+fn run_until_persisted(protected: &Protected, flags: &[&str]) {
+    let mut server = protected.serve(flags);
     let begin = Instant::now();
     while !state::has_words(&protected.path("state"), "access", "app") {
         assert!(begin.elapsed() < TIMEOUT, "timeout: the state");
@@ -561,6 +559,13 @@ fn restart_with_state_remembers_protected_tenants() {
     }
     server.signal("TERM");
     assert_eq!(server.wait(), Some(0));
+}
+
+#[test]
+fn restart_with_state_remembers_protected_tenants() {
+    let protected = Protected::new();
+    let flags = ["--state", "state"];
+    run_until_persisted(&protected, &flags);
 
     protected.write(FILE, "access: [");
     let mut server = protected.serve(&flags);
@@ -605,14 +610,7 @@ fn restart_with_state_remembers_protected_tenants() {
 fn half_written_deployment_file_at_startup_opens_nothing() {
     let protected = Protected::new();
     let flags = ["--state", "state"];
-    let mut server = protected.serve(&flags);
-    let begin = Instant::now();
-    while !state::has_words(&protected.path("state"), "access", "app") {
-        assert!(begin.elapsed() < TIMEOUT, "timeout: the state");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    server.signal("TERM");
-    assert_eq!(server.wait(), Some(0));
+    run_until_persisted(&protected, &flags);
 
     protected.write(FILE, "root: home\n");
     let server = protected.serve(&flags);
