@@ -110,7 +110,8 @@ fn get(snapshot: &Snapshot, url: &Url) -> (StatusCode, Option<String>, String) {
     let asked = RequestHead::new(&Method::GET, &uri, Version::HTTP_11, &headers, false);
     let answer = respond(snapshot, &asked);
     assert_eq!(answer.encoding, ContentEncoding::Identity);
-    let location = answer.response.headers().get("location");
+    let headers = answer.response.headers();
+    let location = headers.get("location");
     let location = location.map(|value| value.to_str().unwrap().to_owned());
     let text = String::from_utf8_lossy(answer.response.body().in_memory().unwrap()).into_owned();
     (answer.response.status(), location, text)

@@ -127,8 +127,8 @@ fn compare() {
         "ratio", "median", "quartiles", "budget"
     );
     for (name, of, to, budget) in [
-        ("rowhouse / nginx", 2, 0, 0.85),
-        ("rowhouse / hyper", 2, 1, 1.15),
+        ("rowhouse / nginx", 2, 0, 0.8),
+        ("rowhouse / hyper", 2, 1, 1.0),
         ("rowhouse / nginx, logs", 4, 3, 1.3),
     ] {
         let ratios: Vec<f64> = turns.iter().map(|turn| turn[of] / turn[to]).collect();

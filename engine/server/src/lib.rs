@@ -5,7 +5,7 @@
 //!   │
 //!   ▼
 //! connection   worker (a thread, an event loop), stream, timeouts, PROXY protocol, events ◄── tls ◄── acme
-//!   │ hyper
+//!   │ fast lane, hyper
 //!   ▼
 //! request      layers (access log, request id, traffic, URI length); host, path, negotiation, preconditions
 //!   │
@@ -21,7 +21,7 @@
 //! Clients speak HTTP/1.1, or HTTP/2 if they begin with its preface (RFC 9113, section 3.3). With HTTPS configured, [`tls`] serves both protocols over TLS. Its certificates come from operators' files, or from [`acme`], which orders them for the hosts of the snapshot. Without HTTPS configured, a proxy terminates TLS.
 //!
 //! # From a request to its response
-//! 1. hyper reads the header fields on the worker's thread.
+//! 1. The `fast_lane` parses a plain HTTP/1.1 request on the worker's thread. hyper reads all other requests.
 //! 2. `request_service` takes the current snapshot and runs the layers and the look-up.
 //! 3. [`respond`](response::respond::respond) looks the response up. The body is shared with the snapshot, not copied.
 //!
@@ -32,6 +32,7 @@
 //!
 //! | instead of | own code | reason |
 //! |---|---|---|
+//! | hyper, for plain HTTP/1.1 requests | `fast_lane` | hyper copies all header fields into a map, and a response from its map: half of the work of a request |
 //! | layers of tower and tower-http | `layers` | tower passes a response by value from layer to layer; tower-http passes the request id in the extensions of request and response: two hash tables to allocate per request |
 //! | `TowerToHyperService` | `request_service` | clones its service and moves the request once more, for each request |
 //! | `hyper_util::server::conn::auto` | `http2_preface` | its HTTP/1 settings lack `max_header_size`, which `--max-header-size` sets |

@@ -94,7 +94,7 @@ fn served(site: &TestSite, host: &str, path: &str) -> Response<Bytes> {
     headers.insert(HOST, HeaderValue::from_str(host).expect("a host"));
     let uri = path.parse().expect("an address");
     let request = RequestHead::new(&Method::GET, &uri, Version::HTTP_11, &headers, false);
-    let response = respond(&site.snapshot, &request).response;
+    let response = respond(&site.snapshot, &request).response.into_response();
     response.map(|body| body.in_memory().cloned().expect("a body in memory"))
 }
 

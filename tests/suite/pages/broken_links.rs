@@ -34,7 +34,7 @@ pub(crate) fn answer(
         headers.insert(name, HeaderValue::from_str(value).expect("a value"));
     }
     let asked = RequestHead::new(&Method::GET, &uri, Version::HTTP_11, &headers, false);
-    let response = respond(&site.snapshot, &asked).response;
+    let response = respond(&site.snapshot, &asked).response.into_response();
     response.map(|body| body.in_memory().cloned().expect("a body in memory"))
 }
 

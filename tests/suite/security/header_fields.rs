@@ -165,7 +165,10 @@ fn secure(site: &TestSite, host: &'static str, path: &str) -> HeaderMap {
     let headers = HeaderMap::from_iter([(HOST, HeaderValue::from_static(host))]);
     let uri = path.parse().expect("a target");
     let asked = RequestHead::new(&Method::GET, &uri, Version::HTTP_11, &headers, false);
-    respond(&site.snapshot, &asked).response.headers().clone()
+    respond(&site.snapshot, &asked)
+        .response
+        .headers()
+        .into_owned()
 }
 
 /// The rules of the Mozilla HTTP Observatory that depend on the server, each with its full score.

@@ -5,6 +5,8 @@
 //!
 //! **Invariant:** does not depend on a request; the maps never change.
 
+use std::sync::OnceLock;
+
 use http::HeaderMap;
 use http::header::{
     ACCEPT_RANGES, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LOCATION, ETAG, EXPIRES, HeaderName,
@@ -37,6 +39,9 @@ pub fn cache_tag(tenant: &str, path: &str) -> String {
 #[derive(Debug)]
 pub struct Fields {
     by_encoding: [HeaderMap; ContentEncoding::ALL.len()],
+    /// Lines of the fields that are not set per body or request, encoded when they are first sent.
+    lines: [OnceLock<Box<[u8]>>; ContentEncoding::ALL.len()],
+    has_cache_tag: bool,
     not_modified: HeaderMap,
     given: HeaderMap,
     varies: bool,
@@ -57,7 +62,9 @@ impl Fields {
         let mut all = HeaderMap::with_capacity(given.len() + 4);
         all.insert(ETAG, HeaderValue::from_static("\"\""));
         all.insert(X_REQUEST_ID, HeaderValue::from_static("-"));
-        if let Some(tag) = rest.remove(CACHE_TAG) {
+        let cache_tag = rest.remove(CACHE_TAG);
+        let has_cache_tag = cache_tag.is_some();
+        if let Some(tag) = cache_tag {
             all.insert(CACHE_TAG, tag);
         }
         all.extend(rest);
@@ -92,6 +99,8 @@ impl Fields {
         });
         Self {
             by_encoding,
+            lines: Default::default(),
+            has_cache_tag,
             not_modified,
             given,
             varies,
@@ -111,6 +120,37 @@ impl Fields {
         tagged(&self.by_encoding[encoding as usize], etag)
     }
 
+    /// Appends the fields of a body in `encoding` as lines of HTTP/1.1: the same fields in the same order as [`for_body`](Self::for_body) with this entity tag, and with this request id and cache tag [`set`].
+    pub fn write_lines(
+        &self,
+        lines: &mut Vec<u8>,
+        encoding: ContentEncoding,
+        (etag, request_id, cache_tag): (&HeaderValue, &HeaderValue, Option<&HeaderValue>),
+    ) {
+        let fields = &self.by_encoding[encoding as usize];
+        let set_fields = 2 + usize::from(self.has_cache_tag);
+        let rest = self.lines[encoding as usize].get_or_init(|| {
+            let mut rest = Vec::new();
+            for (name, value) in fields.iter().skip(set_fields) {
+                write_line(&mut rest, name, value.as_bytes());
+            }
+            rest.into()
+        });
+        write_line(lines, &ETAG, etag.as_bytes());
+        write_line(lines, &X_REQUEST_ID, request_id.as_bytes());
+        if self.has_cache_tag
+            && let Some(tag) = cache_tag.or_else(|| fields.get(CACHE_TAG))
+        {
+            write_line(lines, &CACHE_TAG, tag.as_bytes());
+        }
+        lines.extend_from_slice(rest);
+        if !self.has_cache_tag
+            && let Some(tag) = cache_tag
+        {
+            write_line(lines, &CACHE_TAG, tag.as_bytes());
+        }
+    }
+
     /// Returns a copy of the fields of a response with status 304.
     #[must_use]
     pub fn not_modified(&self, etag: &HeaderValue) -> HeaderMap {
@@ -128,6 +168,15 @@ fn tagged(fields: &HeaderMap, etag: &HeaderValue) -> HeaderMap {
     let mut fields = fields.clone();
     set(&mut fields, &ETAG, etag.clone());
     fields
+}
+
+/// Appends a field as a line of HTTP/1.1.
+pub fn write_line(lines: &mut Vec<u8>, name: &HeaderName, value: &[u8]) {
+    let name = name.as_str();
+    lines.reserve(name.len() + value.len() + 4);
+    for part in [name.as_bytes(), b": ", value, b"\r\n"] {
+        lines.extend_from_slice(part);
+    }
 }
 
 /// Sets a single-value field. Looks for it by linear search, which avoids hashing the name of a field at the front; adds it if absent.
@@ -166,5 +215,39 @@ mod tests {
         let not_modified = fields.not_modified(&etag);
         assert_eq!(not_modified.len(), 4);
         assert_eq!(not_modified[ETAG], "\"x\"");
+    }
+
+    #[test]
+    fn lines_have_the_fields_of_the_map_in_its_order() {
+        let value = |text| HeaderValue::from_static(text);
+        let (etag, id, tag) = (value("\"x\""), value("id-1"), value("corner"));
+        for (given_tag, cache_tag) in [
+            (None, None),
+            (None, Some(&tag)),
+            (Some(value("given")), None),
+            (Some(value("given")), Some(&tag)),
+        ] {
+            let mut given = HeaderMap::new();
+            given.insert(CONTENT_TYPE, value("text/css"));
+            given.extend(given_tag.map(|tag| (CACHE_TAG, tag)));
+            given.append(VARY, value("cookie"));
+            let fields = Fields::new(given, true, true);
+            for encoding in ContentEncoding::ALL {
+                let mut map = fields.for_body(encoding, &etag);
+                set(&mut map, &X_REQUEST_ID, id.clone());
+                if let Some(tag) = cache_tag {
+                    set(&mut map, &CACHE_TAG, tag.clone());
+                }
+                let expected: String = map
+                    .iter()
+                    .map(|(name, value)| format!("{name}: {}\r\n", value.to_str().unwrap()))
+                    .collect();
+                for _ in 0..2 {
+                    let mut lines = Vec::new();
+                    fields.write_lines(&mut lines, encoding, (&etag, &id, cache_tag));
+                    assert_eq!(String::from_utf8(lines).unwrap(), expected);
+                }
+            }
+        }
     }
 }

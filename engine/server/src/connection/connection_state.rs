@@ -180,6 +180,11 @@ impl ConnectionState {
         self.expects_first_byte.get() && self.phase.get() == Phase::Head
     }
 
+    /// Returns whether an HTTP/1.1 connection waits for a request, or for the rest of one. A blocked socket has an error response.
+    pub(crate) fn awaits_request(&self) -> bool {
+        matches!(self.phase.get(), Phase::Head | Phase::Idle) && !self.is_blocked.get()
+    }
+
     pub(crate) fn has_streams(&self) -> bool {
         !self.streams.borrow().is_empty()
     }

@@ -2,6 +2,7 @@
 //!
 //! * [`worker`] is a thread with its event loop; its connections share a [`worker_context`].
 //! * [`stream`] wraps a connection's socket; [`http2_preface`] and [`proxy_header`] read its first bytes; [`connection_state`] tracks its phase.
+//! * [`fast_lane`] answers plain HTTP/1.1 requests without hyper.
 //! * [`request_service`] passes requests to the layers, [`body_stream`] sends the response, and [`event_service`] streams [`events`].
 //! * [`drain`] counts the requests that a graceful shutdown waited for.
 //!
@@ -12,6 +13,7 @@ pub(crate) mod connection_state;
 pub mod drain;
 pub(crate) mod event_service;
 pub mod events;
+pub(crate) mod fast_lane;
 pub(crate) mod http2_preface;
 pub(crate) mod proxy_header;
 pub(crate) mod request_service;

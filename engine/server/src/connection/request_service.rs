@@ -31,16 +31,17 @@ use crate::request::layers::exchange::Exchange;
 use crate::request::layers::{access_log, request_id, traffic, uri_length};
 use crate::response::redirect;
 use crate::response::respond::{
-    AccessGate, PendingContent, finish, look_up_within, pending_content,
+    AccessGate, PendingContent, close_after, finish, look_up_within, pending_content,
 };
 use crate::response::routed_response::{RequestHead, ResponseOwner, RoutedResponse, refused};
+use crate::response::snapshot_response::SnapshotResponse;
 use crate::response::to_https::{shared_challenge_host, to_https};
 use crate::snapshot_store::SnapshotStore;
 use crate::tls::Tls;
 use crate::tls::handshake::SecureName;
 
 /// The service of one connection.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct RequestService {
     pub(crate) context: Rc<WorkerContext>,
     pub(crate) state: Rc<ConnectionState>,
@@ -65,13 +66,29 @@ fn answer<'a>(
     channel: &Channel,
     exchange: &Exchange<'a>,
 ) -> RoutedResponse<'a> {
+    let mut answer = choose(context, channel, exchange);
+    record(context, exchange, &mut answer);
+    answer
+}
+
+/// Chooses the response to a request.
+fn choose<'a>(
+    context: &WorkerContext,
+    channel: &Channel,
+    exchange: &Exchange<'a>,
+) -> RoutedResponse<'a> {
     let limit = context.settings.limits.uri_bytes;
     let mut answer = uri_length::refusal(exchange.head.uri, limit)
         .unwrap_or_else(|| look_up(context, channel, exchange));
-    traffic::count(context, exchange, &answer);
-    request_id::assign(&context.ids, exchange, &mut answer);
-    access_log::log(context, exchange, &answer);
+    finish(&mut answer, exchange.head);
     answer
+}
+
+/// Counts and logs an answer, and sets its request id.
+fn record<'a>(context: &WorkerContext, exchange: &Exchange<'a>, answer: &mut RoutedResponse<'a>) {
+    traffic::count(context, exchange, answer);
+    request_id::assign(&context.ids, exchange, answer);
+    access_log::log(context, exchange, answer);
 }
 
 /// Answers a request with a body that counts as open until it is sent.
@@ -81,10 +98,42 @@ fn respond(
     exchange: &Exchange<'_>,
     stream: Option<OpenStream>,
 ) -> Response<SnapshotBody> {
-    let response = answer(context, channel, exchange).response;
+    let response = answer(context, channel, exchange).response.into_response();
     let mut response = response.map(|bytes| SnapshotBody::new(bytes, stream));
-    context.finish(&mut response, exchange.head.version);
+    let head = exchange.head;
+    if head.has_content && head.version < Version::HTTP_2 {
+        // Unread content makes the connection unusable for another request (RFC 9112, section 9.3).
+        close_after(&mut response, head.version);
+    }
+    context.finish(&mut response, head.version);
     response
+}
+
+impl RequestService {
+    /// Answers a request of HTTP/1.1 at once, and passes the response to `send`. Returns `None`, and counts nothing, if the response must wait or its body is not in memory.
+    pub(crate) fn respond_at_once<T>(
+        &self,
+        head: &RequestHead<'_>,
+        started: Instant,
+        send: impl FnOnce(SnapshotResponse<'_>) -> T,
+    ) -> Option<T> {
+        let snapshot = self.context.snapshots.current();
+        let access = gate(&self.context, &self.channel, self.peer);
+        if pending_content(&snapshot, head, &|rule| access.decide(rule, head)).is_some() {
+            return None;
+        }
+        let exchange = Exchange {
+            head,
+            snapshot: &snapshot,
+            peer: self.peer,
+            started,
+        };
+        let mut answer = choose(&self.context, &self.channel, &exchange);
+        answer.response.body().in_memory()?;
+        self.state.begin_response();
+        record(&self.context, &exchange, &mut answer);
+        Some(send(answer.response))
+    }
 }
 
 /// Returns the gate of protected tenants for requests of a connection.
@@ -106,7 +155,7 @@ fn look_up<'a>(
     let (snapshot, head) = (exchange.snapshot, exchange.head);
     let tls = context.settings.tls.as_deref();
     let loopback_origin = context.settings.loopback_origin.as_ref();
-    let mut answer = match (channel, tls) {
+    match (channel, tls) {
         (Channel::Secure(name), _) if !is_host_allowed(name, head) => {
             refused(StatusCode::MISDIRECTED_REQUEST)
         }
@@ -119,9 +168,7 @@ fn look_up<'a>(
             let moved = origin.and_then(|origin| loopback(&answer, origin, head));
             moved.unwrap_or(answer)
         }
-    };
-    finish(&mut answer, head);
-    answer
+    }
 }
 
 /// Returns the redirect of a request that named this machine by a name that no tenant has, if `answer` refused it for its host.
@@ -326,7 +373,8 @@ mod tests {
         let found = wait(&snapshots, &head, allow, what, Instant::now()).await;
         snapshots.replace(with(&open()));
         assert_eq!(respond(&found, &head).response.status(), StatusCode::OK);
-        let now = respond(&snapshots.current(), &head).response;
+        let snapshot = snapshots.current();
+        let now = respond(&snapshot, &head).response;
         assert_eq!(now.status(), StatusCode::SERVICE_UNAVAILABLE);
     }
 }

@@ -9,6 +9,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
+use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::connection::connection_state::{ConnectionState, Phase};
@@ -18,6 +19,8 @@ use crate::connection::connection_state::{ConnectionState, Phase};
 pub(crate) struct Stream<S> {
     socket: S,
     state: Rc<ConnectionState>,
+    /// Bytes that were read before, and are read again.
+    unread: Bytes,
     /// Bytes read and discarded after the last response.
     discarded_bytes: usize,
 }
@@ -30,8 +33,15 @@ impl<S> Stream<S> {
         Self {
             socket,
             state,
+            unread: Bytes::new(),
             discarded_bytes: 0,
         }
+    }
+
+    /// Returns the stream with bytes that are read before those of the socket.
+    pub(crate) fn with_unread(mut self, unread: Bytes) -> Self {
+        self.unread = unread;
+        self
     }
 
     fn note(&self, written: &Poll<io::Result<usize>>) {
@@ -50,6 +60,11 @@ impl<S: AsyncRead + Unpin> AsyncRead for Stream<S> {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
+        if !this.unread.is_empty() {
+            let length = this.unread.len().min(buffer.remaining());
+            buffer.put_slice(&this.unread.split_to(length));
+            return Poll::Ready(Ok(()));
+        }
         let before = buffer.filled().len();
         let done = Pin::new(&mut this.socket).poll_read(cx, buffer);
         if buffer.filled().len() > before {

@@ -23,7 +23,6 @@ use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::Service;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulConnection;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, LocalOptions};
@@ -34,6 +33,7 @@ use tracing::debug;
 use crate::connection::connection_state::{CloseReason, ConnectionState, Phase};
 use crate::connection::drain::{ConnectionCounts, DrainReport};
 use crate::connection::event_service::EventService;
+use crate::connection::fast_lane::{FastLane, ServedConnection};
 use crate::connection::http2_preface::opens_with_preface;
 use crate::connection::proxy_header;
 use crate::connection::request_service::{Channel, RequestService};
@@ -56,13 +56,12 @@ const IDLE_PER_EVICTION: usize = 16;
 /// A connection of either protocol.
 ///
 /// The separate box keeps the surrounding future small. A large future is spread over memory, which costs cache misses with every request.
-type Connection =
-    Pin<Box<dyn GracefulConnection<Error = hyper::Error, Output = hyper::Result<()>>>>;
+type Connection = Pin<Box<dyn ServedConnection>>;
 
 /// A worker and its connections.
 struct Worker {
     context: Rc<WorkerContext>,
-    http1: http1::Builder,
+    http1: Rc<http1::Builder>,
     http2: http2::Builder<LocalExecutor>,
     connections: RefCell<HashMap<u64, Rc<ConnectionState>>>,
     next_number: Cell<u64>,
@@ -117,7 +116,7 @@ impl Worker {
             .initial_connection_window_size(65_535);
         Self {
             context,
-            http1,
+            http1: Rc::new(http1),
             http2,
             connections: RefCell::default(),
             next_number: Cell::new(0),
@@ -270,7 +269,7 @@ impl Worker {
             Phase::Head
         });
         let service = self.service(peer, Channel::Secure(secured.name), state);
-        let stream = TokioIo::new(Stream::new(secured.stream, Rc::clone(state)));
+        let stream = Stream::new(secured.stream, Rc::clone(state));
         Ok(Some(self.with_events(stream, secured.is_http2, service)))
     }
 
@@ -302,7 +301,7 @@ impl Worker {
             ListenerKind::Clear | ListenerKind::Tls => Channel::Clear,
         };
         let service = self.service(peer, channel, state);
-        let stream = TokioIo::new(Stream::new(socket, Rc::clone(state)));
+        let stream = Stream::new(socket, Rc::clone(state));
         Ok(Some(self.with_events(stream, is_http2, service)))
     }
 
@@ -315,10 +314,10 @@ impl Worker {
         }
     }
 
-    /// Wraps the service in [`EventService`] if the settings have events.
+    /// Wraps the service in [`EventService`] if the settings have events. Otherwise, visitors' HTTP/1.1 connections begin in the fast lane.
     fn with_events<S>(
         &self,
-        stream: TokioIo<Stream<S>>,
+        stream: Stream<S>,
         is_http2: bool,
         service: RequestService,
     ) -> Connection
@@ -326,6 +325,10 @@ impl Worker {
         S: AsyncRead + AsyncWrite + Unpin + 'static,
     {
         match &self.context.settings.events {
+            None if !is_http2 && self.has_fast_lane(&service.channel) => {
+                let http1 = Rc::clone(&self.http1);
+                Box::pin(FastLane::new(stream, service, http1))
+            }
             None => self.connection(stream, is_http2, service),
             Some(events) => {
                 let service = EventService {
@@ -338,12 +341,11 @@ impl Worker {
         }
     }
 
-    fn connection<I, S, B>(
-        &self,
-        stream: TokioIo<Stream<I>>,
-        is_http2: bool,
-        service: S,
-    ) -> Connection
+    fn has_fast_lane(&self, channel: &Channel) -> bool {
+        self.context.settings.fast_lane && !matches!(channel, Channel::Redirect(_))
+    }
+
+    fn connection<I, S, B>(&self, stream: Stream<I>, is_http2: bool, service: S) -> Connection
     where
         I: AsyncRead + AsyncWrite + Unpin + 'static,
         S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible> + 'static,
@@ -351,6 +353,7 @@ impl Worker {
         B: http_body::Body + 'static,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
+        let stream = TokioIo::new(stream);
         if is_http2 {
             Box::pin(self.http2.serve_connection(stream, service))
         } else {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use http::{Response, Version};
 
 use crate::access_log::AccessLogBuffer;
+use crate::connection::fast_lane::lane_buffers::LaneBuffers;
 use crate::listen::admission::Admission;
 use crate::metrics::visits::page_request::PageRequestBuffer;
 use crate::request::layers::request_id::RequestIds;
@@ -28,6 +29,7 @@ pub(crate) struct WorkerContext {
     pub(crate) is_draining: Cell<bool>,
     /// The requests for pages that are counted as visits.
     pub(crate) page_requests: RefCell<PageRequestBuffer>,
+    pub(crate) lane: RefCell<LaneBuffers>,
 }
 
 impl WorkerContext {
@@ -45,6 +47,7 @@ impl WorkerContext {
             ids: RequestIds::default(),
             access_log: access_log.map(RefCell::new),
             page_requests: RefCell::new(page_requests),
+            lane: RefCell::default(),
             is_draining: Cell::new(false),
         }
     }

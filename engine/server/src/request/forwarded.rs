@@ -16,7 +16,7 @@ use http::header::HeaderName;
 
 use crate::settings::ServeSettings;
 
-const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+pub(crate) const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
 /// Returns the visitor's address: the peer's, or the address that a trusted proxy names.
 pub(crate) fn visitor(peer: IpAddr, headers: &HeaderMap, settings: &ServeSettings) -> IpAddr {

@@ -12,7 +12,7 @@ use crate::request::host::HostField;
 use crate::request::negotiate::AcceptedEncodings;
 use crate::request::preconditions::Conditions;
 
-const SEC_PURPOSE: HeaderName = HeaderName::from_static("sec-purpose");
+pub(crate) const SEC_PURPOSE: HeaderName = HeaderName::from_static("sec-purpose");
 
 /// The header fields that each response depends on, or that each request is counted by.
 #[derive(Debug, Default)]

@@ -9,7 +9,7 @@ use http::header::HeaderName;
 
 use crate::request::preconditions::single_value;
 
-const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+pub(crate) const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
 /// The trace of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

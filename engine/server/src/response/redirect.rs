@@ -61,7 +61,7 @@ pub(crate) fn by_author<'s>(
     (status, location): (StatusCode, HeaderValue),
 ) -> RoutedResponse<'s> {
     RoutedResponse {
-        response: with_status(status, location, tag(&mount.tenant, &rule.path)),
+        response: with_status(status, location, tag(&mount.tenant, &rule.path)).into(),
         owner: ResponseOwner::Tenant(mount),
         route: route(mount, rule),
         encoding: ContentEncoding::Identity,
@@ -124,7 +124,7 @@ fn to_origin(
 
 fn of_host<'s>(response: Response<ResponseBody>) -> RoutedResponse<'s> {
     RoutedResponse {
-        response,
+        response: response.into(),
         owner: ResponseOwner::Host,
         route: Route {
             rest: "/*",
@@ -149,7 +149,7 @@ pub(crate) fn without_slashes<'s>(
         location.push_str(query);
     }
     RoutedResponse {
-        response: from_bytes(location.into_bytes(), tag(&mount.tenant, key)),
+        response: from_bytes(location.into_bytes(), tag(&mount.tenant, key)).into(),
         owner: ResponseOwner::Tenant(mount),
         route: Route {
             prefix: &mount.prefix,

@@ -41,7 +41,7 @@ pub(crate) fn refusal<'s>(
         AccessDecision::RedirectToHttps(port) => to_https(port, request),
     };
     let mut answer = RoutedResponse {
-        response,
+        response: response.into(),
         owner: ResponseOwner::Tenant(mount),
         route: Route {
             prefix: &mount.prefix,

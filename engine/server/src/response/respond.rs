@@ -17,7 +17,7 @@
 //!
 //! Every response at the host of a preview has `X-Robots-Tag: noindex`. A preview that is too old answers 410 after step 3.
 //!
-//! A hit costs three hash look-ups and one copy of a prepared header map, with no other allocation. `benches/respond.rs` enforces that.
+//! A hit costs three hash look-ups. The prepared header map is copied if the response changes a field, or goes to hyper; there is no other allocation. `benches/respond.rs` enforces that.
 //!
 //! **Invariant:** pure: no clock, no sockets, no metrics, no logs. Builds no body.
 
@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::header::{
-    ALLOW, CONNECTION, CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderValue, RETRY_AFTER,
+    ALLOW, CONNECTION, CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderMap, HeaderValue, RETRY_AFTER,
 };
 use http::{Method, Response, StatusCode, Version};
 
@@ -38,13 +38,13 @@ use crate::response::refusal::{mark_private, mark_unindexed, refusal};
 use crate::response::response_body::ResponseBody;
 pub use crate::response::routed_response::{RequestHead, ResponseOwner, Route, RoutedResponse};
 use crate::response::routed_response::{plain, refused};
+use crate::response::snapshot_response::{SharedFields, SnapshotResponse};
 use crate::snapshot_store::RequestNotice;
 use release::snapshot::access::AccessRule;
-use release::snapshot::fields::{CACHE_TAG, set};
 use release::snapshot::redirects::{RedirectDecision, with_query};
 use release::snapshot::{
     Body, ContentEncoding, HostEntry, HostKind, HostRoutes, MarkdownSlot, Mount, MountPages,
-    Resource, ResourceTable, Slot, Snapshot,
+    Resource, ResourceTable, Slot, Snapshot, Variant,
 };
 
 const ALLOWED_METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, OPTIONS");
@@ -60,14 +60,10 @@ pub fn respond<'s>(snapshot: &'s Snapshot, request: &RequestHead<'_>) -> RoutedR
     answer
 }
 
-/// Completes an answer: removes the body for HEAD, and closes an HTTP/1.1 connection whose content is not read.
+/// Completes an answer: removes the body for HEAD.
 pub(crate) fn finish(answer: &mut RoutedResponse<'_>, request: &RequestHead<'_>) {
     if request.method == Method::HEAD && answer.response.status() != StatusCode::NOT_MODIFIED {
         remove_body(&mut answer.response);
-    }
-    if request.has_content && request.version < Version::HTTP_2 {
-        // Unread content makes the connection unusable for another request (RFC 9112, section 9.3).
-        close_after(&mut answer.response, request.version);
     }
 }
 
@@ -319,7 +315,7 @@ fn redirected<'s>(
     }
     let mut answer = not_found(mount, pages, below, request);
     answer.route = redirect::route(mount, rule);
-    *answer.response.status_mut() = StatusCode::GONE;
+    answer.response.set_status(StatusCode::GONE);
     answer
 }
 
@@ -363,7 +359,7 @@ fn without_content<'s>(
     request: &RequestHead<'_>,
 ) -> RoutedResponse<'s> {
     let plainly = |status| RoutedResponse {
-        response: plain(status),
+        response: plain(status).into(),
         owner: ResponseOwner::Host,
         route: Route {
             path: "*",
@@ -491,9 +487,8 @@ fn expired(mount: &Mount) -> RoutedResponse<'_> {
 
 /// Returns a response of a tenant without a page: the status as plain text.
 fn without_page(mount: &Mount, status: StatusCode) -> RoutedResponse<'_> {
-    let response = plain(status);
     RoutedResponse {
-        response,
+        response: plain(status).into(),
         owner: ResponseOwner::Tenant(mount),
         route: Route {
             prefix: &mount.prefix,
@@ -578,23 +573,26 @@ pub(crate) fn unknown_host<'s>(
 }
 
 /// Performs step 14. `tag` returns the cache tag of a redirect; a body has its own.
-fn resource_response(
-    resource: &Resource,
+fn resource_response<'s>(
+    resource: &'s Resource,
     request: &RequestHead<'_>,
     tag: impl FnOnce() -> Option<HeaderValue>,
-) -> (Response<ResponseBody>, ContentEncoding) {
+) -> (SnapshotResponse<'s>, ContentEncoding) {
     let body = match resource {
         Resource::Body(body) => body,
         Resource::Redirect(location) => {
             let location = with_query(location, request.uri.query());
             return (
-                redirect::permanent(location, tag()),
+                redirect::permanent(location, tag()).into(),
                 ContentEncoding::Identity,
             );
         }
     };
     let Some(variant) = choose(&body.variants, &request.fields.accepted) else {
-        return (plain(StatusCode::NOT_FOUND), ContentEncoding::Identity);
+        return (
+            plain(StatusCode::NOT_FOUND).into(),
+            ContentEncoding::Identity,
+        );
     };
     let length = usize::try_from(variant.bytes.len()).unwrap_or(usize::MAX);
     let outcome = if body.status == StatusCode::OK {
@@ -612,9 +610,7 @@ fn resource_response(
 
     let response = match outcome {
         ConditionOutcome::Full => {
-            let body_bytes = ResponseBody::full(&variant.bytes);
-            let mut response = with_fields(body, variant.encoding, &variant.etag, body_bytes);
-            *response.status_mut() = body.status;
+            let mut response = with_fields(body, variant, ResponseBody::full(&variant.bytes));
             if body.status != StatusCode::OK {
                 response.headers_mut().remove(ETAG);
             }
@@ -622,10 +618,10 @@ fn resource_response(
         }
         ConditionOutcome::Partial(range) => {
             let part = ResponseBody::partial(&variant.bytes, range.clone());
-            let mut response = with_fields(body, variant.encoding, &variant.etag, part);
-            *response.status_mut() = StatusCode::PARTIAL_CONTENT;
+            let mut response = with_fields(body, variant, part);
+            response.set_status(StatusCode::PARTIAL_CONTENT);
             set_content_range(
-                &mut response,
+                response.headers_mut(),
                 format!("bytes {}-{}/{length}", range.start, range.end - 1),
             );
             response
@@ -634,41 +630,40 @@ fn resource_response(
             let mut response = Response::new(Bytes::new().into());
             *response.status_mut() = StatusCode::NOT_MODIFIED;
             *response.headers_mut() = body.fields.not_modified(&variant.etag);
-            response
+            response.into()
         }
-        ConditionOutcome::Failed => plain(StatusCode::PRECONDITION_FAILED),
+        ConditionOutcome::Failed => plain(StatusCode::PRECONDITION_FAILED).into(),
         ConditionOutcome::Unsatisfiable => {
             let mut response = plain(StatusCode::RANGE_NOT_SATISFIABLE);
-            set_content_range(&mut response, format!("bytes */{length}"));
-            response
+            set_content_range(response.headers_mut(), format!("bytes */{length}"));
+            response.into()
         }
     };
     (response, variant.encoding)
 }
 
-fn with_fields(
-    body: &Body,
-    encoding: ContentEncoding,
-    etag: &HeaderValue,
+fn with_fields<'s>(
+    body: &'s Body,
+    variant: &'s Variant,
     bytes: ResponseBody,
-) -> Response<ResponseBody> {
-    let mut response = Response::new(bytes);
-    *response.headers_mut() = body.fields.for_body(encoding, etag);
-    if let Some(cache_tag) = &body.cache_tag {
-        set(response.headers_mut(), &CACHE_TAG, cache_tag.clone());
-    }
-    response
+) -> SnapshotResponse<'s> {
+    let fields = SharedFields {
+        fields: &body.fields,
+        encoding: variant.encoding,
+        etag: &variant.etag,
+        cache_tag: body.cache_tag.as_ref(),
+    };
+    SnapshotResponse::new(body.status, fields, bytes)
 }
 
-fn set_content_range(response: &mut Response<ResponseBody>, range: String) {
+fn set_content_range(fields: &mut HeaderMap, range: String) {
     if let Ok(range) = HeaderValue::from_maybe_shared(Bytes::from(range)) {
-        response.headers_mut().insert(CONTENT_RANGE, range);
+        fields.insert(CONTENT_RANGE, range);
     }
 }
 
 /// Removes the body for HEAD and keeps its length.
-fn remove_body(response: &mut Response<ResponseBody>) {
-    let length = HeaderValue::from(response.body().len());
+fn remove_body(response: &mut SnapshotResponse<'_>) {
+    let length = HeaderValue::from(response.take_body().len());
     response.headers_mut().insert(CONTENT_LENGTH, length);
-    *response.body_mut() = Bytes::new().into();
 }

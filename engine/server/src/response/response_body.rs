@@ -44,6 +44,14 @@ impl ResponseBody {
         self.len() == 0
     }
 
+    /// Returns the bytes without a copy, if they are in memory.
+    pub(crate) fn into_memory(self) -> Option<Bytes> {
+        match self.payload {
+            Payload::Memory(bytes) => Some(bytes),
+            Payload::Large(_) => None,
+        }
+    }
+
     /// Returns the bytes, if they are in memory.
     #[must_use]
     pub const fn in_memory(&self) -> Option<&Bytes> {

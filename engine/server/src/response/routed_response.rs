@@ -11,6 +11,7 @@ use http::{Method, Response, StatusCode, Uri, Version};
 use crate::request::host::{HostError, named_host};
 use crate::request::request_fields::RequestFields;
 use crate::response::response_body::ResponseBody;
+use crate::response::snapshot_response::SnapshotResponse;
 use release::snapshot::{ContentEncoding, Mount};
 
 /// The parts of a request that the look-up reads.
@@ -68,7 +69,7 @@ impl<'r> RequestHead<'r> {
 #[derive(Debug)]
 pub struct RoutedResponse<'s> {
     /// Status, fields and body.
-    pub response: Response<ResponseBody>,
+    pub response: SnapshotResponse<'s>,
     /// The owner of the response.
     pub owner: ResponseOwner<'s>,
     /// The route of the response.
@@ -110,7 +111,7 @@ pub struct Route<'s> {
 #[must_use]
 pub(crate) fn refused<'s>(status: StatusCode) -> RoutedResponse<'s> {
     RoutedResponse {
-        response: plain(status),
+        response: plain(status).into(),
         owner: ResponseOwner::Unknown,
         route: Route::default(),
         encoding: ContentEncoding::Identity,

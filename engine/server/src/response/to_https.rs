@@ -75,7 +75,7 @@ pub(crate) fn to_https<'s>(
 
 fn routed<'s>(response: Response<ResponseBody>, path: &'static str) -> RoutedResponse<'s> {
     RoutedResponse {
-        response,
+        response: response.into(),
         owner: ResponseOwner::Host,
         route: Route {
             path,

@@ -43,6 +43,8 @@ pub struct ServeSettings {
     pub events: Option<EventChannel>,
     /// The recorder of a span for each request. Default: none, which costs a request nothing.
     pub spans: Option<Arc<dyn RequestSpans>>,
+    /// Whether plain HTTP/1.1 requests are answered without hyper (see [`fast_lane`](crate::connection::fast_lane)). Default: yes.
+    pub fast_lane: bool,
     /// Limits on the resources of a client.
     pub limits: Limits,
 }
@@ -60,6 +62,7 @@ impl Default for ServeSettings {
             access_log: None,
             events: None,
             spans: None,
+            fast_lane: true,
             limits: Limits::default(),
         }
     }

@@ -54,6 +54,11 @@ impl Server {
         if env!("CARGO_CRATE_NAME") == "over_tls" {
             return Self::over_tls(settings);
         }
+        // Runs the same tests without the fast lane; see `without_fast_lane.rs`.
+        let settings = ServeSettings {
+            fast_lane: settings.fast_lane && env!("CARGO_CRATE_NAME") != "without_fast_lane",
+            ..settings
+        };
         let clear = vec![bind()];
         let address = clear[0].local_addr().unwrap();
         Self::listening(clear.into(), address, settings)

@@ -362,6 +362,7 @@ impl ServerProcess {
             spans: self.spans,
             limits,
             events: self.events,
+            fast_lane: true,
         };
         let (snapshots, board) = (self.admin.snapshots.clone(), self.admin.board.clone());
         let (takeover, control_socket) = (self.takeover, self.control_socket);

@@ -15,7 +15,6 @@ use crate::request::forwarded::visitor;
 use crate::request::trace::Trace;
 use crate::response::routed_response::{ResponseOwner, RoutedResponse};
 use crate::snapshot_store::{SHARED_HOSTS, UNKNOWN_HOSTS};
-use release::snapshot::fields::X_REQUEST_ID;
 
 /// Logs a request and records its span, if the settings have an access log or spans.
 pub(crate) fn log(context: &WorkerContext, exchange: &Exchange<'_>, answer: &RoutedResponse<'_>) {
@@ -31,7 +30,7 @@ fn write_entry(context: &WorkerContext, exchange: &Exchange<'_>, answer: &Routed
     let with_visitor = buffer
         .as_deref()
         .is_some_and(AccessLogBuffer::has_addresses);
-    let id = answer.response.headers().get(&X_REQUEST_ID);
+    let id = answer.response.request_id();
     let mut entry = AccessEntry {
         at: Timestamp::now(),
         tenant: match answer.owner {

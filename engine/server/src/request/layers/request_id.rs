@@ -14,7 +14,7 @@ use http::header::HeaderValue;
 use super::exchange::Exchange;
 use crate::request::preconditions::single_value;
 use crate::response::routed_response::RoutedResponse;
-use release::snapshot::fields::{X_REQUEST_ID, set};
+use release::snapshot::fields::X_REQUEST_ID;
 
 /// Maximum length of a proxy's id.
 const MAX_ID_BYTES: usize = 64;
@@ -78,7 +78,7 @@ pub(crate) fn assign(ids: &RequestIds, exchange: &Exchange<'_>, answer: &mut Rou
         .is_trusted
         .then(|| single_value(exchange.head.headers, &X_REQUEST_ID));
     let id = ids.id_for(given.flatten());
-    set(answer.response.headers_mut(), &X_REQUEST_ID, id);
+    answer.response.set_request_id(id);
 }
 
 #[cfg(test)]

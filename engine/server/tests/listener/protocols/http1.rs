@@ -224,6 +224,7 @@ fn head_is_get_without_the_body() {
         ("/", "nobody.example"),
         ("/%", "studio.example"),
         ("/about/", "studio.example"),
+        (&*format!("/{}", "a".repeat(5000)), "studio.example"),
     ] {
         for coding in ["", "gzip", "br"] {
             let coding = format!("accept-encoding: {coding}\r\n");
