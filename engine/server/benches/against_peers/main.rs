@@ -4,7 +4,7 @@
 //!
 //! Each server has one thread on the first core; the client uses the second core. The servers are measured in short turns, many times, and each ratio is the median of the ratios of the turns. Other work on the machine disturbs all servers of a turn alike, so a busy machine gives nearly the same ratios as a quiet one. Response times are only right on a quiet machine.
 //!
-//! `cargo bench --profile dist -p server --bench against_peers` prints all tables within four minutes. Arguments choose rows: `-- page http2`. The names are `page`, `small`, `large`, `log`, `tls`, `http2`, `rates` and `idle`. The benchmark needs `taskset`. `PROFILE=30` instead sends requests to rowhouse alone for 30 seconds, and prints its process id for `perf record -g -p`.
+//! `cargo bench --profile dist -p server --bench against_peers` prints all tables within four minutes. Arguments choose rows: `-- page http2`. The names are `page`, `small`, `large`, `log`, `tls`, `http2`, `rates` and `idle`. The benchmark needs `taskset`. `PROFILE=30` instead sends requests to rowhouse alone for 30 seconds, and prints its process id for `perf record -g -p`. `CHART=file.svg` also draws the rows.
 #![allow(
     missing_docs,
     unreachable_pub,
@@ -14,6 +14,7 @@
 
 #[path = "../../tests/support/authority.rs"]
 mod authority;
+mod chart;
 mod client;
 mod peers;
 #[path = "../support/process.rs"]
@@ -76,11 +77,16 @@ fn compare() {
         .collect();
     let is_wanted = |name: &str| wanted.is_empty() || wanted.contains(&&name.to_owned());
     let profile = std::env::var("PROFILE").ok();
+    let mut drawn = Vec::new();
     for row in ROWS.iter().filter(|row| is_wanted(row.name)) {
         match &profile {
             Some(seconds) => load(row, &folder, &roots, seconds.parse().unwrap()),
-            None => costs(row, &folder, &roots),
+            None => drawn.push((row.title, costs(row, &folder, &roots))),
         }
+    }
+    if let Some(path) = std::env::var_os("CHART") {
+        let note = "Processor time of the server for one request. Shorter is better.";
+        fs::write(path, chart::draw(&drawn, note)).unwrap();
     }
     if is_wanted("rates") || is_wanted("idle") {
         let row = &ROWS[0];
@@ -163,8 +169,8 @@ fn contenders(row: &Row, folder: &Path, roots: &RootCertStore) -> Vec<Contender>
     contenders
 }
 
-/// Measures a row, and prints its table.
-fn costs(row: &Row, folder: &Path, roots: &RootCertStore) {
+/// Measures a row, and prints its table. Returns the costs of the servers that people choose from, in microseconds.
+fn costs(row: &Row, folder: &Path, roots: &RootCertStore) -> Vec<(&'static str, f64)> {
     println!("\n{} (`{}`)", row.title, row.name);
     let mut contenders = contenders(row, folder, roots);
     let mut turn = || -> Vec<f64> { contenders.iter_mut().map(|one| one.turn(row)).collect() };
@@ -184,6 +190,7 @@ fn costs(row: &Row, folder: &Path, roots: &RootCertStore) {
         "budget",
         turns.len()
     );
+    let mut medians = Vec::new();
     for (number, contender) in contenders.iter().enumerate() {
         let costs: Vec<f64> = turns.iter().map(|turn| turn[number]).collect();
         let ratios: Vec<f64> = turns.iter().map(|turn| turn[0] / turn[number]).collect();
@@ -195,7 +202,11 @@ fn costs(row: &Row, folder: &Path, roots: &RootCertStore) {
         let (name, cost) = (contender.server.name, quantile(&costs, 0.5));
         let ratio = format!("{middle:.3} ({low:.3}-{high:.3})");
         println!("{name:<20}{cost:>8.2}  {ratio:<24}{verdict}");
+        if number == 0 || contender.budget.is_some() {
+            medians.push((name, cost));
+        }
     }
+    medians
 }
 
 /// Sends requests to rowhouse alone.
