@@ -425,6 +425,11 @@ pub struct ServeArguments {
     /// The spans are sent as OTLP over HTTP, without TLS. A URL without a path gets `/v1/traces`. A request that a trusted proxy sends with `traceparent` becomes part of that trace.
     #[arg(long, env = "ROWHOUSE_OTLP", value_name = "URL", value_parser = collector)]
     pub otlp: Option<Url>,
+    /// Answer plain HTTP/1.1 requests with hyper, too
+    ///
+    /// Without this flag, plain requests take the fast lane, which sends the same bytes in less time. If a client has a problem with the server, this flag shows whether the fast lane is the cause.
+    #[arg(long, env = "ROWHOUSE_NO_FAST_LANE", value_parser = BoolishValueParser::new())]
+    pub no_fast_lane: bool,
     /// HTTPS and certificates.
     #[command(flatten)]
     pub https: HttpsFlags,

@@ -362,7 +362,7 @@ impl ServerProcess {
             spans: self.spans,
             limits,
             events: self.events,
-            fast_lane: true,
+            fast_lane: !arguments.no_fast_lane,
         };
         let (snapshots, board) = (self.admin.snapshots.clone(), self.admin.board.clone());
         let (takeover, control_socket) = (self.takeover, self.control_socket);
