@@ -7,7 +7,8 @@ use bucket::packed::{self, PackedFolder};
 use bucket::run;
 use bucket::store::{Bucket, Uploads, random_nonce};
 use bytes::Bytes;
-use fleet::key::{DEPLOYMENT, THEMES};
+use fleet::exchange::{Answer, Request};
+use fleet::key::{DEPLOYMENT, REPLICAS, THEMES};
 use fleet::publish::{Edit, Outcome, Publication};
 use rowhouse_tests::binary;
 use tempfile::TempDir;
@@ -52,6 +53,17 @@ impl TestPublisher {
             tenant,
             &[("tenant.yaml", &manifest), ("pages/index.md", &page)],
         );
+    }
+
+    /// Returns the number of replicas in the list of the fleet.
+    fn replicas(&self) -> usize {
+        let list = Request::List(REPLICAS.to_owned());
+        let uploads = Uploads::new();
+        let sent = self.bucket.send(&list, &uploads);
+        match self.runtime.block_on(sent).expect("an answer") {
+            Answer::Listed(replicas) => replicas.len(),
+            answer => panic!("{answer:?}"),
+        }
     }
 
     /// Publishes files under a name.
@@ -278,7 +290,7 @@ fn replica_serves_and_starts_while_the_store_is_down() {
 }
 
 #[test]
-fn refused_credentials_are_an_alarm_and_a_wrong_address_ends_the_start() {
+fn stopped_replica_leaves_the_list_and_refused_credentials_are_an_alarm() {
     let Some(store) = ObjectStore::start() else {
         return;
     };
@@ -286,7 +298,11 @@ fn refused_credentials_are_an_alarm_and_a_wrong_address_ends_the_start() {
     publisher.publish("mill", Some("Version 1"));
     let state = TempDir::new().expect("a folder");
     let mut server = Rowhouse::start_with(&mut replica(&store, &state));
+    wait_for("a heartbeat", || (publisher.replicas() == 1).then_some(()));
+    let begin = Instant::now();
     assert_eq!(server.program.end(), Some(0));
+    assert!(begin.elapsed() < MAX_DELAY, "the end waits for the store");
+    assert_eq!(publisher.replicas(), 0);
     let mut command = replica(&store, &state);
     command.env("AWS_SECRET_ACCESS_KEY", "expired");
     let server = Rowhouse::start_with(&mut command);
@@ -296,8 +312,16 @@ fn refused_credentials_are_an_alarm_and_a_wrong_address_ends_the_start() {
         text.contains("the store refuses the credentials")
             .then_some(())
     });
-    let mut command = replica(&store, &state);
-    command.env("ROWHOUSE_STORE", "ftp://fleet/sites");
+}
+
+#[test]
+fn wrong_address_of_the_store_ends_the_start() {
+    let state = TempDir::new().expect("a folder");
+    let mut command = Command::new(binary());
+    command
+        .args(["serve", "--store=ftp://fleet/sites", "--state=state"])
+        .args(["--listen=127.0.0.1:0", "--admin=127.0.0.1:0"])
+        .current_dir(state.path());
     let (is_started, text) = support::run(&mut command);
     assert!(!is_started);
     assert!(
