@@ -84,7 +84,9 @@ pub async fn publish(
         match publisher.step(answer, sent, clock.elapsed()) {
             publish::Step::Ask(next) => request = next,
             publish::Step::End(outcome) => {
-                if let publish::Outcome::Published(pointer) = &outcome {
+                if let publish::Outcome::Published(pointer) | publish::Outcome::Repaired(pointer) =
+                    &outcome
+                {
                     announce(bucket, &[(tenant, pointer.version())]).await;
                 }
                 return Ok(outcome);
@@ -185,10 +187,11 @@ pub async fn last_collection(bucket: &Bucket) -> Result<Option<Duration>, StoreE
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
     use fleet::publish::{Edit, Outcome};
 
     use super::*;
-    use crate::packed::{compress, hash};
+    use crate::packed::{compress, decompress, hash};
 
     /// The time of all publications, in milliseconds since 1970.
     const NOW: u64 = 1_700_000_000_000;
@@ -380,6 +383,55 @@ mod tests {
         let gone = change(&bucket, Edit::RollBack(Some(1))).await;
         assert_eq!(gone, Outcome::NoContent(1));
         assert_eq!(pointer(&bucket).await.version(), 2);
+    }
+
+    /// Deletes the object of the current content, or replaces its bytes.
+    async fn damage(bucket: &Bucket, bytes: Option<Bytes>) {
+        let object = pointer(bucket).await.content[0].object.clone();
+        let change = match (bytes, bucket.get(&object, None).await) {
+            (Some(bytes), Ok(Change::Object(stored))) => Request::Swap(object, stored.tag, bytes),
+            (_, _) => Request::Delete(object),
+        };
+        let sent = bucket.send(&change, &Uploads::new()).await;
+        assert_eq!(sent.expect("answered"), Answer::Done);
+    }
+
+    async fn is_intact(bucket: &Bucket) -> bool {
+        let content = pointer(bucket).await.content[0].clone();
+        match bucket.get(&content.object, None).await {
+            Ok(Change::Object(object)) => decompress(&object.body, &content.hash, 1 << 20).is_ok(),
+            _ => false,
+        }
+    }
+
+    #[tokio::test]
+    async fn publication_of_unchanged_content_repairs_a_lost_or_truncated_object() {
+        let bucket = Bucket::in_memory();
+        made(put(&bucket, "a").await);
+        for (version, bytes) in [(2, None), (3, Some("cut".into())), (4, Some(Bytes::new()))] {
+            damage(&bucket, bytes).await;
+            let Outcome::Repaired(repaired) = put(&bucket, "a").await else {
+                panic!("version {version} is not repaired");
+            };
+            assert_eq!(repaired.version(), version);
+            assert!(is_intact(&bucket).await);
+            assert!(head(&bucket).await.announces("corner", version));
+            assert_eq!(unchanged(put(&bucket, "a").await).version(), version);
+        }
+    }
+
+    #[tokio::test]
+    async fn object_of_another_compressor_is_intact() {
+        let bucket = Bucket::in_memory();
+        made(put(&bucket, "a").await);
+        let other = zstd::bulk::compress(b"a", 1).expect("compressed");
+        let padded = [
+            &other[..],
+            &zstd::bulk::compress(b"", 1).expect("compressed"),
+        ]
+        .concat();
+        damage(&bucket, Some(padded.into())).await;
+        assert_eq!(unchanged(put(&bucket, "a").await).version(), 1);
     }
 
     #[tokio::test]

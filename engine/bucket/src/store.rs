@@ -21,6 +21,7 @@ use fleet::exchange::{Answer, ObjectTag, Request, StoreTime, StoredObject};
 use fleet::key::{ContentHash, Nonce, ObjectKey};
 
 use crate::metrics::{RequestKind, RequestResult, StoreMetrics};
+use crate::packed::{MAX_CONTENT_BYTES, decompress};
 
 /// The time after which a request that the store does not answer fails.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
@@ -34,7 +35,7 @@ const MAX_RETRIES: usize = 4;
 /// The beginnings of the names of variables, in lower case.
 const SERVICES: [&str; 3] = ["aws_", "azure_", "google_"];
 
-/// Content by hash: what a [`Request::Upload`] sends.
+/// Content objects by the hash of their content: what a [`Request::Upload`] sends, and with whose size a [`Request::Verify`] compares.
 pub type Uploads = BTreeMap<ContentHash, Bytes>;
 
 /// An address that names no usable store.
@@ -282,7 +283,7 @@ impl Bucket {
         &self.metrics
     }
 
-    /// Sends a request. `uploads` has the content of a [`Request::Upload`].
+    /// Sends a request. `uploads` has the content of a [`Request::Upload`] or a [`Request::Verify`].
     ///
     /// Never returns [`Answer::Unknown`]: the error says why the answer is not known.
     ///
@@ -290,7 +291,7 @@ impl Bucket {
     /// Returns an error if the store did not answer, refuses the credentials, or cannot do what was asked.
     pub async fn send(&self, request: &Request, uploads: &Uploads) -> Result<Answer, StoreError> {
         let kind = match request {
-            Request::Get(_) | Request::Head(_) => RequestKind::Read,
+            Request::Get(_) | Request::Verify(..) => RequestKind::Read,
             Request::List(_) | Request::ListBefore(..) => RequestKind::List,
             Request::Create(..) | Request::Upload(..) | Request::Swap(..) => RequestKind::Write,
             Request::Delete(_) => RequestKind::Delete,
@@ -313,11 +314,7 @@ impl Bucket {
                 Change::Object(object) => Ok(Answer::Object(object)),
                 Change::None | Change::Missing => Ok(Answer::Missing),
             },
-            Request::Head(key) => match self.objects.head(&self.path(key.as_str())).await {
-                Ok(_) => Ok(Answer::Done),
-                Err(Error::NotFound { .. }) => Ok(Answer::Missing),
-                Err(error) => Err(error.into()),
-            },
+            Request::Verify(key, hash) => self.verify(key, hash, uploads.get(hash)).await,
             Request::List(prefix) => self.list(prefix, None).await.map(Answer::Listed),
             Request::ListBefore(prefix, time) => {
                 self.list(prefix, Some(*time)).await.map(Answer::Listed)
@@ -382,6 +379,30 @@ impl Bucket {
             Err(Error::NotModified { .. }) => Ok(Change::None),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Looks whether an object has this content. Reads the object only if it has another size than the object to upload: another version of the compressor makes objects of other sizes.
+    async fn verify(
+        &self,
+        key: &ObjectKey,
+        hash: &ContentHash,
+        upload: Option<&Bytes>,
+    ) -> Result<Answer, StoreError> {
+        let size = match self.objects.head(&self.path(key.as_str())).await {
+            Ok(found) => found.size,
+            Err(Error::NotFound { .. }) => return Ok(Answer::Missing),
+            Err(error) => return Err(error.into()),
+        };
+        let has_size = |upload: &Bytes| u64::try_from(upload.len()) == Ok(size);
+        if upload.is_none_or(has_size) {
+            return Ok(Answer::Done);
+        }
+        Ok(match self.get(key, None).await? {
+            Change::Object(object) if decompress(&object.body, hash, MAX_CONTENT_BYTES).is_ok() => {
+                Answer::Done
+            }
+            _ => Answer::Missing,
+        })
     }
 
     /// Looks for an object, whose content is not read yet.
@@ -548,7 +569,7 @@ mod tests {
             create(),
             create(),
             Request::Get(key("v1/head")),
-            Request::Head(key("v1/head")),
+            Request::Verify(key("v1/head"), ContentHash(String::new())),
             Request::List("v1/".to_owned()),
             Request::Swap(key("v1/head"), old, Bytes::new()),
             Request::Delete(key("v1/head")),

@@ -6,12 +6,9 @@ use fleet::exchange::{Answer, Request};
 use fleet::key::{HISTORY, ObjectKey, POINTERS, RELEASES};
 use fleet::pointer::{ContentObject, Pointer};
 
-use crate::packed::{DamagedContent, decompress};
+use crate::packed::{DamagedContent, MAX_CONTENT_BYTES, decompress};
 use crate::releases;
 use crate::store::{Bucket, Change, StoreError, Uploads};
-
-/// Limit on the size of the content of one object, in bytes. A damaged object may claim any size.
-const MAX_CONTENT_BYTES: u64 = 8 << 30;
 
 /// The reason that an object cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

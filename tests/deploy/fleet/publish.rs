@@ -412,7 +412,7 @@ fn store_that_refuses_or_does_not_answer_is_named_with_a_hint() {
 }
 
 #[test]
-fn damaged_object_is_found_with_its_tenant() {
+fn damaged_object_is_found_with_its_tenant_and_repaired_by_publishing() {
     let Some(store) = ObjectStore::start() else {
         return;
     };
@@ -431,6 +431,15 @@ fn damaged_object_is_found_with_its_tenant() {
     assert_eq!(said.lines().count(), 1, "{said}");
     let output = publisher.run(&["store", "collect"]);
     assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(
+        publisher.publish(&[], 0),
+        [line("corner", "repaired", 2), line("mill", "unchanged", 1)]
+    );
+    // The damaged object is that of the version before.
+    let output = publisher.run(&["store", "check"]);
+    let said = stdout(&output);
+    assert!(said.starts_with("v1/history/corner/1: "), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
 }
 
 /// Replaces the content object of a tenant by other bytes.

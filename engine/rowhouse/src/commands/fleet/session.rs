@@ -17,6 +17,8 @@ use crate::cli::fleet::AuthorFlag;
 pub(super) enum Ending {
     /// The pointer that was made.
     Published(Box<Pointer>),
+    /// The pointer that was made, with unchanged content that was uploaded again.
+    Repaired(Box<Pointer>),
     /// The current pointer.
     Unchanged(Box<Pointer>),
     /// The pointer of the publisher that was first.
@@ -100,6 +102,7 @@ impl Session {
         })?;
         Ok(match outcome {
             Outcome::Published(pointer) => Ending::Published(pointer),
+            Outcome::Repaired(pointer) => Ending::Repaired(pointer),
             Outcome::Unchanged(pointer) => {
                 self.unchanged.push((tenant.to_owned(), (*pointer).clone()));
                 Ending::Unchanged(pointer)

@@ -141,12 +141,12 @@ impl<'a> FolderWatch<'a> {
     fn report(&mut self, line: &Line) {
         let errors = serde_json::to_string(&line.errors).unwrap_or_default();
         let is_news = match line.result {
-            LineResult::Published | LineResult::Conflict => true,
+            LineResult::Published | LineResult::Repaired | LineResult::Conflict => true,
             LineResult::Unchanged => !self.is_following || self.left.contains_key(&line.name),
             LineResult::Errors => self.left.get(&line.name) != Some(&errors),
         };
         match line.result {
-            LineResult::Published | LineResult::Unchanged => {
+            LineResult::Published | LineResult::Repaired | LineResult::Unchanged => {
                 self.left.remove(&line.name);
             }
             LineResult::Conflict | LineResult::Errors => {
