@@ -12,8 +12,8 @@ use futures_util::TryStreamExt;
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{
-    ClientOptions, Error, GetOptions, GetResult, ObjectStore, ObjectStoreExt, ObjectStoreScheme,
-    PutMode, PutPayload, RetryConfig, UpdateVersion,
+    ClientOptions, Error, GetOptions, GetResult, ObjectMeta, ObjectStore, ObjectStoreExt,
+    ObjectStoreScheme, PutMode, PutPayload, RetryConfig, UpdateVersion,
 };
 use url::Url;
 
@@ -31,6 +31,9 @@ const RETRY_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The number of times that a failed request is repeated.
 const MAX_RETRIES: usize = 4;
+
+/// The character between an `ETag` and a generation. No header field has it.
+const TAG_SEPARATOR: char = '\n';
 
 /// The beginnings of the names of variables, in lower case.
 const SERVICES: [&str; 3] = ["aws_", "azure_", "google_"];
@@ -325,9 +328,10 @@ impl Bucket {
                 self.put(key, body, PutMode::Create).await
             }
             Request::Swap(key, tag, body) => {
+                let (etag, generation) = parts(tag);
                 let version = UpdateVersion {
-                    e_tag: Some(tag.0.clone()),
-                    version: None,
+                    e_tag: Some(etag.to_owned()),
+                    version: generation.map(ToOwned::to_owned),
                 };
                 self.put(key, body.clone(), PutMode::Update(version)).await
             }
@@ -362,7 +366,7 @@ impl Bucket {
 
     async fn read(&self, key: &ObjectKey, known: Option<&ObjectTag>) -> Result<Change, StoreError> {
         let options = GetOptions {
-            if_none_match: known.map(|tag| tag.0.clone()),
+            if_none_match: known.map(|tag| parts(tag).0.to_owned()),
             ..GetOptions::default()
         };
         match self
@@ -493,7 +497,7 @@ pub fn random_nonce() -> Nonce {
 }
 
 async fn stored_object(result: GetResult) -> Result<StoredObject, StoreError> {
-    let tag = ObjectTag(result.meta.e_tag.clone().unwrap_or_default());
+    let tag = object_tag(&result.meta);
     let modified = store_time(result.meta.last_modified.timestamp_millis());
     let body = result.bytes().await?;
     Ok(StoredObject {
@@ -501,6 +505,23 @@ async fn stored_object(result: GetResult) -> Result<StoredObject, StoreError> {
         tag,
         modified,
     })
+}
+
+/// Returns the tag of an object: its `ETag`, and its generation in stores that number the versions of an object. Google Cloud Storage compares generations in a swap, and all other stores compare tags.
+fn object_tag(object: &ObjectMeta) -> ObjectTag {
+    let etag = object.e_tag.clone().unwrap_or_default();
+    ObjectTag(match &object.version {
+        Some(generation) => format!("{etag}{TAG_SEPARATOR}{generation}"),
+        None => etag,
+    })
+}
+
+/// Returns the `ETag` of a tag, and the generation.
+fn parts(tag: &ObjectTag) -> (&str, Option<&str>) {
+    match tag.0.split_once(TAG_SEPARATOR) {
+        Some((etag, generation)) => (etag, Some(generation)),
+        None => (&tag.0, None),
+    }
 }
 
 /// Returns a time of the store, which may be damaged.
@@ -608,6 +629,22 @@ mod tests {
         let listed = send(&bucket, Request::List("v1/tenants/".to_owned())).await;
         let names = ["v1/tenants/corner", "v1/tenants/mill"].map(key);
         assert_eq!(listed, Answer::Listed(names.to_vec()));
+    }
+
+    #[test]
+    fn tag_has_the_generation_of_stores_that_number_versions() {
+        let mut object = ObjectMeta {
+            location: Path::from("v1/head"),
+            last_modified: Default::default(),
+            size: 0,
+            e_tag: Some("\"abc\"".to_owned()),
+            version: None,
+        };
+        assert_eq!(parts(&object_tag(&object)), ("\"abc\"", None));
+        object.version = Some("17".to_owned());
+        assert_eq!(parts(&object_tag(&object)), ("\"abc\"", Some("17")));
+        object.e_tag = None;
+        assert_eq!(parts(&object_tag(&object)), ("", Some("17")));
     }
 
     #[test]
