@@ -16,7 +16,7 @@ use crate::replicas;
 use crate::store::{Bucket, Change, StoreError, Uploads};
 
 /// The time for which the store may leave requests without an answer. The client repeats each request, too.
-const MAX_SILENCE: Duration = Duration::from_secs(20);
+pub const MAX_SILENCE: Duration = Duration::from_secs(20);
 
 /// The wait after the first request without an answer. It doubles with each further one.
 const FIRST_WAIT: Duration = Duration::from_millis(200);
@@ -31,13 +31,22 @@ const HEAD_ATTEMPTS: u32 = 6;
 const ANNOUNCED_AGE: Duration = LIST_INTERVAL.saturating_mul(2);
 
 /// Requests without an answer in a row.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Silence {
+    limit: Duration,
     since: Option<Instant>,
     requests: u32,
 }
 
 impl Silence {
+    const fn new(limit: Duration) -> Self {
+        Self {
+            limit,
+            since: None,
+            requests: 0,
+        }
+    }
+
     /// Sends a request. Waits before it reports an unknown answer.
     async fn send(
         &mut self,
@@ -48,12 +57,12 @@ impl Silence {
         let sent = Instant::now();
         match bucket.send(request, uploads).await {
             Ok(answer) => {
-                *self = Self::default();
+                *self = Self::new(self.limit);
                 Ok(answer)
             }
             Err(error) => {
                 let since = *self.since.get_or_insert(sent);
-                if error.is_permanent() || since.elapsed() > MAX_SILENCE {
+                if error.is_permanent() || since.elapsed() > self.limit {
                     return Err(error);
                 }
                 sleep(FIRST_WAIT * 2_u32.pow(self.requests.min(MAX_DOUBLINGS))).await;
@@ -74,9 +83,23 @@ pub async fn publish(
     uploads: &Uploads,
     nonce: Nonce,
 ) -> Result<publish::Outcome, StoreError> {
+    publish_within(bucket, publication, uploads, nonce, MAX_SILENCE).await
+}
+
+/// Publishes like [`publish()`], from a store that may leave requests without an answer for at most `max_silence`.
+///
+/// # Errors
+/// Returns the same errors.
+pub async fn publish_within(
+    bucket: &Bucket,
+    publication: Publication,
+    uploads: &Uploads,
+    nonce: Nonce,
+    max_silence: Duration,
+) -> Result<publish::Outcome, StoreError> {
     let clock = Instant::now();
     let tenant = publication.tenant.clone();
-    let mut silence = Silence::default();
+    let mut silence = Silence::new(max_silence);
     let (mut publisher, mut request) = Publisher::new(publication, nonce);
     loop {
         let sent = clock.elapsed();
@@ -258,6 +281,33 @@ mod tests {
 
     fn is(content: &[fleet::pointer::ContentObject], text: &str) -> bool {
         content.len() == 1 && content[0].hash == hash(text.as_bytes())
+    }
+
+    #[tokio::test]
+    async fn publisher_that_was_overtaken_names_the_winner_and_wins_with_the_next_attempt() {
+        let bucket = Bucket::in_memory();
+        made(put(&bucket, "a").await);
+        let (publication, uploads) = content("b");
+        let (mut late, mut request) = Publisher::new(publication, Nonce("late".to_owned()));
+        let overtaken = loop {
+            if matches!(request, Request::Swap(..)) {
+                let (mut winner, uploads) = content("c");
+                "ben@other".clone_into(&mut winner.author);
+                made(run(&bucket, winner, &uploads).await);
+            }
+            let answer = bucket.send(&request, &uploads).await.expect("answered");
+            match late.step(answer, Duration::ZERO, Duration::ZERO) {
+                publish::Step::Ask(next) => request = next,
+                publish::Step::End(outcome) => break outcome,
+            }
+        };
+        match overtaken {
+            Outcome::Conflict(winner) => {
+                assert_eq!((winner.version(), &*winner.author), (2, "ben@other"));
+            }
+            outcome => panic!("{outcome:?}"),
+        }
+        assert_eq!(made(put(&bucket, "b").await), (3, None));
     }
 
     #[tokio::test]
