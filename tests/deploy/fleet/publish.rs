@@ -90,7 +90,7 @@ fn line(
 }
 
 #[test]
-fn changed_tenants_get_a_new_version_and_tenants_with_errors_keep_theirs() {
+fn changed_tenants_and_rules_get_a_new_version_and_tenants_with_errors_keep_theirs() {
     let Some(store) = ObjectStore::start() else {
         return;
     };
@@ -110,14 +110,36 @@ fn changed_tenants_get_a_new_version_and_tenants_with_errors_keep_theirs() {
         publisher.publish(&[], 1),
         [line("corner", "published", 2), line("mill", "errors", None)]
     );
+    publisher.write("deployment.yaml", "root: mill\n");
+    assert_eq!(
+        publisher.publish(&["@deployment"], 0),
+        [line("@deployment", "published", 1)]
+    );
     publisher.write("deployment.yaml", "root: corner\n");
     assert_eq!(
         publisher.publish(&["@deployment", "corner"], 0),
         [
-            line("@deployment", "published", 1),
+            line("@deployment", "published", 2),
             line("corner", "unchanged", 2)
         ]
     );
+    for (arguments, expected) in [
+        (&["diff", "@deployment"][..], "+root: corner\n"),
+        (
+            &["rollback", "@deployment"],
+            "version 1 of `@deployment` is served",
+        ),
+        (&["releases", "@deployment"], "1  20"),
+        (
+            &["resume", "@deployment"],
+            "the newest version of `@deployment`",
+        ),
+    ] {
+        let output = publisher.run(arguments);
+        let said = stdout(&output) + &stderr(&output);
+        assert!(output.status.success(), "{arguments:?}: {said}");
+        assert!(said.contains(expected), "{arguments:?}: {said}");
+    }
     let output = publisher.run(&["publish", "corner"]);
     assert_eq!(stdout(&output), "corner  version 2  unchanged\n");
     let output = publisher.run(&["unpublish", "corner", "--expect=1"]);
