@@ -650,8 +650,10 @@ pub struct RoutesArguments {
 #[derive(Debug, Clone, Args)]
 pub struct ReleasesArguments {
     /// Id of the tenant
-    #[arg(value_parser = TenantId::new)]
-    pub tenant: TenantId,
+    ///
+    /// In the bucket of a fleet, also `@themes` and `@deployment`.
+    #[arg(value_parser = values::versioned_name)]
+    pub tenant: String,
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: ListFormat,
@@ -698,8 +700,10 @@ pub struct PublishArguments {
 #[derive(Debug, Clone, Args)]
 pub struct DiffArguments {
     /// Id of the tenant
-    #[arg(value_parser = TenantId::new)]
-    pub tenant: TenantId,
+    ///
+    /// In the bucket of a fleet, also `@themes` and `@deployment`.
+    #[arg(value_parser = values::versioned_name)]
+    pub tenant: String,
     /// Number of the earlier release [default: the second newest]
     pub from: Option<u64>,
     /// Number of the later release [default: the newest]
@@ -720,8 +724,10 @@ pub struct DiffArguments {
 #[derive(Debug, Clone, Args)]
 pub struct RollbackArguments {
     /// Id of the tenant
-    #[arg(value_parser = TenantId::new)]
-    pub tenant: TenantId,
+    ///
+    /// In the bucket of a fleet, also `@themes` and `@deployment`.
+    #[arg(value_parser = values::versioned_name)]
+    pub tenant: String,
     /// Number of the release to serve [default: the previous release]
     pub release: Option<u64>,
     /// Bucket of a fleet, whose replicas serve an earlier version
@@ -744,8 +750,10 @@ pub struct RollbackArguments {
 #[derive(Debug, Clone, Args)]
 pub struct ResumeArguments {
     /// Id of the tenant
-    #[arg(value_parser = TenantId::new)]
-    pub tenant: TenantId,
+    ///
+    /// In the bucket of a fleet, also `@themes` and `@deployment`.
+    #[arg(value_parser = values::versioned_name)]
+    pub tenant: String,
     /// Bucket of a fleet, whose replicas serve the newest version again
     #[cfg(feature = "bucket")]
     #[arg(long, env = "ROWHOUSE_STORE", value_name = "URL")]
