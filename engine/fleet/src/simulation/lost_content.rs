@@ -15,7 +15,7 @@ const MAX_REQUESTS: usize = 40;
 
 /// The fault of one request of a publisher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fault {
+enum NetworkFault {
     None,
     LostRequest,
     LostAnswer,
@@ -23,13 +23,18 @@ enum Fault {
 
 /// The damage to a content object.
 #[derive(Debug, Clone, Copy)]
-enum Damage {
+enum ContentDamage {
     Lost,
     Other,
 }
 
 /// Runs a publisher, with a fault of the request at this place.
-fn run(store: &mut ModelStore, edit: Edit, nonce: &str, (place, fault): (usize, Fault)) -> Outcome {
+fn run(
+    store: &mut ModelStore,
+    edit: Edit,
+    nonce: &str,
+    (place, fault): (usize, NetworkFault),
+) -> Outcome {
     let publication = Publication {
         tenant: "corner".to_owned(),
         edit,
@@ -39,14 +44,18 @@ fn run(store: &mut ModelStore, edit: Edit, nonce: &str, (place, fault): (usize, 
     };
     let (mut publisher, mut request) = Publisher::new(publication, Nonce(nonce.to_owned()));
     for sent in 0..MAX_REQUESTS {
-        let fault = if sent == place { fault } else { Fault::None };
-        let answer = match fault {
-            Fault::LostRequest => Answer::Unknown,
-            Fault::LostAnswer | Fault::None => store.execute(&request),
+        let fault = if sent == place {
+            fault
+        } else {
+            NetworkFault::None
         };
         let answer = match fault {
-            Fault::None => answer,
-            Fault::LostAnswer | Fault::LostRequest => Answer::Unknown,
+            NetworkFault::LostRequest => Answer::Unknown,
+            NetworkFault::LostAnswer | NetworkFault::None => store.execute(&request),
+        };
+        let answer = match fault {
+            NetworkFault::None => answer,
+            NetworkFault::LostAnswer | NetworkFault::LostRequest => Answer::Unknown,
         };
         match publisher.step(answer, Duration::ZERO, Duration::ZERO) {
             Step::Ask(next) => request = next,
@@ -56,7 +65,7 @@ fn run(store: &mut ModelStore, edit: Edit, nonce: &str, (place, fault): (usize, 
     panic!("{nonce}: too many requests");
 }
 
-fn publish(store: &mut ModelStore, nonce: &str, fault: (usize, Fault)) -> Outcome {
+fn publish(store: &mut ModelStore, nonce: &str, fault: (usize, NetworkFault)) -> Outcome {
     let content = ["a", "b", "c"].map(|hash| ContentHash(hash.to_owned()));
     run(store, Edit::Publish(content.to_vec()), nonce, fault)
 }
@@ -66,10 +75,10 @@ fn pointer(store: &ModelStore) -> Pointer {
     Pointer::of_bytes(&object.body).expect("a pointer")
 }
 
-fn damage(store: &mut ModelStore, object: &ObjectKey, damage: Damage) {
+fn damage(store: &mut ModelStore, object: &ObjectKey, damage: ContentDamage) {
     match damage {
-        Damage::Lost => drop(store.objects.remove(object)),
-        Damage::Other => {
+        ContentDamage::Lost => drop(store.objects.remove(object)),
+        ContentDamage::Other => {
             let object = store.objects.get_mut(object).expect("an object");
             object.body = Bytes::from("other bytes");
         }
@@ -85,11 +94,11 @@ fn assert_intact(store: &mut ModelStore, case: &str) {
 
 #[test]
 fn publication_of_unchanged_content_repairs_its_objects_whatever_the_network_does() {
-    let none = (0, Fault::None);
+    let none = (0, NetworkFault::None);
     for lost in 1..8 {
-        for kind in [Damage::Lost, Damage::Other] {
+        for kind in [ContentDamage::Lost, ContentDamage::Other] {
             for place in 0..MAX_REQUESTS {
-                for fault in [Fault::LostRequest, Fault::LostAnswer] {
+                for fault in [NetworkFault::LostRequest, NetworkFault::LostAnswer] {
                     let case = format!("{kind:?} {lost}, {fault:?} {place}");
                     let mut store = ModelStore::default();
                     let first = publish(&mut store, "first", none);
@@ -122,14 +131,14 @@ fn publication_of_unchanged_content_repairs_its_objects_whatever_the_network_doe
 
 #[test]
 fn repair_covers_the_pinned_version_with_the_same_content_and_keeps_the_pin() {
-    let none = (0, Fault::None);
+    let none = (0, NetworkFault::None);
     let mut store = ModelStore::default();
     publish(&mut store, "first", none);
     let pin = Edit::RollBack(Some(1));
     let pinned = run(&mut store, pin, "second", none);
     assert!(matches!(pinned, Outcome::Published(_)), "{pinned:?}");
     let lost = pointer(&store).content[0].object.clone();
-    damage(&mut store, &lost, Damage::Lost);
+    damage(&mut store, &lost, ContentDamage::Lost);
     let repaired = publish(&mut store, "third", none);
     assert!(matches!(repaired, Outcome::Repaired(_)), "{repaired:?}");
     assert_eq!(pointer(&store).pinned(), Some(1));

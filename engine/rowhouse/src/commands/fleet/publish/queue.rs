@@ -34,9 +34,9 @@ pub(super) struct PublishQueue {
     failures: u32,
 }
 
-/// A store that did not answer.
+/// The next attempt after a store did not answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Silence {
+pub(super) struct Retry {
     /// Whether the store has answered before, so that the author is told.
     pub(super) is_first: bool,
     /// The wait before the next attempt.
@@ -100,10 +100,10 @@ impl PublishQueue {
     }
 
     /// Notes that the store did not answer. The due names stay due.
-    pub(super) fn note_silence(&mut self) -> Silence {
+    pub(super) fn note_silence(&mut self) -> Retry {
         let growth = 2_u32.pow(self.failures.min(MAX_DOUBLINGS));
         self.failures += 1;
-        Silence {
+        Retry {
             is_first: self.failures == 1,
             wait: FIRST_RETRY * growth,
         }
@@ -188,7 +188,7 @@ mod tests {
         assert!(queue.note_line(&line("corner", LineResult::Published, "ann")));
         let waits: Vec<(bool, u64)> = (0..8)
             .map(|_| queue.note_silence())
-            .map(|silence| (silence.is_first, silence.wait.as_secs()))
+            .map(|retry| (retry.is_first, retry.wait.as_secs()))
             .collect();
         let seconds = [1, 2, 4, 8, 16, 32, 32, 32];
         assert_eq!(waits.iter().map(|wait| wait.1).collect::<Vec<_>>(), seconds);

@@ -94,13 +94,13 @@ impl<'a> FolderWatch<'a> {
             match self.publisher.publish(&name, &places[&name], &mut report) {
                 Ok(line) => bar.above(|| self.report(&line)),
                 Err(error) if error.is::<Unavailable>() => {
-                    let silence = self.queue.note_silence();
-                    if silence.is_first {
+                    let retry = self.queue.note_silence();
+                    if retry.is_first {
                         bar.above(|| {
                             print_message(&format!("error: {error:#}; trying again"));
                         });
                     }
-                    return Ok(Some(silence.wait));
+                    return Ok(Some(retry.wait));
                 }
                 Err(error) => return Err(error),
             }
