@@ -4,13 +4,13 @@
 //!
 //! hyper gets everything else, with the bytes that were read, and keeps the connection: a request that is incomplete or unusual, a response that must wait or is read from disk, the end of the input, a failed read, and the end of the connection. The rules about all of these exist once, in hyper and in [`request_service`](super::request_service).
 //!
-//! **Invariant:** chooses no response; sends the bytes that hyper would send. `differential` compares both.
+//! **Invariant:** chooses no response; sends the bytes that hyper would send. `tests` compares both.
 
-#[cfg(test)]
-mod differential;
 pub(crate) mod lane_buffers;
 mod plain_request;
 mod response_head;
+#[cfg(test)]
+mod tests;
 
 use std::future::Future;
 use std::io::{self, IoSlice};
