@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 /// The costs of a row: its title, and the CPU time of each server in microseconds.
 pub type RowCosts = (&'static str, Vec<(&'static str, f64)>);
 
-const WIDTH: f64 = 720.0;
+const WIDTH: f64 = 480.0;
 const TITLE_HEIGHT: f64 = 30.0;
 const BAR_HEIGHT: f64 = 22.0;
 /// Where bars begin, and the longest bar.
-const BAR_START: f64 = 150.0;
-const BAR_WIDTH: f64 = 490.0;
+const BAR_START: f64 = 80.0;
+const BAR_WIDTH: f64 = 310.0;
 const STYLE: &str = "text{font:14px system-ui,sans-serif;fill:#222}.title{font-weight:600}.own{fill:#0a6b5d}.peer{fill:#a9adb3}@media (prefers-color-scheme:dark){text{fill:#ddd}.own{fill:#4fc3b0}.peer{fill:#6b7078}}";
 
 /// Returns the chart. Each row has its own scale, since a large file takes far longer than a page.
