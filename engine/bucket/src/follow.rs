@@ -19,14 +19,14 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 
-use fleet::exchange::{Answer, ObjectTag, Request, StoredObject};
+use fleet::exchange::{ObjectTag, StoredObject};
 use fleet::head::{ChangedPointers, Head};
 use fleet::key::{ContentHash, ObjectKey, POINTERS, SHARED};
 use fleet::pointer::{ContentObject, Pointer};
 
 use crate::cache::{CachedTenant, ContentCache, Index, is_hash};
 use crate::packed::{self, DamagedContent, PackedFolder};
-use crate::store::{Bucket, Change, StoreError, Uploads};
+use crate::store::{Bucket, Change, ListedObject, StoreError};
 
 /// The interval at which all pointers are listed: a publisher may fail to write the head.
 pub(crate) const LIST_INTERVAL: Duration = Duration::from_secs(3_600);
@@ -104,6 +104,15 @@ struct PendingVersion {
     failed: Option<Instant>,
 }
 
+/// How far the replica knows the version of a pointer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PointerState {
+    /// The pointer was read, and its content is not on the disk.
+    Pending,
+    /// The replica has the content, or there is none.
+    Known,
+}
+
 /// The replica's side of the protocol.
 #[derive(Debug)]
 pub struct Follower {
@@ -117,6 +126,8 @@ pub struct Follower {
     problems: BTreeMap<String, String>,
     /// The known tenants without a pointer.
     missing: BTreeSet<String>,
+    /// The tags of the pointers without content.
+    withdrawn: BTreeMap<String, ObjectTag>,
     /// Whether the index on the disk lacks a change.
     has_new_index: bool,
 }
@@ -134,6 +145,7 @@ impl Follower {
             pending: BTreeMap::new(),
             problems: BTreeMap::new(),
             missing: BTreeSet::new(),
+            withdrawn: BTreeMap::new(),
             has_new_index: false,
         }
     }
@@ -274,23 +286,37 @@ impl Follower {
         }
     }
 
-    /// Lists all pointers and reads them.
+    /// Lists all pointers, and reads those whose tags are not known.
     async fn read_all(&mut self, changed: &mut BTreeSet<String>) -> Result<(), StoreError> {
-        let list = Request::List(POINTERS.to_owned());
-        let Answer::Listed(keys) = self.bucket.send(&list, &Uploads::new()).await? else {
-            return Ok(());
+        let listed = self.bucket.list_tagged(POINTERS).await?;
+        let is_missing = |name: &&String| {
+            let found = listed.binary_search_by(|object| object.name.as_str().cmp(name));
+            found.is_err()
         };
-        let names = keys
-            .iter()
-            .filter_map(|key| key.as_str().strip_prefix(POINTERS));
-        let listed: BTreeSet<String> = names.map(ToOwned::to_owned).collect();
         let known = self.index.tenants.keys();
-        self.missing = known
-            .filter(|name| !listed.contains(*name))
-            .cloned()
-            .collect();
-        self.read_pointers(listed.into_iter().collect(), changed)
-            .await
+        self.missing = known.filter(is_missing).cloned().collect();
+        let mut unknown = Vec::new();
+        for ListedObject { name, tag } in listed {
+            match tag.and_then(|tag| self.known_state(&name, &tag)) {
+                Some(PointerState::Pending) => {}
+                Some(PointerState::Known) => self.apply(name, Change::None, changed),
+                None => unknown.push(name),
+            }
+        }
+        self.read_pointers(unknown, changed).await
+    }
+
+    /// Returns how far the replica knows the version of a pointer with this tag.
+    fn known_state(&self, name: &str, tag: &ObjectTag) -> Option<PointerState> {
+        if let Some(pending) = self.pending.get(name) {
+            let is_same = pending.tag.opaque() == tag.opaque();
+            return is_same.then_some(PointerState::Pending);
+        }
+        let cached = self.index.tenants.get(name);
+        let cached = cached.is_some_and(|cached| tag_of(cached).opaque() == tag.opaque());
+        let withdrawn = self.withdrawn.get(name);
+        let withdrawn = withdrawn.is_some_and(|withdrawn| withdrawn.opaque() == tag.opaque());
+        (cached || withdrawn).then_some(PointerState::Known)
     }
 
     /// Reads the pointers of tenants, and those of the shared folders.
@@ -327,8 +353,7 @@ impl Follower {
         let bucket = &self.bucket;
         let index = &self.index;
         let reads = names.into_iter().map(async |name| {
-            let known = index.tenants.get(&name);
-            let known = known.map(|tenant| ObjectTag(tenant.tag.clone()));
+            let known = index.tenants.get(&name).map(tag_of);
             let key = ObjectKey::pointer(&name);
             let change = bucket.get(&key, known.as_ref()).await;
             (name, change)
@@ -376,7 +401,9 @@ impl Follower {
             self.set_problem(name, &problem, changed);
             return;
         };
+        self.withdrawn.remove(&name);
         if pointer.content.is_empty() {
+            self.withdrawn.insert(name.clone(), tag);
             self.pending.remove(&name);
             self.problems.remove(&name);
             if self.index.tenants.remove(&name).is_some() {
@@ -476,6 +503,10 @@ impl Follower {
             changed.insert(name);
         }
     }
+}
+
+fn tag_of(tenant: &CachedTenant) -> ObjectTag {
+    ObjectTag(tenant.tag.clone())
 }
 
 fn is_shared(name: &str) -> bool {

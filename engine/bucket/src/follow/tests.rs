@@ -4,10 +4,12 @@ use std::fs;
 
 use tempfile::TempDir;
 
+use fleet::exchange::{Answer, Request};
 use fleet::key::{DEPLOYMENT, Nonce, THEMES};
 use fleet::publish::{Edit, Outcome, Publication, Publisher, Step};
 
 use super::*;
+use crate::store::Uploads;
 
 /// A replica and the publishers of its bucket.
 struct Fleet {
@@ -339,4 +341,32 @@ async fn replica_serves_the_pinned_version_until_resume() {
     let mut restarted = fleet.replica();
     assert_eq!(poll(&mut restarted).await, ["mill"]);
     assert_eq!(page(&restarted, "mill").as_deref(), Some("Three"));
+}
+
+#[tokio::test]
+async fn hourly_check_reads_only_pointers_whose_tags_have_changed() {
+    let mut fleet = Fleet::new();
+    for tenant in ["bakery", "corner", "mill"] {
+        fleet.publish(tenant, Some("One")).await;
+    }
+    fleet.publish("bakery", None).await;
+    let mut replica = fleet.replica();
+    poll(&mut replica).await;
+    // The head and the two shared folders.
+    assert_eq!(hourly_reads(&mut replica).await, 3);
+    let restarted = &mut fleet.replica();
+    assert_eq!(hourly_reads(restarted).await, 4, "with the withdrawn one");
+    fleet.publish_silently("mill", Some("Two")).await;
+    // The pointer, and its content with a large file.
+    assert_eq!(hourly_reads(&mut replica).await, 6);
+    assert_eq!(page(&replica, "mill").as_deref(), Some("Two"));
+}
+
+/// Returns the number of objects that the replica reads when it checks all pointers.
+async fn hourly_reads(replica: &mut Follower) -> u64 {
+    let reads = |replica: &Follower| replica.bucket().metrics().counts().requests[0];
+    let before: u64 = reads(replica).iter().sum();
+    replica.listed = None;
+    poll(replica).await;
+    reads(replica).iter().sum::<u64>() - before
 }
