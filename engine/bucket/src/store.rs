@@ -398,11 +398,20 @@ impl Bucket {
         &self,
         key: &ObjectKey,
     ) -> Result<Option<GetResult>, StoreError> {
-        match self.objects.get(&self.path(key.as_str())).await {
+        let begun = Instant::now();
+        let opened = match self.objects.get(&self.path(key.as_str())).await {
             Ok(result) => Ok(Some(result)),
             Err(Error::NotFound { .. }) => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+            Err(error) => Err(StoreError::from(error)),
+        };
+        let result = match &opened {
+            Ok(Some(_)) => RequestResult::Done,
+            Ok(None) => RequestResult::Missing,
+            Err(error) => error.result(),
+        };
+        self.metrics
+            .record(RequestKind::Read, result, begun.elapsed());
+        opened
     }
 
     async fn put(&self, key: &ObjectKey, body: Bytes, mode: PutMode) -> Result<Answer, StoreError> {

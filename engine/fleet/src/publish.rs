@@ -47,6 +47,8 @@ pub struct Publication {
     pub tenant: String,
     /// The edit.
     pub edit: Edit,
+    /// The addresses of the content that is published. See [`ContentObject::addresses`].
+    pub addresses: Vec<String>,
     /// The version that the author has seen. `None` publishes over any version.
     pub expected: Option<u64>,
     /// The time by the publisher's clock, in milliseconds since 1970.
@@ -114,6 +116,8 @@ pub struct Publisher {
     before: Option<(Pointer, ObjectTag)>,
     /// The hashes of the content that the swap makes current or newest.
     content: Vec<ContentHash>,
+    /// The addresses of the content.
+    addresses: Vec<String>,
     /// The version that a rollback pins.
     pinned: u64,
     /// The objects with the content.
@@ -132,6 +136,7 @@ impl Publisher {
     pub fn new(publication: Publication, nonce: Nonce) -> (Self, Request) {
         let request = Request::Get(ObjectKey::pointer(&publication.tenant));
         let publisher = Self {
+            addresses: publication.addresses.clone(),
             publication,
             nonce,
             writes: 0,
@@ -276,7 +281,7 @@ impl Publisher {
         match self.publication.edit.clone() {
             Edit::Publish(hashes) => {
                 let newest = pointer.newest().iter().map(|content| &content.hash);
-                if newest.eq(&hashes) {
+                if newest.eq(&hashes) && pointer.newest_addresses() == self.addresses {
                     return Step::End(Outcome::Unchanged(Box::new(pointer)));
                 }
                 let is_same = |content: &&ContentObject| hashes.contains(&content.hash);
@@ -318,6 +323,8 @@ impl Publisher {
     fn use_content(&mut self, content: &[ContentObject]) {
         self.objects = objects(content.iter());
         self.content = content.iter().map(|content| content.hash.clone()).collect();
+        let packed = content.first();
+        self.addresses = packed.map_or_else(Vec::new, |packed| packed.addresses.clone());
     }
 
     fn look_at_version(&mut self, version: u64) -> Step {
@@ -416,6 +423,7 @@ impl Publisher {
         let content = ContentObject {
             hash: hash.clone(),
             object: object.clone(),
+            addresses: Vec::new(),
         };
         self.ask(Stage::Upload(content), Request::Upload(object, hash))
     }
@@ -482,10 +490,16 @@ impl Publisher {
         let before = self.before.as_ref().map(|(pointer, _)| pointer);
         let content = self.content.iter().filter_map(|hash| {
             let object = self.objects.get(hash)?.clone();
-            let hash = hash.clone();
-            Some(ContentObject { hash, object })
+            Some(ContentObject {
+                hash: hash.clone(),
+                object,
+                addresses: Vec::new(),
+            })
         });
-        let content: Vec<ContentObject> = content.collect();
+        let mut content: Vec<ContentObject> = content.collect();
+        if let Some(packed) = content.first_mut() {
+            packed.addresses.clone_from(&self.addresses);
+        }
         let former = before.and_then(|before| Some((&before.content, before.pin.as_ref()?)));
         let (content, pin, cause) = match (&self.publication.edit, former) {
             (Edit::Publish(_), Some((served, pin))) => {

@@ -127,6 +127,7 @@ impl World {
             Event::Listed { tenants, only } => {
                 self.list(&tenants, only.as_ref(), now, &mut actions)
             }
+            Event::Asleep(tenants) => self.note_sleep(&tenants, now, &mut actions),
             Event::Restored(tenants) => self.restore(tenants, now),
             Event::Surveyed(outcome) => {
                 self.survey = None;
@@ -281,14 +282,7 @@ impl World {
         let gone = self.missing(listed);
         let has_changed = !(returned.is_empty() && gone.is_empty());
         for id in gone {
-            self.tenants.remove(&id);
-            self.persistence.pending.remove(&id);
-            self.readings.held.remove(&id);
-            self.budget.remove(&id);
-            self.previews.forget(&id);
-            self.plan.note(&id, now.instant);
-            self.publication.urgent.note(&id, now.instant);
-            actions.push(Action::Forget(id.clone()));
+            self.forget(&id, now, actions);
             self.note_removal(id, now, actions);
         }
         if has_changed {
@@ -301,6 +295,36 @@ impl World {
             let known = self.tenants.get(id);
             if is_wanted || known.is_none_or(is_gone) {
                 self.read_or_hold(id.clone(), now, actions);
+            }
+        }
+    }
+
+    /// Drops all data of a tenant that is not served any more.
+    fn forget(&mut self, id: &TenantId, now: ClockTime, actions: &mut Vec<Action>) {
+        self.tenants.remove(id);
+        self.persistence.pending.remove(id);
+        self.readings.held.remove(id);
+        self.budget.remove(id);
+        self.previews.forget(id);
+        self.plan.note(id, now.instant);
+        self.publication.urgent.note(id, now.instant);
+        actions.push(Action::Forget(id.clone()));
+    }
+
+    /// Drops tenants whose content is not on this machine. Nothing notes a removal, and persisted data stays.
+    fn note_sleep(
+        &mut self,
+        asleep: &BTreeSet<TenantId>,
+        now: ClockTime,
+        actions: &mut Vec<Action>,
+    ) {
+        if !self.note_returns(asleep, actions).is_empty() {
+            actions.push(Action::PersistRemovals);
+        }
+        for id in asleep {
+            self.removals.former.remove(id);
+            if self.tenants.contains_key(id) {
+                self.forget(id, now, actions);
             }
         }
     }

@@ -147,7 +147,12 @@ impl Registry {
             self.alarm = None;
             let folders = self.catalog.name(folders, &self.settings);
             let tenants: BTreeSet<TenantId> = folders.into_keys().collect();
-            let listed = tenants.clone();
+            let mut listed = tenants.clone();
+            let asleep = self.asleep(&tenants);
+            listed.extend(asleep.iter().cloned());
+            if !asleep.is_empty() {
+                self.handle(Event::Asleep(asleep), now);
+            }
             self.handle(Event::Listed { tenants, only }, now);
             if let Some(persisted) = &mut self.persisted {
                 persisted.retain(&listed, self.world.removed().keys());
@@ -175,6 +180,16 @@ impl Registry {
             true => SurveyOutcome::NewForAll,
             false => SurveyOutcome::SameForAll,
         })
+    }
+
+    /// Returns the known, removed and persisted tenants that a list leaves out because their content is not on this machine.
+    fn asleep(&self, listed: &BTreeSet<TenantId>) -> BTreeSet<TenantId> {
+        let source = &self.settings.source;
+        let persisted = self.persisted.iter().flat_map(PersistedState::tenants);
+        let known = self.catalog.tenants.keys().chain(persisted);
+        let known = known.chain(self.world.removed().keys());
+        let is_asleep = |id: &&TenantId| !listed.contains(*id) && source.is_dormant(id);
+        known.filter(is_asleep).cloned().collect()
     }
 
     /// Handles all results of the job pool and the actions that follow, without waiting. Returns a snapshot if one is to be published now.
@@ -639,6 +654,9 @@ impl Registry {
         inject("addresses", "all");
         let begun = Instant::now();
         let plans = self.catalog.plan(changes, &self.settings, now);
+        if let Some(dormant) = &self.settings.dormant {
+            dormant.set_needed(self.catalog.shown_by_all());
+        }
         let took = begun.elapsed();
         self.handle(Event::Planned { plans, took }, now);
     }
