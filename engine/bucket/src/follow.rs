@@ -212,6 +212,8 @@ impl Follower {
     /// Returns an error if the store did not answer. The next call goes on.
     pub async fn poll(&mut self, changed: &mut BTreeSet<String>) -> Result<(), StoreError> {
         let polled = self.poll_all(changed).await;
+        self.known.lock().end_arrivals();
+        save(&self.known, &mut self.cache, 0);
         changed.retain(|name| !is_shared(name));
         polled
     }
@@ -244,7 +246,6 @@ impl Follower {
         if is_due || has_missed {
             self.listed = Some(Instant::now());
             self.known.lock().set_listed();
-            save(&self.known, &mut self.cache, 0);
         }
         Ok(())
     }
@@ -334,8 +335,6 @@ impl Follower {
                 .download_pending(|name| !is_shared(name), changed)
                 .await;
         }
-        self.known.lock().end_arrivals();
-        save(&self.known, &mut self.cache, 0);
         let known = self.known.lock();
         // A folder that stays costs only space, and is removed at a later call.
         let _ = self.cache.remove_unused(&known.used_folders());

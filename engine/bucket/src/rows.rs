@@ -115,6 +115,12 @@ impl Rows {
         self.number(name).is_some()
     }
 
+    /// Returns the name of a tenant, if the tenant has a row.
+    #[must_use]
+    pub fn name(&self, name: &str) -> Option<&str> {
+        Some(self.row(self.number(name)?)?.name)
+    }
+
     /// Returns the version of a tenant.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<TenantVersion> {

@@ -68,7 +68,7 @@ impl Waker {
         }
     }
 
-    /// Sets the tenants that never go to sleep, because the pages of others show them.
+    /// Sets the tenants that do not go to sleep, because the pages of others show them.
     pub fn set_needed(&self, tenants: BTreeSet<String>) {
         self.known.lock().set_needed(tenants);
     }

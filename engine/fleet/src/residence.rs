@@ -16,7 +16,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// The time after a request in which a tenant does not go to sleep: the request may still wait for pages.
+/// The time after a request without an answer in which a tenant does not go to sleep: the request may still wait for pages.
 pub const MIN_STAY: Duration = Duration::from_secs(10);
 
 /// The time after a failed fetch in which a request does not begin another one.
@@ -51,6 +51,8 @@ pub enum Action {
 struct Resident {
     /// The time of the last request, if there was any.
     used: Option<Duration>,
+    /// Whether a request may wait for the tenant.
+    is_awaited: bool,
     is_waking: bool,
 }
 
@@ -108,7 +110,12 @@ impl Residence {
     pub fn admit(&mut self, tenant: &str) -> bool {
         let has_room = self.residents.len() < self.limit;
         if has_room && !self.has(tenant) {
-            self.insert(tenant, None, false);
+            let resident = Resident {
+                used: None,
+                is_awaited: false,
+                is_waking: false,
+            };
+            self.insert(tenant, resident);
         }
         has_room || self.has(tenant)
     }
@@ -119,7 +126,7 @@ impl Residence {
         let changed: Vec<String> = former.symmetric_difference(&self.needed).cloned().collect();
         for tenant in changed {
             if let Some(resident) = self.remove(&tenant) {
-                self.insert(&tenant, resident.used, resident.is_waking);
+                self.insert(&tenant, resident);
             }
         }
     }
@@ -127,12 +134,19 @@ impl Residence {
     /// Applies an event at a time of a monotonic clock. Returns the actions, in their order.
     pub fn step(&mut self, event: Event<'_>, now: Duration) -> Vec<Action> {
         match event {
-            Event::Requested(tenant) if self.has(tenant) => self.touch(tenant, now),
+            Event::Requested(tenant) if self.has(tenant) => self.touch(tenant, now, true),
             Event::Requested(tenant) => return self.wake(tenant, now),
-            Event::Answered(tenant) => self.touch(tenant, now),
+            Event::Answered(tenant) => self.touch(tenant, now, false),
             Event::Fetched(tenant) => {
                 if let Some(resident) = self.remove(tenant) {
-                    self.insert(tenant, resident.used, false);
+                    let is_waking = false;
+                    self.insert(
+                        tenant,
+                        Resident {
+                            is_waking,
+                            ..resident
+                        },
+                    );
                 }
             }
             Event::Failed(tenant) => {
@@ -155,32 +169,42 @@ impl Residence {
         }
         let mut actions = Vec::new();
         if self.residents.len() >= self.limit {
-            let is_quiet = |used: &Option<Duration>| {
-                used.is_none_or(|used| now.saturating_sub(used) >= MIN_STAY)
+            let is_quiet = |(used, name): &&(Option<Duration>, String)| {
+                let resident = self.residents.get(name);
+                resident.is_some_and(|resident| !resident.is_awaited)
+                    || used.is_none_or(|used| now.saturating_sub(used) >= MIN_STAY)
             };
-            let first = self.by_use.first().filter(|(used, _)| is_quiet(used));
-            let Some((_, quietest)) = first.cloned() else {
+            let Some((_, quietest)) = self.by_use.iter().find(is_quiet).cloned() else {
                 return Vec::new();
             };
             self.remove(&quietest);
             actions.push(Action::Sleep(quietest));
         }
-        self.insert(tenant, Some(now), true);
+        let resident = Resident {
+            used: Some(now),
+            is_awaited: true,
+            is_waking: true,
+        };
+        self.insert(tenant, resident);
         actions.push(Action::Fetch(tenant.to_owned()));
         actions
     }
 
-    fn touch(&mut self, tenant: &str, now: Duration) {
+    fn touch(&mut self, tenant: &str, now: Duration, is_awaited: bool) {
         if let Some(resident) = self.remove(tenant) {
-            self.insert(tenant, Some(now), resident.is_waking);
+            let resident = Resident {
+                used: Some(now),
+                is_awaited,
+                ..resident
+            };
+            self.insert(tenant, resident);
         }
     }
 
-    fn insert(&mut self, tenant: &str, used: Option<Duration>, is_waking: bool) {
-        let resident = Resident { used, is_waking };
+    fn insert(&mut self, tenant: &str, resident: Resident) {
         self.residents.insert(tenant.to_owned(), resident);
-        if !is_waking && !self.needed.contains(tenant) {
-            self.by_use.insert((used, tenant.to_owned()));
+        if !resident.is_waking && !self.needed.contains(tenant) {
+            self.by_use.insert((resident.used, tenant.to_owned()));
         }
     }
 
@@ -226,10 +250,24 @@ mod tests {
         let again = residence.step(Event::Requested("mill"), 3 * SECOND);
         assert_eq!(again, [], "one fetch for all requests");
         residence.step(Event::Fetched("mill"), 3 * SECOND);
-        let early = residence.step(Event::Requested("corner"), 4 * SECOND);
-        assert_eq!(early, [], "a request of each awake tenant may wait");
-        let later = residence.step(Event::Requested("corner"), SECOND + MIN_STAY);
-        assert_eq!(later, [sleep("bakery"), fetch("corner")]);
+        let woken = residence.step(Event::Requested("corner"), 4 * SECOND);
+        assert_eq!(woken, [sleep("bakery"), fetch("corner")]);
+    }
+
+    #[test]
+    fn tenant_whose_request_may_wait_stays_for_a_time() {
+        let mut residence = Residence::new(1);
+        residence.step(Event::Requested("mill"), SECOND);
+        residence.step(Event::Fetched("mill"), 2 * SECOND);
+        let request = Event::Requested("corner");
+        assert_eq!(residence.step(request, 3 * SECOND), []);
+        let later = SECOND + MIN_STAY;
+        let woken = residence.step(request, later);
+        assert_eq!(woken, [sleep("mill"), fetch("corner")]);
+        residence.step(Event::Fetched("corner"), later);
+        residence.step(Event::Answered("corner"), later);
+        let woken = residence.step(Event::Requested("mill"), later);
+        assert_eq!(woken, [sleep("corner"), fetch("mill")]);
     }
 
     #[test]

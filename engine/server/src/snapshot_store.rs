@@ -42,11 +42,20 @@ pub enum RequestNotice<'a> {
     Answered(&'a str),
 }
 
+/// The address of a request that no tenant of the current snapshot answers: host and path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RequestedAddress<'a> {
+    /// The host is unknown.
+    Host(&'a str, &'a str),
+    /// The host is known, and a tenant may claim a prefix of the path.
+    Prefix(&'a str, &'a str),
+}
+
 /// The supervisor's callback for notices.
 type NoticeHandler = Box<dyn Fn(RequestNotice<'_>) + Send + Sync>;
 
-/// The supervisor's look-up of dormant tenants by host and path.
-type DormantLookup = Box<dyn Fn(&str, &str) -> Option<Arc<str>> + Send + Sync>;
+/// The supervisor's look-up of dormant tenants.
+type DormantLookup = Box<dyn Fn(RequestedAddress<'_>) -> Option<Arc<str>> + Send + Sync>;
 
 /// The current snapshot, and the counters that outlive snapshots.
 pub struct SnapshotStore {
@@ -146,23 +155,24 @@ impl SnapshotStore {
         let _ = self.notice_handler.set(Box::new(handler));
     }
 
-    /// Registers the look-up of tenants whose content this replica does not have: by the host and the path of a request that no tenant of the snapshot answers.
+    /// Registers the look-up of tenants whose content this replica does not have.
     pub fn set_dormant_lookup(
         &self,
-        lookup: impl Fn(&str, &str) -> Option<Arc<str>> + Send + Sync + 'static,
+        lookup: impl Fn(RequestedAddress<'_>) -> Option<Arc<str>> + Send + Sync + 'static,
     ) {
         // The supervisor registers once; a second registration is ignored.
         let _ = self.dormant_lookup.set(Box::new(lookup));
     }
 
-    /// Returns the dormant tenant at a host and a path.
-    pub fn dormant(&self, host: &str, path: &str) -> Option<Arc<str>> {
-        self.dormant_lookup.get()?(host, path)
+    /// Returns the dormant tenant at an address.
+    pub fn dormant(&self, address: RequestedAddress<'_>) -> Option<Arc<str>> {
+        self.dormant_lookup.get()?(address)
     }
 
     /// Returns whether a tenant claims a host: one of the current snapshot, or a dormant one.
     pub(super) fn is_claimed(&self, host: &str) -> bool {
-        self.current().hosts.contains_key(host) || self.dormant(host, "/").is_some()
+        self.current().hosts.contains_key(host)
+            || self.dormant(RequestedAddress::Host(host, "/")).is_some()
     }
 
     /// Sends a notice about a request to the supervisor.

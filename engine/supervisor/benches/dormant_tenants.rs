@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bucket::packed::{PackedFolder, compress, hash};
-use bucket::store::{Bucket, Uploads};
+use bucket::store::{Bucket, Uploads, random_nonce};
 use fleet::exchange::Request;
 use fleet::head::Head;
 use fleet::key::{Nonce, ObjectKey};
@@ -22,20 +22,24 @@ use render::{CachePolicy, Islands};
 use rowhouse_ui::Bundle;
 use server::admin::status::StatusBoard;
 use server::response::respond::{RequestHead, respond};
-use server::snapshot_store::{RequestNotice, SnapshotStore};
+use server::snapshot_store::{RequestNotice, RequestedAddress, SnapshotStore};
 use supervisor::source::bucket::BucketFollower;
 use supervisor::source::watch::{DetectionMethod, Watch};
 use supervisor::{DeploymentConfig, Inbox, Registry, ReloadLoop, ReloadSender};
 use tempfile::TempDir;
+use tokio::runtime::Runtime;
 
 /// The number of tenants, unless the environment sets it.
 const POINTERS: usize = 1_000_000;
 
-/// The tenants whose content the replica has: those of `--memory 64MiB`.
-const MAX_AWAKE: usize = 1_000;
+/// The tenants whose content the replica has.
+const MAX_AWAKE: usize = 100;
 
-/// The cold hosts that are requested.
+/// The cold hosts that are requested. Another replica has rendered their tenants.
 const COLD: usize = 20;
+
+/// The time without reads after which a replica has rendered its awake tenants.
+const IDLE_TIME: Duration = Duration::from_secs(3);
 
 fn main() {
     let pointers = std::env::var("ROWHOUSE_POINTERS").ok();
@@ -45,6 +49,8 @@ fn main() {
         .enable_all()
         .build()
         .unwrap();
+    runtime.block_on(fill_cold(&bucket));
+    share_releases(&bucket, &runtime);
     let empty = memory();
     runtime.block_on(fill(&bucket, pointers));
     let filled = memory();
@@ -53,8 +59,8 @@ fn main() {
 
     let state = TempDir::new().unwrap();
     let begun = Instant::now();
-    let follower = follow(&bucket, &state);
-    let mut registry = registry(&follower);
+    let follower = follow(&bucket, &state, MAX_AWAKE);
+    let mut registry = registry(&follower).serving();
     let snapshot = registry.reload(Timestamp::now()).unwrap();
     println!(
         "ready after a cold start  {:>10.1} s",
@@ -64,8 +70,8 @@ fn main() {
     drop((follower, registry, snapshot));
 
     let begun = Instant::now();
-    let follower = follow(&bucket, &state);
-    let mut registry = self::registry(&follower);
+    let follower = follow(&bucket, &state, MAX_AWAKE);
+    let mut registry = self::registry(&follower).serving();
     let snapshot = registry.reload(Timestamp::now()).unwrap();
     println!(
         "ready after a warm start  {:>10.1} s",
@@ -84,10 +90,11 @@ fn main() {
     }
     .start(Watch::new(DetectionMethod::Off, Vec::new()));
     follower.start_waker(reloads);
+    wait_until_idle(&bucket);
     let mut times = Vec::new();
     let before = reads(&bucket);
     for number in 0..COLD {
-        let host = format!("tenant-{}.studio.example", pointers - 1 - number);
+        let host = format!("z-cold-{number}.studio.example");
         let begun = Instant::now();
         request(&snapshots, &host, &notify);
         times.push(begun.elapsed());
@@ -102,10 +109,50 @@ fn main() {
     println!("memory beyond the store   {:>10} MB", memory() - filled);
 }
 
+/// Writes the pointers of tenants with content of their own, which are listed last.
+async fn fill_cold(bucket: &Bucket) {
+    for number in 0..COLD {
+        let object = upload(bucket, &format!("Cold {number}")).await;
+        write_pointer(bucket, &format!("z-cold-{number}"), object).await;
+    }
+}
+
 /// Writes the pointers of tenants that all have the same content, and the head.
 async fn fill(bucket: &Bucket, pointers: usize) {
-    let page = "---\ntitle: Page\ndescription: A page.\n---\nText\n";
-    let manifest = "name: Tenant\ndescription: A tenant.\n";
+    let object = upload(bucket, "Text").await;
+    for number in 0..pointers {
+        write_pointer(bucket, &format!("tenant-{number}"), object.clone()).await;
+    }
+    let head = Head::default().after("tenant-0", 1).to_bytes();
+    let create = Request::Create(ObjectKey::head(), head);
+    bucket.send(&create, &Uploads::new()).await.unwrap();
+}
+
+/// Renders the tenants with content of their own, as another replica.
+fn share_releases(bucket: &Bucket, runtime: &Runtime) {
+    let state = TempDir::new().unwrap();
+    let follower = follow(bucket, &state, COLD);
+    registry(&follower).reload(Timestamp::now()).unwrap();
+    let listed = || runtime.block_on(bucket.list_tagged("v1/releases/"));
+    while listed().unwrap().len() < COLD {
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn wait_until_idle(bucket: &Bucket) {
+    let (mut seen, mut since) = (reads(bucket), Instant::now());
+    while since.elapsed() < IDLE_TIME {
+        thread::sleep(Duration::from_millis(100));
+        if reads(bucket) != seen {
+            (seen, since) = (reads(bucket), Instant::now());
+        }
+    }
+}
+
+/// Uploads a folder with one page.
+async fn upload(bucket: &Bucket, text: &str) -> ContentObject {
+    let page = format!("---\ntitle: Page\ndescription: A page.\n---\n{text}\n");
+    let manifest = "name: Tenant\ndescription: A tenant.\n".to_owned();
     let files = [("tenant.yaml", manifest), ("pages/index.md", page)];
     let files = files.map(|(path, text)| (path.to_owned(), text.into()));
     let folder = PackedFolder {
@@ -118,33 +165,34 @@ async fn fill(bucket: &Bucket, pointers: usize) {
     let uploads = Uploads::from([(hash.clone(), compress(&content).unwrap())]);
     let upload = Request::Upload(object.clone(), hash.clone());
     bucket.send(&upload, &uploads).await.unwrap();
-    for number in 0..pointers {
-        let content = ContentObject {
-            hash: hash.clone(),
-            object: object.clone(),
-            addresses: vec![format!("www.tenant-{number}.example")],
-        };
-        let next = NextVersion {
-            nonce: Nonce(format!("{number:032x}")),
-            content: vec![content],
-            pin: None,
-            at: 0,
-            author: "ann@desk".to_owned(),
-            cause: Cause::Publish,
-        };
-        let body = Pointer::next(None, next).to_bytes();
-        let key = ObjectKey::pointer(&format!("tenant-{number}"));
-        let create = Request::Create(key, body);
-        bucket.send(&create, &Uploads::new()).await.unwrap();
+    ContentObject {
+        hash,
+        object,
+        addresses: Vec::new(),
     }
-    let head = Head::default().after("tenant-0", 1).to_bytes();
-    let create = Request::Create(ObjectKey::head(), head);
+}
+
+async fn write_pointer(bucket: &Bucket, tenant: &str, object: ContentObject) {
+    let content = ContentObject {
+        addresses: vec![format!("www.{tenant}.example")],
+        ..object
+    };
+    let next = NextVersion {
+        nonce: random_nonce(),
+        content: vec![content],
+        pin: None,
+        at: 0,
+        author: "ann@desk".to_owned(),
+        cause: Cause::Publish,
+    };
+    let body = Pointer::next(None, next).to_bytes();
+    let create = Request::Create(ObjectKey::pointer(tenant), body);
     bucket.send(&create, &Uploads::new()).await.unwrap();
 }
 
-fn follow(bucket: &Bucket, state: &TempDir) -> BucketFollower {
+fn follow(bucket: &Bucket, state: &TempDir, max_awake: usize) -> BucketFollower {
     let buckets = [bucket.clone(), bucket.clone(), bucket.clone()];
-    let limits = (Duration::from_secs(3_600), MAX_AWAKE);
+    let limits = (Duration::from_secs(3_600), max_awake);
     let board = StatusBoard::default();
     let mut follower =
         BucketFollower::follow(buckets, state.path(), limits, "host", &board).unwrap();
@@ -166,8 +214,7 @@ fn registry(follower: &BucketFollower) -> Registry {
         caching: CachePolicy::default(),
     };
     let islands = Islands::new(Bundle::embedded().unwrap(), true);
-    let registry = Registry::new(config, Arc::new(islands)).serving();
-    registry.with_bucket(follower, None)
+    Registry::new(config, Arc::new(islands)).with_bucket(follower, None)
 }
 
 /// Waits for the pages of a host as a request does.
@@ -185,9 +232,10 @@ fn request(snapshots: &SnapshotStore, host: &str, notify: &impl Fn(RequestNotice
                 let tenant = &routes.root.as_ref().unwrap().tenant;
                 notify(RequestNotice::Pages(tenant));
             }
-            _ => notify(RequestNotice::Dormant(
-                &snapshots.dormant(host, "/").unwrap(),
-            )),
+            _ => {
+                let address = RequestedAddress::Host(host, "/");
+                notify(RequestNotice::Dormant(&snapshots.dormant(address).unwrap()));
+            }
         }
         thread::sleep(Duration::from_millis(1));
     }

@@ -38,7 +38,7 @@ use crate::response::respond::{
 use crate::response::routed_response::{RequestHead, ResponseOwner, RoutedResponse, refused};
 use crate::response::snapshot_response::SnapshotResponse;
 use crate::response::to_https::{shared_challenge_host, to_https};
-use crate::snapshot_store::SnapshotStore;
+use crate::snapshot_store::{RequestedAddress, SnapshotStore};
 use crate::tls::Tls;
 use crate::tls::handshake::SecureName;
 
@@ -91,15 +91,23 @@ fn sleeping(
     };
     let is_wanted = may_arrive && is_unclaimed(answer);
     is_wanted
-        .then(|| dormant_content(&context.snapshots, exchange.head))
+        .then(|| dormant_content(&context.snapshots, exchange.snapshot, exchange.head))
         .flatten()
 }
 
-/// Returns the content of the dormant tenant at the address of a request.
-fn dormant_content(snapshots: &SnapshotStore, head: &RequestHead<'_>) -> Option<PendingContent> {
+/// Returns the content of the dormant tenant at the address of a request that no tenant of `snapshot` answers.
+fn dormant_content(
+    snapshots: &SnapshotStore,
+    snapshot: &Snapshot,
+    head: &RequestHead<'_>,
+) -> Option<PendingContent> {
     let host = head.host().ok()?;
     let path = normalise_path(head.uri.path()).ok()?;
-    snapshots.dormant(host, &path).map(PendingContent::Tenant)
+    let address = match snapshot.hosts.contains_key(host) {
+        true => RequestedAddress::Prefix(host, &path),
+        false => RequestedAddress::Host(host, &path),
+    };
+    snapshots.dormant(address).map(PendingContent::Tenant)
 }
 
 /// Chooses the response to a request.
@@ -253,7 +261,7 @@ async fn wait(
         let next = pending_content(&snapshot, head, gate).or_else(|| {
             let answer = look_up_within(&snapshot, head, gate);
             is_unclaimed(&answer)
-                .then(|| dormant_content(snapshots, head))
+                .then(|| dormant_content(snapshots, &snapshot, head))
                 .flatten()
         });
         match next {
@@ -416,7 +424,8 @@ mod tests {
     #[tokio::test]
     async fn request_for_a_dormant_tenant_waits_until_a_snapshot_has_its_pages() {
         let snapshots = Arc::new(SnapshotStore::new(Snapshot::default()));
-        snapshots.set_dormant_lookup(|host, _| (host == HOST).then(|| "late".into()));
+        let address = RequestedAddress::Host(HOST, "/terms");
+        snapshots.set_dormant_lookup(move |wanted| (wanted == address).then(|| "late".into()));
         let notified = Arc::downgrade(&snapshots);
         snapshots.on_notice(move |notice| {
             assert_eq!(notice, RequestNotice::Dormant("late"));
@@ -427,12 +436,13 @@ mod tests {
         let uri = Uri::from_static("/terms");
         let head = RequestHead::new(&Method::GET, &uri, Version::HTTP_11, &headers, false);
         let allow: AccessGate<'_> = &|_| AccessDecision::Allow;
-        let what = dormant_content(&snapshots, &head).expect("a dormant tenant");
+        let none = Snapshot::default();
+        let what = dormant_content(&snapshots, &none, &head).expect("a dormant tenant");
         let found = wait(&snapshots, &head, allow, what, Instant::now()).await;
         assert_eq!(respond(&found, &head).response.status(), StatusCode::OK);
         let other = HeaderMap::from_iter([(header::HOST, HeaderValue::from_static("no.example"))]);
         let head = RequestHead::new(&Method::GET, &uri, Version::HTTP_11, &other, false);
-        assert!(dormant_content(&snapshots, &head).is_none());
+        assert!(dormant_content(&snapshots, &none, &head).is_none());
     }
 
     #[tokio::test]

@@ -436,9 +436,12 @@ impl PendingContent {
 
 /// Returns whether `answer` says that no tenant of the snapshot has the address of the request.
 pub(crate) fn is_unclaimed(answer: &RoutedResponse<'_>) -> bool {
-    match answer.response.status() {
-        StatusCode::NOT_FOUND => true,
-        StatusCode::MISDIRECTED_REQUEST => matches!(answer.owner, ResponseOwner::Unknown),
+    match (answer.response.status(), answer.owner) {
+        // The tenant at the root of a host answers for all prefixes that no other tenant has.
+        (StatusCode::NOT_FOUND, ResponseOwner::Tenant(mount)) => mount.prefix.is_empty(),
+        (StatusCode::NOT_FOUND, _) | (StatusCode::MISDIRECTED_REQUEST, ResponseOwner::Unknown) => {
+            true
+        }
         _ => false,
     }
 }

@@ -20,7 +20,7 @@ use tokio_rustls::server::TlsStream;
 use super::certificate::Certificate;
 use super::config::{ALPN_ACME, ALPN_HTTP2, Tls, requested_name};
 use crate::acme::proof_certificate;
-use crate::snapshot_store::{RequestNotice, SnapshotStore};
+use crate::snapshot_store::{RequestNotice, RequestedAddress, SnapshotStore};
 
 /// The host name and the certificate of a handshake.
 #[derive(Debug)]
@@ -126,7 +126,7 @@ async fn try_accept(
 async fn wait_for_tenant(tls: &Tls, snapshots: &SnapshotStore, host: &str) {
     let begun = Instant::now();
     while begun.elapsed() < DORMANT_TIMEOUT
-        && let Some(tenant) = snapshots.dormant(host, "/")
+        && let Some(tenant) = snapshots.dormant(RequestedAddress::Host(host, "/"))
         && tls.certificates.find(host).is_none()
     {
         snapshots.send_notice(RequestNotice::Dormant(&tenant));

@@ -299,34 +299,12 @@ impl World {
         }
     }
 
-    /// Drops all data of a tenant that is not served any more.
-    fn forget(&mut self, id: &TenantId, now: ClockTime, actions: &mut Vec<Action>) {
-        self.tenants.remove(id);
+    /// Drops the work for a tenant, and its memory.
+    pub(super) fn forget_work(&mut self, id: &TenantId) {
         self.persistence.pending.remove(id);
         self.readings.held.remove(id);
         self.budget.remove(id);
         self.previews.forget(id);
-        self.plan.note(id, now.instant);
-        self.publication.urgent.note(id, now.instant);
-        actions.push(Action::Forget(id.clone()));
-    }
-
-    /// Drops tenants whose content is not on this machine. Nothing notes a removal, and persisted data stays.
-    fn note_sleep(
-        &mut self,
-        asleep: &BTreeSet<TenantId>,
-        now: ClockTime,
-        actions: &mut Vec<Action>,
-    ) {
-        if !self.note_returns(asleep, actions).is_empty() {
-            actions.push(Action::PersistRemovals);
-        }
-        for id in asleep {
-            self.removals.former.remove(id);
-            if self.tenants.contains_key(id) {
-                self.forget(id, now, actions);
-            }
-        }
     }
 
     /// Reads a folder, or waits for its reading in flight: two readings at a time would take twice the memory.

@@ -342,10 +342,9 @@ impl Catalog {
         let company = deployment.and_then(|deployment| deployment.company.as_ref());
         let sites = company.into_iter().flat_map(|company| &company.sites);
         let sites = sites.map(|site| site.tenant.clone());
-        root.map(ToString::to_string)
-            .into_iter()
-            .chain(sites)
-            .collect()
+        let named = self.addresses.named_root().map(ToOwned::to_owned);
+        let roots = root.map(ToString::to_string).into_iter().chain(named);
+        roots.chain(sites).collect()
     }
 
     /// Returns the data that all tenants share. Returns the previous `Arc` if the data has not changed.

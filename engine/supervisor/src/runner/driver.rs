@@ -147,12 +147,7 @@ impl Registry {
             self.alarm = None;
             let folders = self.catalog.name(folders, &self.settings);
             let tenants: BTreeSet<TenantId> = folders.into_keys().collect();
-            let mut listed = tenants.clone();
-            let asleep = self.asleep(&tenants);
-            listed.extend(asleep.iter().cloned());
-            if !asleep.is_empty() {
-                self.handle(Event::Asleep(asleep), now);
-            }
+            let listed = removal::note_sleep(self, &tenants, now);
             self.handle(Event::Listed { tenants, only }, now);
             if let Some(persisted) = &mut self.persisted {
                 persisted.retain(&listed, self.world.removed().keys());
@@ -180,16 +175,6 @@ impl Registry {
             true => SurveyOutcome::NewForAll,
             false => SurveyOutcome::SameForAll,
         })
-    }
-
-    /// Returns the known, removed and persisted tenants that a list leaves out because their content is not on this machine.
-    fn asleep(&self, listed: &BTreeSet<TenantId>) -> BTreeSet<TenantId> {
-        let source = &self.settings.source;
-        let persisted = self.persisted.iter().flat_map(PersistedState::tenants);
-        let known = self.catalog.tenants.keys().chain(persisted);
-        let known = known.chain(self.world.removed().keys());
-        let is_asleep = |id: &&TenantId| !listed.contains(*id) && source.is_dormant(id);
-        known.filter(is_asleep).cloned().collect()
     }
 
     /// Handles all results of the job pool and the actions that follow, without waiting. Returns a snapshot if one is to be published now.

@@ -116,8 +116,8 @@ impl ReloadLoop {
         self.registry.job_pool.notify(sender.clone());
         self.snapshots.on_notice(self.registry.prioritise());
         if let Some(dormant) = self.registry.settings.dormant.clone() {
-            let find = move |host: &str, path: &str| dormant.find(host, path);
-            self.snapshots.set_dormant_lookup(find);
+            self.snapshots
+                .set_dormant_lookup(move |address| dormant.find(address));
         }
         let mut state = LoopState {
             queue,

@@ -17,7 +17,7 @@ use release::snapshot::access::AccessRule;
 use release::store::RetentionLimits;
 use render::{CachePolicy, Islands};
 use rowhouse_ui::Bundle;
-use server::snapshot_store::SnapshotStore;
+use server::snapshot_store::{RequestedAddress, SnapshotStore};
 
 use super::*;
 use crate::deployment_config::DeploymentConfig;
@@ -172,6 +172,10 @@ impl Server {
         Self { snapshots, dormant }
     }
 
+    fn find(&self, host: &str) -> Option<Arc<str>> {
+        self.dormant.find(RequestedAddress::Host(host, "/"))
+    }
+
     fn has(&self, host: &str) -> bool {
         let snapshot = self.snapshots.current();
         match snapshot.hosts.get(host) {
@@ -189,7 +193,7 @@ impl Server {
         while !self.has(host) {
             assert!(begun.elapsed() < Duration::from_secs(60), "{host}");
             let notice = self.snapshots.current().hosts.contains_key(host);
-            let tenant = self.dormant.find(host, "/");
+            let tenant = self.find(host);
             assert!(
                 notice || tenant.is_some(),
                 "{host} is unknown while it wakes"
@@ -341,8 +345,8 @@ fn request_wakes_a_dormant_tenant_with_two_reads_and_the_quietest_goes_to_sleep(
     while server.has(&awake) {
         thread::sleep(Duration::from_millis(5));
     }
-    assert!(server.dormant.find(&awake, "/").is_some());
-    assert_eq!(server.dormant.find("other.studio.example", "/"), None);
+    assert!(server.find(&awake).is_some());
+    assert_eq!(server.find("other.studio.example"), None);
     assert_eq!(
         reads(&fleet.bucket) - before,
         2,

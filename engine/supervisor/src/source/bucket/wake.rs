@@ -21,9 +21,10 @@ use tokio::time::sleep;
 use tracing::{debug, warn};
 
 use bucket::fetch::FetchError;
-use bucket::rows::SharedRows;
+use bucket::rows::{Rows, SharedRows};
 use bucket::wake::Waker;
 use content::name::preview::preview_at;
+use server::snapshot_store::RequestedAddress;
 
 use crate::model::agenda::ReloadScope;
 use crate::runner::reload_queue::ReloadSender;
@@ -33,7 +34,7 @@ use crate::source::dormant::DormantTenants;
 /// The limit on tenants whose content is downloaded at once.
 const MAX_FETCHES: usize = 16;
 
-/// The interval at which the thread looks whether the reload loop has ended.
+/// The longest time between two looks at the notices, and whether the reload loop has ended.
 const TICK: Duration = Duration::from_millis(500);
 
 /// The address of the tenant at the root of the origin.
@@ -69,32 +70,46 @@ pub(super) struct BucketTenants {
     pub(super) queue: Arc<WakeQueue>,
 }
 
+impl BucketTenants {
+    /// Returns the tenant whose name is in a host below the domain.
+    fn at_name<'r>(&self, rows: &'r Rows, host: &str) -> Option<&'r str> {
+        let label = host.strip_suffix(&self.domain)?.strip_suffix('.')?;
+        let preview = || rows.name(&preview_at(label)?);
+        rows.name(label).or_else(preview)
+    }
+}
+
+/// Returns the tenant with the longest prefix of a path. A prefix consists of complete segments.
+fn at_prefix<'r>(rows: &'r Rows, path: &str) -> Option<&'r str> {
+    let ends = path.match_indices('/').skip(1).map(|(end, _)| end);
+    let prefixes = ends.chain([path.len()]).map(|end| &path[..end]);
+    let at = |prefix: &str| {
+        let by_name = || rows.name(prefix.strip_prefix('/')?);
+        let by_alias = rows.at(prefix).filter(|_| prefix != ROOT);
+        by_alias.or_else(by_name)
+    };
+    prefixes.filter_map(at).last()
+}
+
 impl DormantTenants for BucketTenants {
-    fn find(&self, host: &str, path: &str) -> Option<Arc<str>> {
+    fn find(&self, address: RequestedAddress<'_>) -> Option<Arc<str>> {
         let rows = self.rows.read();
         if rows.is_empty() {
             return None;
         }
-        let named = |name: &str| rows.has(name).then(|| Arc::from(name));
-        if host == self.domain {
-            let ends = path.match_indices('/').skip(1).map(|(end, _)| end);
-            let ends = ends.chain([path.len()]);
-            let prefixes = ends.map(|end| &path[..end]);
-            let below = |prefix: &str| {
-                let at = rows.at(prefix).filter(|_| prefix != ROOT).map(Arc::from);
-                at.or_else(|| named(prefix.strip_prefix('/')?))
-            };
-            // The longest prefix wins, as for tenants that are awake.
-            let found = prefixes.filter_map(below).last();
-            return found.or_else(|| rows.at(ROOT).map(Arc::from));
-        }
-        let label = host.strip_suffix(&self.domain);
-        let label = label.and_then(|label| label.strip_suffix('.'));
-        let by_name = label.and_then(|label| {
-            let preview = || preview_at(label).and_then(|preview| named(&preview));
-            named(label).or_else(preview)
-        });
-        by_name.or_else(|| rows.at(host).map(Arc::from))
+        let (host, path, is_unknown) = match address {
+            RequestedAddress::Host(host, path) => (host, path, true),
+            RequestedAddress::Prefix(host, path) => (host, path, false),
+        };
+        let found = match host == self.domain {
+            true => {
+                let root = || rows.at(ROOT).filter(|_| is_unknown);
+                at_prefix(&rows, path).or_else(root)
+            }
+            false if is_unknown => self.at_name(&rows, host).or_else(|| rows.at(host)),
+            false => None,
+        };
+        found.map(Arc::from)
     }
 
     fn request(&self, tenant: &str) {
@@ -133,20 +148,20 @@ impl WakeThread {
         let mut fetches = JoinSet::new();
         while reloads.is_open() {
             select! {
-                () = self.queue.arrived.notified() => {
-                    for tenant in self.decide(reloads) {
-                        let (waker, limit) = (self.waker.clone(), Arc::clone(&limit));
-                        fetches.spawn(async move {
-                            let _permit = limit.acquire().await;
-                            let fetched = waker.fetch(&tenant).await;
-                            (tenant, fetched)
-                        });
-                    }
-                }
+                () = self.queue.arrived.notified() => {}
                 Some(Ok((tenant, fetched))) = fetches.join_next() => {
                     self.finish(tenant, fetched, reloads);
                 }
+                // The times of answers are known only by when they are handled.
                 () = sleep(TICK) => {}
+            }
+            for tenant in self.decide(reloads) {
+                let (waker, limit) = (self.waker.clone(), Arc::clone(&limit));
+                fetches.spawn(async move {
+                    let _permit = limit.acquire().await;
+                    let fetched = waker.fetch(&tenant).await;
+                    (tenant, fetched)
+                });
             }
         }
     }
@@ -154,12 +169,13 @@ impl WakeThread {
     /// Handles the notices. Returns the tenants whose content is fetched now.
     fn decide(&self, reloads: &ReloadSender) -> Vec<String> {
         let notices = std::mem::take(&mut *self.queue.lock());
+        let needed = notices.needed.clone().unwrap_or_default();
         if let Some(needed) = notices.needed {
             self.waker.set_needed(needed);
         }
         self.waker.note_answered(notices.answered);
         let mut fetched = Vec::new();
-        for tenant in notices.requested {
+        for tenant in notices.requested.into_iter().chain(needed) {
             let decision = self.waker.request(&tenant);
             for asleep in decision.asleep {
                 debug!(
@@ -240,7 +256,17 @@ mod tests {
             ("other.example", "/corner", None),
             ("cornerstudio.example", "/", None),
         ] {
-            let found = tenants.find(host, path);
+            let found = tenants.find(RequestedAddress::Host(host, path));
+            assert_eq!(found.as_deref(), expected, "{host}{path}");
+        }
+        // Another tenant has the host, and answers for the paths that it does not have.
+        for (host, path, expected) in [
+            ("studio.example", "/corner/terms", Some("corner")),
+            ("studio.example", "/missing", None),
+            ("corner.example", "/missing", None),
+            ("corner.studio.example", "/corner", None),
+        ] {
+            let found = tenants.find(RequestedAddress::Prefix(host, path));
             assert_eq!(found.as_deref(), expected, "{host}{path}");
         }
     }
