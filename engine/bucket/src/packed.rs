@@ -18,6 +18,9 @@ const HASH_DIGITS: usize = 64;
 /// Files of more bytes have an object of their own, so that a changed page does not upload the videos again.
 pub const LARGE_FILE: usize = 1 << 20;
 
+/// The limit on the size of the content of one object, in bytes. A damaged object may claim any size.
+pub(crate) const MAX_CONTENT_BYTES: u64 = 8 << 30;
+
 /// The compression level of zstd: content is uploaded once and read by every replica.
 const COMPRESSION_LEVEL: i32 = 9;
 

@@ -16,7 +16,7 @@ use crate::replicas;
 use crate::store::{Bucket, Change, StoreError, Uploads};
 
 /// The time for which the store may leave requests without an answer. The client repeats each request, too.
-const MAX_SILENCE: Duration = Duration::from_secs(20);
+pub const MAX_SILENCE: Duration = Duration::from_secs(20);
 
 /// The wait after the first request without an answer. It doubles with each further one.
 const FIRST_WAIT: Duration = Duration::from_millis(200);
@@ -31,13 +31,22 @@ const HEAD_ATTEMPTS: u32 = 6;
 const ANNOUNCED_AGE: Duration = LIST_INTERVAL.saturating_mul(2);
 
 /// Requests without an answer in a row.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Silence {
+    limit: Duration,
     since: Option<Instant>,
     requests: u32,
 }
 
 impl Silence {
+    const fn new(limit: Duration) -> Self {
+        Self {
+            limit,
+            since: None,
+            requests: 0,
+        }
+    }
+
     /// Sends a request. Waits before it reports an unknown answer.
     async fn send(
         &mut self,
@@ -48,12 +57,12 @@ impl Silence {
         let sent = Instant::now();
         match bucket.send(request, uploads).await {
             Ok(answer) => {
-                *self = Self::default();
+                *self = Self::new(self.limit);
                 Ok(answer)
             }
             Err(error) => {
                 let since = *self.since.get_or_insert(sent);
-                if error.is_permanent() || since.elapsed() > MAX_SILENCE {
+                if error.is_permanent() || since.elapsed() > self.limit {
                     return Err(error);
                 }
                 sleep(FIRST_WAIT * 2_u32.pow(self.requests.min(MAX_DOUBLINGS))).await;
@@ -74,9 +83,23 @@ pub async fn publish(
     uploads: &Uploads,
     nonce: Nonce,
 ) -> Result<publish::Outcome, StoreError> {
+    publish_within(bucket, publication, uploads, nonce, MAX_SILENCE).await
+}
+
+/// Publishes like [`publish()`], from a store that may leave requests without an answer for at most `max_silence`.
+///
+/// # Errors
+/// Returns the same errors.
+pub async fn publish_within(
+    bucket: &Bucket,
+    publication: Publication,
+    uploads: &Uploads,
+    nonce: Nonce,
+    max_silence: Duration,
+) -> Result<publish::Outcome, StoreError> {
     let clock = Instant::now();
     let tenant = publication.tenant.clone();
-    let mut silence = Silence::default();
+    let mut silence = Silence::new(max_silence);
     let (mut publisher, mut request) = Publisher::new(publication, nonce);
     loop {
         let sent = clock.elapsed();
@@ -84,7 +107,9 @@ pub async fn publish(
         match publisher.step(answer, sent, clock.elapsed()) {
             publish::Step::Ask(next) => request = next,
             publish::Step::End(outcome) => {
-                if let publish::Outcome::Published(pointer) = &outcome {
+                if let publish::Outcome::Published(pointer) | publish::Outcome::Repaired(pointer) =
+                    &outcome
+                {
                     announce(bucket, &[(tenant, pointer.version())]).await;
                 }
                 return Ok(outcome);
@@ -185,10 +210,11 @@ pub async fn last_collection(bucket: &Bucket) -> Result<Option<Duration>, StoreE
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
     use fleet::publish::{Edit, Outcome};
 
     use super::*;
-    use crate::packed::{compress, hash};
+    use crate::packed::{compress, decompress, hash};
 
     /// The time of all publications, in milliseconds since 1970.
     const NOW: u64 = 1_700_000_000_000;
@@ -256,6 +282,33 @@ mod tests {
 
     fn is(content: &[fleet::pointer::ContentObject], text: &str) -> bool {
         content.len() == 1 && content[0].hash == hash(text.as_bytes())
+    }
+
+    #[tokio::test]
+    async fn publisher_that_was_overtaken_names_the_winner_and_wins_with_the_next_attempt() {
+        let bucket = Bucket::in_memory();
+        made(put(&bucket, "a").await);
+        let (publication, uploads) = content("b");
+        let (mut late, mut request) = Publisher::new(publication, Nonce("late".to_owned()));
+        let overtaken = loop {
+            if matches!(request, Request::Swap(..)) {
+                let (mut winner, uploads) = content("c");
+                "ben@other".clone_into(&mut winner.author);
+                made(run(&bucket, winner, &uploads).await);
+            }
+            let answer = bucket.send(&request, &uploads).await.expect("answered");
+            match late.step(answer, Duration::ZERO, Duration::ZERO) {
+                publish::Step::Ask(next) => request = next,
+                publish::Step::End(outcome) => break outcome,
+            }
+        };
+        match overtaken {
+            Outcome::Conflict(winner) => {
+                assert_eq!((winner.version(), &*winner.author), (2, "ben@other"));
+            }
+            outcome => panic!("{outcome:?}"),
+        }
+        assert_eq!(made(put(&bucket, "b").await), (3, None));
     }
 
     #[tokio::test]
@@ -381,6 +434,55 @@ mod tests {
         let gone = change(&bucket, Edit::RollBack(Some(1))).await;
         assert_eq!(gone, Outcome::NoContent(1));
         assert_eq!(pointer(&bucket).await.version(), 2);
+    }
+
+    /// Deletes the object of the current content, or replaces its bytes.
+    async fn damage(bucket: &Bucket, bytes: Option<Bytes>) {
+        let object = pointer(bucket).await.content[0].object.clone();
+        let change = match (bytes, bucket.get(&object, None).await) {
+            (Some(bytes), Ok(Change::Object(stored))) => Request::Swap(object, stored.tag, bytes),
+            (_, _) => Request::Delete(object),
+        };
+        let sent = bucket.send(&change, &Uploads::new()).await;
+        assert_eq!(sent.expect("answered"), Answer::Done);
+    }
+
+    async fn is_intact(bucket: &Bucket) -> bool {
+        let content = pointer(bucket).await.content[0].clone();
+        match bucket.get(&content.object, None).await {
+            Ok(Change::Object(object)) => decompress(&object.body, &content.hash, 1 << 20).is_ok(),
+            _ => false,
+        }
+    }
+
+    #[tokio::test]
+    async fn publication_of_unchanged_content_repairs_a_lost_or_truncated_object() {
+        let bucket = Bucket::in_memory();
+        made(put(&bucket, "a").await);
+        for (version, bytes) in [(2, None), (3, Some("cut".into())), (4, Some(Bytes::new()))] {
+            damage(&bucket, bytes).await;
+            let Outcome::Repaired(repaired) = put(&bucket, "a").await else {
+                panic!("version {version} is not repaired");
+            };
+            assert_eq!(repaired.version(), version);
+            assert!(is_intact(&bucket).await);
+            assert!(head(&bucket).await.announces("corner", version));
+            assert_eq!(unchanged(put(&bucket, "a").await).version(), version);
+        }
+    }
+
+    #[tokio::test]
+    async fn object_of_another_compressor_is_intact() {
+        let bucket = Bucket::in_memory();
+        made(put(&bucket, "a").await);
+        let other = zstd::bulk::compress(b"a", 1).expect("compressed");
+        let padded = [
+            &other[..],
+            &zstd::bulk::compress(b"", 1).expect("compressed"),
+        ]
+        .concat();
+        damage(&bucket, Some(padded.into())).await;
+        assert_eq!(unchanged(put(&bucket, "a").await).version(), 1);
     }
 
     #[tokio::test]

@@ -12,8 +12,8 @@ use futures_util::TryStreamExt;
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{
-    ClientOptions, Error, GetOptions, GetResult, ObjectStore, ObjectStoreExt, ObjectStoreScheme,
-    PutMode, PutPayload, RetryConfig, UpdateVersion,
+    ClientOptions, Error, GetOptions, GetResult, ObjectMeta, ObjectStore, ObjectStoreExt,
+    ObjectStoreScheme, PutMode, PutPayload, RetryConfig, UpdateVersion,
 };
 use url::Url;
 
@@ -21,6 +21,7 @@ use fleet::exchange::{Answer, ObjectTag, Request, StoreTime, StoredObject};
 use fleet::key::{ContentHash, Nonce, ObjectKey};
 
 use crate::metrics::{RequestKind, RequestResult, StoreMetrics};
+use crate::packed::{MAX_CONTENT_BYTES, decompress};
 
 /// The time after which a request that the store does not answer fails.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
@@ -31,10 +32,13 @@ const RETRY_TIMEOUT: Duration = Duration::from_secs(20);
 /// The number of times that a failed request is repeated.
 const MAX_RETRIES: usize = 4;
 
+/// The character between an `ETag` and a generation. No header field has it.
+const TAG_SEPARATOR: char = '\n';
+
 /// The beginnings of the names of variables, in lower case.
 const SERVICES: [&str; 3] = ["aws_", "azure_", "google_"];
 
-/// Content by hash: what a [`Request::Upload`] sends.
+/// Content objects by the hash of their content: what a [`Request::Upload`] sends, and with whose size a [`Request::Verify`] compares.
 pub type Uploads = BTreeMap<ContentHash, Bytes>;
 
 /// An address that names no usable store.
@@ -291,7 +295,7 @@ impl Bucket {
         &self.metrics
     }
 
-    /// Sends a request. `uploads` has the content of a [`Request::Upload`].
+    /// Sends a request. `uploads` has the content of a [`Request::Upload`] or a [`Request::Verify`].
     ///
     /// Never returns [`Answer::Unknown`]: the error says why the answer is not known.
     ///
@@ -299,7 +303,7 @@ impl Bucket {
     /// Returns an error if the store did not answer, refuses the credentials, or cannot do what was asked.
     pub async fn send(&self, request: &Request, uploads: &Uploads) -> Result<Answer, StoreError> {
         let kind = match request {
-            Request::Get(_) | Request::Head(_) => RequestKind::Read,
+            Request::Get(_) | Request::Verify(..) => RequestKind::Read,
             Request::List(_) | Request::ListBefore(..) => RequestKind::List,
             Request::Create(..) | Request::Upload(..) | Request::Swap(..) => RequestKind::Write,
             Request::Delete(_) => RequestKind::Delete,
@@ -322,11 +326,7 @@ impl Bucket {
                 Change::Object(object) => Ok(Answer::Object(object)),
                 Change::None | Change::Missing => Ok(Answer::Missing),
             },
-            Request::Head(key) => match self.objects.head(&self.path(key.as_str())).await {
-                Ok(_) => Ok(Answer::Done),
-                Err(Error::NotFound { .. }) => Ok(Answer::Missing),
-                Err(error) => Err(error.into()),
-            },
+            Request::Verify(key, hash) => self.verify(key, hash, uploads.get(hash)).await,
             Request::List(prefix) => self.list(prefix, None).await.map(Answer::Listed),
             Request::ListBefore(prefix, time) => {
                 self.list(prefix, Some(*time)).await.map(Answer::Listed)
@@ -337,9 +337,10 @@ impl Bucket {
                 self.put(key, body, PutMode::Create).await
             }
             Request::Swap(key, tag, body) => {
+                let (etag, generation) = parts(tag);
                 let version = UpdateVersion {
-                    e_tag: Some(tag.0.clone()),
-                    version: None,
+                    e_tag: Some(etag.to_owned()),
+                    version: generation.map(ToOwned::to_owned),
                 };
                 self.put(key, body.clone(), PutMode::Update(version)).await
             }
@@ -374,7 +375,7 @@ impl Bucket {
 
     async fn read(&self, key: &ObjectKey, known: Option<&ObjectTag>) -> Result<Change, StoreError> {
         let options = GetOptions {
-            if_none_match: known.map(|tag| tag.0.clone()),
+            if_none_match: known.map(|tag| parts(tag).0.to_owned()),
             ..GetOptions::default()
         };
         match self
@@ -391,6 +392,30 @@ impl Bucket {
             Err(Error::NotModified { .. }) => Ok(Change::None),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Looks whether an object has this content. Reads the object only if it has another size than the object to upload: another version of the compressor makes objects of other sizes.
+    async fn verify(
+        &self,
+        key: &ObjectKey,
+        hash: &ContentHash,
+        upload: Option<&Bytes>,
+    ) -> Result<Answer, StoreError> {
+        let size = match self.objects.head(&self.path(key.as_str())).await {
+            Ok(found) => found.size,
+            Err(Error::NotFound { .. }) => return Ok(Answer::Missing),
+            Err(error) => return Err(error.into()),
+        };
+        let has_size = |upload: &Bytes| u64::try_from(upload.len()) == Ok(size);
+        if upload.is_none_or(has_size) {
+            return Ok(Answer::Done);
+        }
+        Ok(match self.get(key, None).await? {
+            Change::Object(object) if decompress(&object.body, hash, MAX_CONTENT_BYTES).is_ok() => {
+                Answer::Done
+            }
+            _ => Answer::Missing,
+        })
     }
 
     /// Looks for an object, whose content is not read yet.
@@ -519,7 +544,7 @@ pub fn random_nonce() -> Nonce {
 }
 
 async fn stored_object(result: GetResult) -> Result<StoredObject, StoreError> {
-    let tag = ObjectTag(result.meta.e_tag.clone().unwrap_or_default());
+    let tag = object_tag(&result.meta);
     let modified = store_time(result.meta.last_modified.timestamp_millis());
     let body = result.bytes().await?;
     Ok(StoredObject {
@@ -527,6 +552,23 @@ async fn stored_object(result: GetResult) -> Result<StoredObject, StoreError> {
         tag,
         modified,
     })
+}
+
+/// Returns the tag of an object: its `ETag`, and its generation in stores that number the versions of an object. Google Cloud Storage compares generations in a swap, and all other stores compare tags.
+fn object_tag(object: &ObjectMeta) -> ObjectTag {
+    let etag = object.e_tag.clone().unwrap_or_default();
+    ObjectTag(match &object.version {
+        Some(generation) => format!("{etag}{TAG_SEPARATOR}{generation}"),
+        None => etag,
+    })
+}
+
+/// Returns the `ETag` of a tag, and the generation.
+fn parts(tag: &ObjectTag) -> (&str, Option<&str>) {
+    match tag.0.split_once(TAG_SEPARATOR) {
+        Some((etag, generation)) => (etag, Some(generation)),
+        None => (&tag.0, None),
+    }
 }
 
 /// Returns a time of the store, which may be damaged.
@@ -595,7 +637,7 @@ mod tests {
             create(),
             create(),
             Request::Get(key("v1/head")),
-            Request::Head(key("v1/head")),
+            Request::Verify(key("v1/head"), ContentHash(String::new())),
             Request::List("v1/".to_owned()),
             Request::Swap(key("v1/head"), old, Bytes::new()),
             Request::Delete(key("v1/head")),
@@ -657,6 +699,22 @@ mod tests {
         assert_eq!(listed, expected);
         let quoted = ObjectTag("\"5d41402a\"".to_owned());
         assert_eq!(quoted.opaque(), ObjectTag("5d41402a".to_owned()).opaque());
+    }
+
+    #[test]
+    fn tag_has_the_generation_of_stores_that_number_versions() {
+        let mut object = ObjectMeta {
+            location: Path::from("v1/head"),
+            last_modified: Default::default(),
+            size: 0,
+            e_tag: Some("\"abc\"".to_owned()),
+            version: None,
+        };
+        assert_eq!(parts(&object_tag(&object)), ("\"abc\"", None));
+        object.version = Some("17".to_owned());
+        assert_eq!(parts(&object_tag(&object)), ("\"abc\"", Some("17")));
+        object.e_tag = None;
+        assert_eq!(parts(&object_tag(&object)), ("", Some("17")));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use bucket::store::{Bucket, Uploads, random_nonce};
 use fleet::publish::{Edit, Outcome, Publication};
 use tempfile::TempDir;
 
-async fn publish(bucket: &Bucket, text: &'static str) {
+async fn publish(bucket: &Bucket, text: &'static str) -> Outcome {
     let folder = PackedFolder {
         files: [("pages/index.md".to_owned(), text.into())].into(),
         ..PackedFolder::default()
@@ -29,7 +29,7 @@ async fn publish(bucket: &Bucket, text: &'static str) {
     };
     let uploads = Uploads::from([(name, compress(&content).expect("memory"))]);
     let ended = run::publish(bucket, publication, &uploads, random_nonce()).await;
-    assert!(matches!(ended, Ok(Outcome::Published(_))), "{ended:?}");
+    ended.expect("the store in memory answers")
 }
 
 async fn poll(replica: &mut Follower) {
@@ -50,11 +50,16 @@ async fn publication_and_poll_send_the_documented_number_of_requests() {
     let folder = TempDir::new().expect("a folder");
     let cache = ContentCache::open(folder.path()).expect("a cache");
     let mut replica = Follower::new(bucket.clone(), cache);
-    publish(&bucket, "One").await;
+    let first = publish(&bucket, "One").await;
+    assert!(matches!(first, Outcome::Published(_)), "{first:?}");
     poll(&mut replica).await;
     let before = bucket.metrics().counts();
     publish(&bucket, "Two").await;
     assert_eq!(requests(&bucket, &before), [4, 1, 4], "a publication");
+    let before = bucket.metrics().counts();
+    let again = publish(&bucket, "Two").await;
+    assert!(matches!(again, Outcome::Unchanged(_)), "{again:?}");
+    assert_eq!(requests(&bucket, &before), [2, 0, 0], "an unchanged tenant");
     let before = bucket.metrics().counts();
     poll(&mut replica).await;
     assert_eq!(requests(&bucket, &before), [5, 0, 0], "a changed tenant");

@@ -25,8 +25,8 @@ pub type StoreTime = u64;
 pub enum Request {
     /// Reads an object.
     Get(ObjectKey),
-    /// Looks whether an object exists.
-    Head(ObjectKey),
+    /// Looks whether an object exists, and, as far as its size shows, has the packed content with this hash.
+    Verify(ObjectKey, ContentHash),
     /// Lists the names that begin with this prefix.
     List(String),
     /// Lists the names that begin with this prefix, of objects that were last written before this time.
@@ -46,11 +46,11 @@ pub enum Request {
 pub enum Answer {
     /// The object that was read.
     Object(StoredObject),
-    /// The object does not exist.
+    /// The object does not exist, or does not have the content of a [`Request::Verify`].
     Missing,
     /// The names that were listed.
     Listed(Vec<ObjectKey>),
-    /// The object exists, or was created, replaced or deleted.
+    /// The object has the content, or was created, replaced or deleted.
     Done,
     /// The condition of a [`Request::Create`], [`Request::Upload`] or [`Request::Swap`] did not hold.
     Refused,

@@ -2,13 +2,15 @@
 //!
 //! ```text
 //! pointer ──> (rollback: earlier versions) ──> history ──> content: find or upload
-//!    ▲                                                                │
+//!    ▲  └──> (unchanged content: verify) ── lost ──▲                  │
 //!    │                                                                ▼
 //!    │                                    content: verify ◄── garbage: rescue
 //!    │                                          │
 //!    │                                          ▼
 //!    └── refused or unknown: read back ◄────── swap
 //! ```
+//!
+//! The objects of unchanged content are verified, too. A lost object is uploaded again under a new name, which a new version names.
 //!
 //! A killed publisher leaves the former version or the new version, never a part. Publishing again reports [`Outcome::Unchanged`] or finishes the work.
 
@@ -62,6 +64,8 @@ pub struct Publication {
 pub enum Outcome {
     /// The pointer that this publisher has made.
     Published(Box<Pointer>),
+    /// The pointer that this publisher has made, with the content of the version before, some of whose objects were lost or damaged.
+    Repaired(Box<Pointer>),
     /// The current pointer, which has the state that the edit would make.
     Unchanged(Box<Pointer>),
     /// Another publisher was first with this pointer. Nothing was changed.
@@ -89,6 +93,8 @@ pub enum Step {
 #[derive(Debug, Clone)]
 enum Stage {
     Pointer,
+    /// Whether the object with the unchanged content of this hash is intact.
+    VerifyUnchanged(ContentHash),
     /// An earlier version, to roll back to.
     Version(u64),
     History,
@@ -97,7 +103,7 @@ enum Stage {
     Upload(ContentObject),
     Garbage,
     Rescue,
-    /// Whether the object with the content of this hash exists.
+    /// Whether the object with the content of this hash is intact.
     Verify(ContentHash),
     Swap,
 }
@@ -118,13 +124,15 @@ pub struct Publisher {
     content: Vec<ContentHash>,
     /// The addresses of the content.
     addresses: Vec<String>,
+    /// Whether an object of unchanged content is lost or damaged.
+    is_repair: bool,
     /// The version that a rollback pins.
     pinned: u64,
     /// The objects with the content.
     objects: BTreeMap<ContentHash, ObjectKey>,
     /// When the garbage was last looked at.
     checked: Duration,
-    /// The content whose objects existed after the look.
+    /// The content whose objects were intact after the look.
     verified: BTreeSet<ContentHash>,
     /// The pointer in the last swap that was sent, which may have had its effect.
     made: Option<Pointer>,
@@ -145,6 +153,7 @@ impl Publisher {
             unknown: 0,
             before: None,
             content: Vec::new(),
+            is_repair: false,
             pinned: 0,
             objects: BTreeMap::new(),
             checked: Duration::ZERO,
@@ -172,6 +181,15 @@ impl Publisher {
                 None => self.damaged(),
             },
             (Stage::Pointer, _) => self.start_first(),
+            (Stage::VerifyUnchanged(hash), Answer::Done) => {
+                self.verified.insert(hash);
+                self.verify_unchanged()
+            }
+            (Stage::VerifyUnchanged(hash), _) => {
+                self.is_repair = true;
+                self.objects.remove(&hash);
+                self.store_history()
+            }
             (Stage::Version(version), Answer::Object(object)) => {
                 match Pointer::of_bytes(&object.body) {
                     Some(found) => self.roll_back_to(version, &found),
@@ -211,7 +229,7 @@ impl Publisher {
                 self.verified.insert(hash);
                 self.verify_next(now)
             }
-            // Deleted between the search and the look at the garbage.
+            // Deleted between the search and the look at the garbage, or damaged.
             (Stage::Verify(hash), _) => self.replace(hash),
             (Stage::Swap, Answer::Done) => self.end_published(),
             (Stage::Swap, _) => self.read_back(),
@@ -220,8 +238,11 @@ impl Publisher {
 
     /// Ends the publication after a swap that has had its effect.
     fn end_published(&self) -> Step {
-        let made = self.made.clone().unwrap_or_else(Pointer::none);
-        Step::End(Outcome::Published(Box::new(made)))
+        let made = Box::new(self.made.clone().unwrap_or_else(Pointer::none));
+        Step::End(match self.is_repair {
+            true => Outcome::Repaired(made),
+            false => Outcome::Published(made),
+        })
     }
 
     /// Returns the version that the swap makes.
@@ -282,7 +303,8 @@ impl Publisher {
             Edit::Publish(hashes) => {
                 let newest = pointer.newest().iter().map(|content| &content.hash);
                 if newest.eq(&hashes) && pointer.newest_addresses() == self.addresses {
-                    return Step::End(Outcome::Unchanged(Box::new(pointer)));
+                    self.use_content(pointer.newest());
+                    return self.verify_unchanged();
                 }
                 let is_same = |content: &&ContentObject| hashes.contains(&content.hash);
                 let same = pointer.named().filter(is_same);
@@ -307,6 +329,28 @@ impl Publisher {
             Edit::RollBack(Some(target)) => self.look_at_version(target),
             Edit::RollBack(None) => self.look_before(pointer.pinned().unwrap_or(version)),
         }
+    }
+
+    /// Verifies the next object of unchanged content.
+    fn verify_unchanged(&mut self) -> Step {
+        match self.next_unverified() {
+            Some((hash, object)) => {
+                let request = Request::Verify(object, hash.clone());
+                self.ask(Stage::VerifyUnchanged(hash), request)
+            }
+            None => {
+                let current = self.before.as_ref().map(|(pointer, _)| pointer.clone());
+                let current = current.unwrap_or_else(Pointer::none);
+                Step::End(Outcome::Unchanged(Box::new(current)))
+            }
+        }
+    }
+
+    /// Returns the next content whose object was not verified.
+    fn next_unverified(&self) -> Option<(ContentHash, ObjectKey)> {
+        let mut objects = self.objects.iter();
+        let next = objects.find(|(hash, _)| !self.verified.contains(*hash));
+        next.map(|(hash, object)| (hash.clone(), object.clone()))
     }
 
     /// Stores the version that is replaced in the history.
@@ -459,12 +503,13 @@ impl Publisher {
         self.verify_next(now)
     }
 
-    /// Verifies that the next object exists: a collector may have deleted the object, and removed it from the list, before the look.
+    /// Verifies the next object: a collector may have deleted the object, and removed it from the list, before the look.
     fn verify_next(&mut self, now: Duration) -> Step {
-        let mut objects = self.objects.iter();
-        let next = objects.find(|(hash, _)| !self.verified.contains(*hash));
-        match next.map(|(hash, object)| (hash.clone(), object.clone())) {
-            Some((hash, object)) => self.ask(Stage::Verify(hash), Request::Head(object)),
+        match self.next_unverified() {
+            Some((hash, object)) => {
+                let request = Request::Verify(object, hash.clone());
+                self.ask(Stage::Verify(hash), request)
+            }
             None => self.swap(now),
         }
     }
@@ -488,18 +533,19 @@ impl Publisher {
     /// Returns the pointer that the swap writes.
     fn next_pointer(&self) -> Pointer {
         let before = self.before.as_ref().map(|(pointer, _)| pointer);
-        let content = self.content.iter().filter_map(|hash| {
-            let object = self.objects.get(hash)?.clone();
+        let verified = |hash: &ContentHash, addresses: &[String]| {
             Some(ContentObject {
                 hash: hash.clone(),
-                object,
-                addresses: Vec::new(),
+                object: self.objects.get(hash)?.clone(),
+                addresses: addresses.to_vec(),
             })
+        };
+        let content = self.content.iter().enumerate();
+        let content = content.filter_map(|(index, hash)| match index {
+            0 => verified(hash, &self.addresses),
+            _ => verified(hash, &[]),
         });
-        let mut content: Vec<ContentObject> = content.collect();
-        if let Some(packed) = content.first_mut() {
-            packed.addresses.clone_from(&self.addresses);
-        }
+        let content: Vec<ContentObject> = content.collect();
         let former = before.and_then(|before| Some((&before.content, before.pin.as_ref()?)));
         let (content, pin, cause) = match (&self.publication.edit, former) {
             (Edit::Publish(_), Some((served, pin))) => {
@@ -507,7 +553,12 @@ impl Publisher {
                     version: pin.version,
                     newest: content,
                 };
-                (served.clone(), Some(pin), Cause::Publish)
+                // The pinned version may have the same content, whose object was lost, too.
+                let served = served.iter().map(|served| {
+                    let found = verified(&served.hash, &served.addresses);
+                    found.unwrap_or_else(|| served.clone())
+                });
+                (served.collect(), Some(pin), Cause::Publish)
             }
             (Edit::Publish(_) | Edit::Unpublish, _) => (content, None, Cause::Publish),
             (Edit::Resume, _) => (content, None, Cause::Resume),

@@ -65,7 +65,7 @@ fn compare() {
         "attack", "quiet p99", "attacked p99", "ratio", "cut", "memory"
     );
     for attack in [Attack::Head, Attack::Body, Attack::Read] {
-        let server = Server::of_this_program("rowhouse");
+        let server = Server::of_this_program("rowhouse", "rowhouse");
         let (mut quiet, mut attacked) = (Vec::new(), Vec::new());
         let (before, mut most, mut cut) = (server.memory(), 0, 0);
         for _ in 0..ROUNDS {

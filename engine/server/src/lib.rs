@@ -28,7 +28,7 @@
 //! The charts of the console cost a request nothing: [`history`](metrics::history) and [`tenant_history`](metrics::tenant_history) sample the traffic counters at intervals. Only requests for a page or for a missing page are recorded one by one ([`visits`](metrics::visits), [`not_found`](metrics::not_found)).
 //!
 //! # Own code in place of libraries
-//! A request costs a few microseconds, so small overheads matter. `benches/against_nginx.rs` holds the budget.
+//! A request costs a few microseconds, so small overheads matter. `benches/against_peers` holds the budget.
 //!
 //! | instead of | own code | reason |
 //! |---|---|---|

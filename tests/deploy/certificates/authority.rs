@@ -20,7 +20,7 @@ pub(crate) struct Authority {
     pub(crate) folder: TempDir,
     pub(crate) directory: SocketAddr,
     /// The address that the program uses: Pebble, or a proxy in front of Pebble.
-    front: SocketAddr,
+    pub(crate) front: SocketAddr,
     management: SocketAddr,
     dns: SocketAddr,
     resolver_management: SocketAddr,

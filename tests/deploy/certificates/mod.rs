@@ -1,6 +1,6 @@
 //! Certificates: from a test authority, from operators' files, and on disk.
 
-mod acme_proxy;
+pub(crate) mod acme_proxy;
 pub(crate) mod authority;
 mod challenges;
 mod issuance;

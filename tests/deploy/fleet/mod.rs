@@ -1,5 +1,6 @@
 //! A fleet with a real object store.
 
+mod azure;
 mod certificates;
 mod conditional_writes;
 pub(crate) mod object_store;

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -37,6 +38,9 @@ const PORTS: [&str; 8] = [
     "-s3.port.grpc",
 ];
 
+/// The folder with the names of all objects.
+const NAMES: &str = "filerldb2";
+
 /// The places of the ports of the file interface and of S3 in [`PORTS`].
 const FILES: usize = 4;
 const S3: usize = 6;
@@ -48,6 +52,17 @@ pub(crate) struct ObjectStore {
     program: Option<Program>,
     folder: TempDir,
     ports: [SocketAddr; 8],
+}
+
+/// Removes the state of the master, but not the names of the objects beside it. A master with the state of a killed one waits for its peers. The other parts report to the new master what they have.
+fn remove_master(folder: &Path) {
+    fs::create_dir_all(folder).expect("a folder");
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let entry = entry.expect("an entry");
+        if entry.file_name() != NAMES {
+            fs::remove_dir_all(entry.path()).expect("removed");
+        }
+    }
 }
 
 impl ObjectStore {
@@ -74,10 +89,8 @@ impl ObjectStore {
 
     /// Starts the store again, and waits until the bucket can be used.
     pub(crate) fn restart(&mut self) {
-        // A master with the state of a killed one waits for its peers. The other parts report to the new master what they have.
-        let master = TempDir::new_in(self.folder.path())
-            .expect("a folder")
-            .keep();
+        let master = self.folder.path().join("master");
+        remove_master(&master);
         let data = self.folder.path().join("data");
         let users = self.folder.path().join("users.json");
         let mut command = Command::new("weed");

@@ -1,7 +1,7 @@
 //! `rowhouse publish` with a real object store.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{self, Receiver};
@@ -11,7 +11,7 @@ use std::time::Duration;
 use fastrand::Rng;
 use rowhouse_tests::{binary, reserved_address, stderr, stdout};
 use serde_json::Value;
-use tempfile::TempDir;
+use tempfile::{NamedTempFile, TempDir};
 
 use crate::fleet::object_store::ObjectStore;
 use crate::support::{Program, is_there, tenant, wait_for};
@@ -90,7 +90,7 @@ fn line(
 }
 
 #[test]
-fn changed_tenants_get_a_new_version_and_tenants_with_errors_keep_theirs() {
+fn changed_tenants_and_rules_get_a_new_version_and_tenants_with_errors_keep_theirs() {
     let Some(store) = ObjectStore::start() else {
         return;
     };
@@ -110,14 +110,36 @@ fn changed_tenants_get_a_new_version_and_tenants_with_errors_keep_theirs() {
         publisher.publish(&[], 1),
         [line("corner", "published", 2), line("mill", "errors", None)]
     );
+    publisher.write("deployment.yaml", "root: mill\n");
+    assert_eq!(
+        publisher.publish(&["@deployment"], 0),
+        [line("@deployment", "published", 1)]
+    );
     publisher.write("deployment.yaml", "root: corner\n");
     assert_eq!(
         publisher.publish(&["@deployment", "corner"], 0),
         [
-            line("@deployment", "published", 1),
+            line("@deployment", "published", 2),
             line("corner", "unchanged", 2)
         ]
     );
+    for (arguments, expected) in [
+        (&["diff", "@deployment"][..], "+root: corner\n"),
+        (
+            &["rollback", "@deployment"],
+            "version 1 of `@deployment` is served",
+        ),
+        (&["releases", "@deployment"], "1  20"),
+        (
+            &["resume", "@deployment"],
+            "the newest version of `@deployment`",
+        ),
+    ] {
+        let output = publisher.run(arguments);
+        let said = stdout(&output) + &stderr(&output);
+        assert!(output.status.success(), "{arguments:?}: {said}");
+        assert!(said.contains(expected), "{arguments:?}: {said}");
+    }
     let output = publisher.run(&["publish", "corner"]);
     assert_eq!(stdout(&output), "corner  version 2  unchanged\n");
     let output = publisher.run(&["unpublish", "corner", "--expect=1"]);
@@ -149,14 +171,16 @@ fn changed_tenants_get_a_new_version_and_tenants_with_errors_keep_theirs() {
 struct WatchingPublisher {
     child: Child,
     lines: Receiver<Value>,
+    messages: NamedTempFile,
 }
 
 impl WatchingPublisher {
     fn start(publisher: &Publisher) -> Self {
+        let messages = NamedTempFile::new().expect("a file");
         let mut child = publisher
             .command(&["publish", "--watch", "--format=json"])
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
+            .stderr(messages.reopen().expect("a file"))
             .spawn()
             .expect("rowhouse");
         let stdout = child.stdout.take().expect("a pipe");
@@ -169,7 +193,11 @@ impl WatchingPublisher {
                 }
             }
         });
-        Self { child, lines }
+        Self {
+            child,
+            lines,
+            messages,
+        }
     }
 
     /// Returns name, result and version of the next line, and the pinned version.
@@ -186,14 +214,12 @@ impl WatchingPublisher {
         )
     }
 
-    /// Ends the publisher, and returns its messages.
-    fn end(mut self) -> String {
-        let _ = self.child.kill();
-        let mut messages = String::new();
-        let mut stderr = self.child.stderr.take().expect("a pipe");
-        let read = stderr.read_to_string(&mut messages);
-        read.expect("messages");
-        messages
+    /// Waits until the publisher has said this, and returns all its messages.
+    fn wait_for_message(&self, expected: &str) -> String {
+        wait_for(expected, || {
+            let messages = fs::read_to_string(self.messages.path()).expect("a file");
+            messages.contains(expected).then_some(messages)
+        })
     }
 }
 
@@ -205,8 +231,8 @@ impl Drop for WatchingPublisher {
 }
 
 #[test]
-fn watching_publisher_follows_the_folders_while_a_version_is_pinned() {
-    let Some(store) = ObjectStore::start() else {
+fn watching_publisher_follows_the_folders_while_a_version_is_pinned_and_the_store_restarts() {
+    let Some(mut store) = ObjectStore::start() else {
         return;
     };
     let publisher = Publisher::new(&store);
@@ -249,11 +275,15 @@ fn watching_publisher_follows_the_folders_while_a_version_is_pinned() {
     fs::remove_dir_all(publisher.tenants().join("quay")).expect("removed");
     publisher.page("corner", "Second");
     assert_eq!(watching.next(), of("corner", "published", Some(2), None));
-    let said = watching.end();
-    assert!(
-        said.contains("quay  folder removed; still published"),
-        "{said}"
-    );
+    watching.wait_for_message("quay  folder removed; still published");
+    store.stop();
+    publisher.page("corner", "Third");
+    watching.wait_for_message("the store did not answer");
+    store.restart();
+    assert_eq!(watching.next(), of("corner", "published", Some(3), None));
+    let said = watching.wait_for_message("the store answers again");
+    assert_eq!(said.matches("trying again").count(), 1, "{said}");
+    drop(watching);
     let output = publisher.run(&["resume", "mill"]);
     let said = stderr(&output);
     assert!(
@@ -412,7 +442,7 @@ fn store_that_refuses_or_does_not_answer_is_named_with_a_hint() {
 }
 
 #[test]
-fn damaged_object_is_found_with_its_tenant() {
+fn damaged_object_is_found_with_its_tenant_and_repaired_by_publishing() {
     let Some(store) = ObjectStore::start() else {
         return;
     };
@@ -431,6 +461,15 @@ fn damaged_object_is_found_with_its_tenant() {
     assert_eq!(said.lines().count(), 1, "{said}");
     let output = publisher.run(&["store", "collect"]);
     assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(
+        publisher.publish(&[], 0),
+        [line("corner", "repaired", 2), line("mill", "unchanged", 1)]
+    );
+    // The damaged object is that of the version before.
+    let output = publisher.run(&["store", "check"]);
+    let said = stdout(&output);
+    assert!(said.starts_with("v1/history/corner/1: "), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
 }
 
 /// Replaces the content object of a tenant by other bytes.

@@ -172,7 +172,7 @@ impl SimulatedFleet {
         let is_write = !matches!(
             request,
             Request::Get(_)
-                | Request::Head(_)
+                | Request::Verify(..)
                 | Request::List(_)
                 | Request::ListBefore(..)
                 | Request::Upload(..)
@@ -223,7 +223,7 @@ impl SimulatedFleet {
         let is_right = match &edit {
             Edit::Publish(content) => {
                 let is_served = match before.pin {
-                    Some(_) => pointer.content == before.content,
+                    Some(_) => served == hashes(&before.content),
                     None => served == *content,
                 };
                 is_served && newest == *content && pointer.pinned() == before.pinned()
@@ -365,7 +365,7 @@ impl SimulatedFleet {
         let made = self.versions.iter().find(|(_, made)| *made == nonce);
         let made = made.map(|((_, version), _)| *version);
         match outcome {
-            publish::Outcome::Published(pointer) => {
+            publish::Outcome::Published(pointer) | publish::Outcome::Repaired(pointer) => {
                 self.published += 1;
                 let version = pointer.version();
                 self.check(made == Some(version), || {

@@ -1,6 +1,7 @@
 //! Random histories of a fleet: whatever the network and the machines do, the invariants of the protocol hold.
 
 mod fleet;
+mod lost_content;
 mod old_releases;
 mod store;
 

@@ -23,9 +23,9 @@ impl ModelStore {
                 let object = self.objects.get(key).cloned();
                 object.map_or(Answer::Missing, Answer::Object)
             }
-            Request::Head(key) => match self.objects.contains_key(key) {
-                true => Answer::Done,
-                false => Answer::Missing,
+            Request::Verify(key, hash) => match self.objects.get(key) {
+                Some(object) if object.body == hash.0.as_bytes() => Answer::Done,
+                _ => Answer::Missing,
             },
             Request::List(prefix) => {
                 let keys = self.objects.keys();

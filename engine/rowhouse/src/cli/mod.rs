@@ -425,6 +425,11 @@ pub struct ServeArguments {
     /// The spans are sent as OTLP over HTTP, without TLS. A URL without a path gets `/v1/traces`. A request that a trusted proxy sends with `traceparent` becomes part of that trace.
     #[arg(long, env = "ROWHOUSE_OTLP", value_name = "URL", value_parser = collector)]
     pub otlp: Option<Url>,
+    /// Answer plain HTTP/1.1 requests with hyper, too
+    ///
+    /// Without this flag, plain requests take the fast lane, which sends the same bytes in less time. If a client has a problem with the server, this flag shows whether the fast lane is the cause.
+    #[arg(long, env = "ROWHOUSE_NO_FAST_LANE", value_parser = BoolishValueParser::new())]
+    pub no_fast_lane: bool,
     /// HTTPS and certificates.
     #[command(flatten)]
     pub https: HttpsFlags,
@@ -645,8 +650,10 @@ pub struct RoutesArguments {
 #[derive(Debug, Clone, Args)]
 pub struct ReleasesArguments {
     /// Id of the tenant
-    #[arg(value_parser = TenantId::new)]
-    pub tenant: TenantId,
+    ///
+    /// In the bucket of a fleet, also `@themes` and `@deployment`.
+    #[arg(value_parser = values::versioned_name)]
+    pub tenant: String,
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: ListFormat,
@@ -693,8 +700,10 @@ pub struct PublishArguments {
 #[derive(Debug, Clone, Args)]
 pub struct DiffArguments {
     /// Id of the tenant
-    #[arg(value_parser = TenantId::new)]
-    pub tenant: TenantId,
+    ///
+    /// In the bucket of a fleet, also `@themes` and `@deployment`.
+    #[arg(value_parser = values::versioned_name)]
+    pub tenant: String,
     /// Number of the earlier release [default: the second newest]
     pub from: Option<u64>,
     /// Number of the later release [default: the newest]
@@ -715,8 +724,10 @@ pub struct DiffArguments {
 #[derive(Debug, Clone, Args)]
 pub struct RollbackArguments {
     /// Id of the tenant
-    #[arg(value_parser = TenantId::new)]
-    pub tenant: TenantId,
+    ///
+    /// In the bucket of a fleet, also `@themes` and `@deployment`.
+    #[arg(value_parser = values::versioned_name)]
+    pub tenant: String,
     /// Number of the release to serve [default: the previous release]
     pub release: Option<u64>,
     /// Bucket of a fleet, whose replicas serve an earlier version
@@ -739,8 +750,10 @@ pub struct RollbackArguments {
 #[derive(Debug, Clone, Args)]
 pub struct ResumeArguments {
     /// Id of the tenant
-    #[arg(value_parser = TenantId::new)]
-    pub tenant: TenantId,
+    ///
+    /// In the bucket of a fleet, also `@themes` and `@deployment`.
+    #[arg(value_parser = values::versioned_name)]
+    pub tenant: String,
     /// Bucket of a fleet, whose replicas serve the newest version again
     #[cfg(feature = "bucket")]
     #[arg(long, env = "ROWHOUSE_STORE", value_name = "URL")]

@@ -12,6 +12,7 @@ use jiff::fmt::friendly::SpanParser;
 
 use content::address::Origin;
 use content::formats::check_format;
+use content::name::{TenantId, TenantIdError};
 
 /// The shortest and the longest timeout. Longer timeouts overflow the clocks of some systems.
 const TIMEOUTS: RangeInclusive<Duration> =
@@ -32,6 +33,15 @@ pub(super) fn size<T: TryFrom<u64> + 'static>(
             format!("write a size from {least} to {most} bytes")
         })
     }
+}
+
+/// Parses the name of a tenant, or a name under which a fleet publishes what all tenants share.
+pub(super) fn versioned_name(text: &str) -> Result<String, TenantIdError> {
+    #[cfg(feature = "bucket")]
+    if fleet::key::SHARED.contains(&text) {
+        return Ok(text.to_owned());
+    }
+    TenantId::new(text).map(|id| id.to_string())
 }
 
 /// Parses a timeout from a millisecond to a year: `200ms`, `1m30s`, or a plain number of seconds.

@@ -40,7 +40,7 @@ pub fn run(cli: Cli) -> ExitCode {
             format,
             store: Some(store),
             ..
-        })) => fleet::history::list(tenant.as_str(), format, &store),
+        })) => fleet::history::list(&tenant, format, &store),
         Some(Command::Releases(arguments)) => operations::releases::list(&arguments),
         #[cfg(feature = "bucket")]
         Some(Command::Publish(arguments)) => fleet::publish::publish(&arguments),
@@ -55,7 +55,7 @@ pub fn run(cli: Cli) -> ExitCode {
             to,
             store: Some(store),
             ..
-        })) => fleet::history::diff(tenant.as_str(), from, to, &store),
+        })) => fleet::history::diff(&tenant, from, to, &store),
         Some(Command::Diff(arguments)) => operations::releases::diff(&arguments),
         #[cfg(feature = "bucket")]
         Some(Command::Rollback(RollbackArguments {
@@ -64,7 +64,7 @@ pub fn run(cli: Cli) -> ExitCode {
             store: Some(store),
             author,
             ..
-        })) => fleet::pin::roll_back(tenant.as_str(), release, &store, &author),
+        })) => fleet::pin::roll_back(&tenant, release, &store, &author),
         Some(Command::Rollback(arguments)) => operations::releases::roll_back(&arguments),
         #[cfg(feature = "bucket")]
         Some(Command::Resume(ResumeArguments {
@@ -72,7 +72,7 @@ pub fn run(cli: Cli) -> ExitCode {
             store: Some(store),
             author,
             ..
-        })) => fleet::pin::resume(tenant.as_str(), &store, &author),
+        })) => fleet::pin::resume(&tenant, &store, &author),
         Some(Command::Resume(arguments)) => operations::releases::resume(&arguments),
         Some(Command::Restore(arguments)) => operations::restore::run(&arguments),
         Some(Command::Visits(arguments)) => operations::visits::run(&arguments),

@@ -56,7 +56,7 @@ pub(super) fn view(list: ReplicaList, now: SystemTime) -> ReplicasView {
             "They run {versions} versions of the program, which is normal during an upgrade."
         )),
         (true, silent, _) => Some(format!(
-            "{} without a heartbeat for more than two minutes. A replica that has ended is listed for a day.",
+            "{} without a heartbeat for more than two minutes. A replica that was killed is listed for a day.",
             count(silent, "replica")
         )),
     };

@@ -14,11 +14,11 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts this program again with `--serve`; the new process prints its address.
-    pub fn of_this_program(name: &'static str) -> Self {
+    /// Starts this program again with `--serve` and `served`; the new process prints its address.
+    pub fn of_this_program(name: &'static str, served: &str) -> Self {
         let mut process = on_first_core()
             .arg(std::env::current_exe().unwrap())
-            .args(["--serve", name])
+            .args(["--serve", served])
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -45,6 +45,10 @@ impl Server {
             process,
             address,
         }
+    }
+
+    pub fn id(&self) -> u32 {
+        self.process.id()
     }
 
     /// Returns the CPU time of all threads, as the scheduler has accounted it.

@@ -1,9 +1,15 @@
-//! The replicas of a fleet, which the console lists on request.
+//! The replicas of a fleet, which the console lists on request, and the presence of this process in the list.
 //!
-//! **Invariant:** knows no store. Another thread lists the replicas when [`ReplicaBoard::is_requested`].
+//! ```text
+//! Absent ── join ──> Listed ── leave ──> Leaving ── set_absent ──> Absent
+//! ```
+//!
+//! **Invariant:** knows no store. Another thread lists the replicas when [`ReplicaBoard::is_requested`], and removes this process after [`ReplicaBoard::leaving`].
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
+
+use tokio::sync::watch;
 
 /// The silence after which a replica may have ended. Replicas beat every half minute.
 pub const MAX_SILENCE: Duration = Duration::from_secs(2 * 60);
@@ -42,6 +48,18 @@ pub struct ReplicaList {
     pub is_current: bool,
 }
 
+/// Whether this process is in the list of replicas.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Presence {
+    /// The process follows no bucket, or has left the list.
+    #[default]
+    Absent,
+    /// A thread keeps the process in the list.
+    Listed,
+    /// The thread removes the process from the list.
+    Leaving,
+}
+
 #[derive(Debug, Default)]
 struct State {
     is_requested: bool,
@@ -53,6 +71,7 @@ struct State {
 pub struct ReplicaBoard {
     state: Mutex<State>,
     answered: Condvar,
+    presence: watch::Sender<Presence>,
 }
 
 impl ReplicaBoard {
@@ -94,6 +113,43 @@ impl ReplicaBoard {
         drop(state);
         self.answered.notify_all();
     }
+
+    /// Records that a thread keeps this process in the list.
+    pub fn join(&self) {
+        self.presence.send_replace(Presence::Listed);
+    }
+
+    /// Asks the thread to remove this process from the list. Has no effect without such a thread.
+    pub fn leave(&self) {
+        self.presence.send_if_modified(|presence| {
+            let is_listed = *presence == Presence::Listed;
+            if is_listed {
+                *presence = Presence::Leaving;
+            }
+            is_listed
+        });
+    }
+
+    /// Waits until this process is asked to leave.
+    pub async fn leaving(&self) {
+        self.until(|presence| presence == Presence::Leaving).await;
+    }
+
+    /// Records that this process has left the list, or that the thread ends without that.
+    pub fn set_absent(&self) {
+        self.presence.send_replace(Presence::Absent);
+    }
+
+    /// Waits while this process is being removed from the list.
+    pub async fn left(&self) {
+        self.until(|presence| presence != Presence::Leaving).await;
+    }
+
+    async fn until(&self, is_reached: impl Fn(Presence) -> bool) {
+        let mut presence = self.presence.subscribe();
+        // Fails without the sender only, which is borrowed.
+        let _ = presence.wait_for(|presence| is_reached(*presence)).await;
+    }
 }
 
 #[cfg(test)]
@@ -119,5 +175,22 @@ mod tests {
         });
         let list = board.request(Duration::ZERO);
         assert!(!list.is_current && list.replicas.is_some());
+    }
+
+    #[tokio::test]
+    async fn process_leaves_the_list_once_and_only_if_it_is_listed() {
+        let board = ReplicaBoard::default();
+        board.leave();
+        // Without a thread, there is nothing to wait for.
+        board.left().await;
+        board.join();
+        board.left().await;
+        board.leave();
+        board.leaving().await;
+        let wait = Duration::from_millis(10);
+        let left = tokio::time::timeout(wait, board.left()).await;
+        assert!(left.is_err(), "the thread has not answered");
+        board.set_absent();
+        board.left().await;
     }
 }

@@ -33,10 +33,12 @@ use tracing::debug;
 use crate::connection::connection_state::{CloseReason, ConnectionState, Phase};
 use crate::connection::drain::{ConnectionCounts, DrainReport};
 use crate::connection::event_service::EventService;
-use crate::connection::fast_lane::{FastLane, ServedConnection};
+use crate::connection::fast_lane::FastLane;
 use crate::connection::http2_preface::opens_with_preface;
+use crate::connection::joined_writes::JoinedConnection;
 use crate::connection::proxy_header;
 use crate::connection::request_service::{Channel, RequestService};
+use crate::connection::served_connection::ServedConnection;
 use crate::connection::stream::Stream;
 use crate::connection::worker_context::WorkerContext;
 use crate::listen::admission::ConnectionPermit;
@@ -353,10 +355,13 @@ impl Worker {
         B: http_body::Body + 'static,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let stream = TokioIo::new(stream);
         if is_http2 {
-            Box::pin(self.http2.serve_connection(stream, service))
+            let spare = Rc::clone(&self.context.spare_buffer);
+            Box::pin(JoinedConnection::begin(stream, spare, |stream| {
+                self.http2.serve_connection(TokioIo::new(stream), service)
+            }))
         } else {
+            let stream = TokioIo::new(stream);
             Box::pin(self.http1.serve_connection(stream, service))
         }
     }

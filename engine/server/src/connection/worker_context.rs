@@ -9,6 +9,7 @@ use http::{Response, Version};
 
 use crate::access_log::AccessLogBuffer;
 use crate::connection::fast_lane::lane_buffers::LaneBuffers;
+use crate::connection::joined_writes::SpareBuffer;
 use crate::listen::admission::Admission;
 use crate::metrics::visits::page_request::PageRequestBuffer;
 use crate::request::layers::request_id::RequestIds;
@@ -30,6 +31,8 @@ pub(crate) struct WorkerContext {
     /// The requests for pages that are counted as visits.
     pub(crate) page_requests: RefCell<PageRequestBuffer>,
     pub(crate) lane: RefCell<LaneBuffers>,
+    /// For connections of HTTP/2 that write.
+    pub(crate) spare_buffer: SpareBuffer,
 }
 
 impl WorkerContext {
@@ -48,6 +51,7 @@ impl WorkerContext {
             access_log: access_log.map(RefCell::new),
             page_requests: RefCell::new(page_requests),
             lane: RefCell::default(),
+            spare_buffer: SpareBuffer::default(),
             is_draining: Cell::new(false),
         }
     }

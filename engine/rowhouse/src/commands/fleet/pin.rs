@@ -56,7 +56,7 @@ fn edit(
     let ending = session.change(tenant, edit, &BTreeMap::new(), Vec::new())?;
     session.announce_unchanged()?;
     Ok(match ending {
-        Ending::Published(pointer) | Ending::Unchanged(pointer) => {
+        Ending::Published(pointer) | Ending::Repaired(pointer) | Ending::Unchanged(pointer) => {
             print_message(&served(&pointer));
             ExitCode::SUCCESS
         }

@@ -3,6 +3,7 @@
 mod line;
 mod places;
 mod publisher;
+mod queue;
 mod watch;
 
 use std::collections::BTreeMap;

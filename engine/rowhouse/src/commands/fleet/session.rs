@@ -1,5 +1,7 @@
 //! Publications to one store by one author.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 
 use bucket::probe::probe;
@@ -17,6 +19,8 @@ use crate::cli::fleet::AuthorFlag;
 pub(super) enum Ending {
     /// The pointer that was made.
     Published(Box<Pointer>),
+    /// The pointer that was made, with unchanged content that was uploaded again.
+    Repaired(Box<Pointer>),
     /// The current pointer.
     Unchanged(Box<Pointer>),
     /// The pointer of the publisher that was first.
@@ -32,6 +36,8 @@ pub(super) struct Session {
     author: String,
     expect: Option<u64>,
     is_probed: bool,
+    /// The time for which the store may leave requests without an answer.
+    pub(super) max_silence: Duration,
     /// The tenants that were unchanged, with their pointers.
     unchanged: Vec<(String, Pointer)>,
 }
@@ -48,6 +54,7 @@ impl Session {
             author: author(author_flag),
             expect,
             is_probed: false,
+            max_silence: run::MAX_SILENCE,
             unchanged: Vec::new(),
         })
     }
@@ -95,13 +102,15 @@ impl Session {
             at: now(),
             author: self.author.clone(),
         };
-        let ended = run::publish(&self.bucket, publication, uploads, random_nonce());
+        let (bucket, limit) = (&self.bucket, self.max_silence);
+        let ended = run::publish_within(bucket, publication, uploads, random_nonce(), limit);
         let outcome = block_on(ended)?.map_err(|error| {
             let hint = "the change may have happened or not; running the command again is safe";
             failure(&self.bucket, error).context(format!("cannot publish `{tenant}`; {hint}"))
         })?;
         Ok(match outcome {
             Outcome::Published(pointer) => Ending::Published(pointer),
+            Outcome::Repaired(pointer) => Ending::Repaired(pointer),
             Outcome::Unchanged(pointer) => {
                 self.unchanged.push((tenant.to_owned(), (*pointer).clone()));
                 Ending::Unchanged(pointer)

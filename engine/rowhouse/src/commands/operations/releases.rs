@@ -18,6 +18,7 @@ use crate::cli::{
 use crate::commands::operations::admin_client::{ask, no_server};
 use crate::commands::operations::admin_token;
 use crate::commands::output::{ERRORS, print, print_message};
+use content::name::TenantId;
 use server::admin::COMMAND;
 use server::admin::control::{ChangeKind, PageChange, Refusal, ReleaseLine, RollbackResponse};
 
@@ -31,9 +32,19 @@ const HEADING: Style = Style::new().bold();
 const ADDED: Style = AnsiColor::Green.on_default();
 const REMOVED: Style = AnsiColor::Red.on_default();
 
+/// Returns the tenant of this name.
+///
+/// # Errors
+/// Fails for the names of what all tenants of a fleet share. A server has no releases of them.
+fn on_server(name: &str) -> anyhow::Result<TenantId> {
+    TenantId::new(name).map_err(|_| {
+        anyhow!("`{name}` has versions in the bucket of a fleet only: add `--store URL`")
+    })
+}
+
 /// Prints the releases of a tenant, newest first.
 pub(crate) fn list(arguments: &ReleasesArguments) -> anyhow::Result<ExitCode> {
-    let tenant = &arguments.tenant;
+    let tenant = on_server(&arguments.tenant)?;
     let target = format!("/tenants/{tenant}/releases");
     let response: Result<Vec<ReleaseLine>, _> = request(arguments.server, "GET", &target, "")?;
     Ok(match response {
@@ -65,7 +76,8 @@ pub(crate) fn diff(arguments: &DiffArguments) -> anyhow::Result<ExitCode> {
         .iter()
         .filter_map(|(name, number)| number.map(|number| format!("{name}={number}")))
         .collect();
-    let target = format!("/tenants/{}/diff?{}", arguments.tenant, query.join("&"));
+    let tenant = on_server(&arguments.tenant)?;
+    let target = format!("/tenants/{tenant}/diff?{}", query.join("&"));
     let response: Result<Vec<PageChange>, _> = request(arguments.server, "GET", &target, "")?;
     Ok(match response {
         Err(refusal) => refused(&refusal),
@@ -107,7 +119,7 @@ fn metadata_line(changes: &[PageChange]) -> Option<String> {
 
 /// Rolls a tenant back to an earlier release.
 pub(crate) fn roll_back(arguments: &RollbackArguments) -> anyhow::Result<ExitCode> {
-    let tenant = &arguments.tenant;
+    let tenant = on_server(&arguments.tenant)?;
     let target = match arguments.release {
         None => format!("/tenants/{tenant}/rollback"),
         Some(number) => format!("/tenants/{tenant}/rollback?release={number}"),
@@ -127,7 +139,7 @@ pub(crate) fn roll_back(arguments: &RollbackArguments) -> anyhow::Result<ExitCod
 
 /// Serves the tenant's folder again.
 pub(crate) fn resume(arguments: &ResumeArguments) -> anyhow::Result<ExitCode> {
-    let tenant = &arguments.tenant;
+    let tenant = on_server(&arguments.tenant)?;
     let target = format!("/tenants/{tenant}/resume");
     let response: Result<IgnoredAny, _> = command(arguments.server, &arguments.token, &target)?;
     Ok(match response {

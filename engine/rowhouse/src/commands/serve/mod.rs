@@ -75,6 +75,9 @@ const MAX_ALERT_PAUSE: Duration = Duration::from_secs(60);
 /// The shortest time for writing the state at shutdown, even if draining took the whole grace period.
 const MIN_FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// The longest time after the signal for which the end waits until this replica has left the list of its fleet.
+const MAX_LEAVE_TIME: Duration = Duration::from_secs(1);
+
 /// Serves until a signal ends the process.
 pub(super) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     let (access_log, _guards) = log::start(arguments);
@@ -362,7 +365,7 @@ impl ServerProcess {
             spans: self.spans,
             limits,
             events: self.events,
-            fast_lane: true,
+            fast_lane: !arguments.no_fast_lane,
         };
         let (snapshots, board) = (self.admin.snapshots.clone(), self.admin.board.clone());
         let (takeover, control_socket) = (self.takeover, self.control_socket);
@@ -398,11 +401,13 @@ impl ServerProcess {
         let serving = server::run(self.visitors, snapshots, settings, async {
             let shutdown = shutdown.await;
             service_manager::stopping();
+            match shutdown {
+                // Before the board says that the process drains, which ends the heartbeats.
+                Shutdown::Signal => board.replicas.leave(),
+                Shutdown::Replaced { .. } | Shutdown::Refused => admin_end.notify_one(),
+            }
             board.drain();
             let linger = shutdown.linger();
-            if !matches!(shutdown, Shutdown::Signal) {
-                admin_end.notify_one();
-            }
             // The future completes once.
             let _ = ended.set((shutdown, Instant::now()));
             linger
@@ -417,17 +422,15 @@ impl ServerProcess {
         tokio::select! {
             drained = serving => {
                 let drained = drained?;
-                let took = ended.get().map_or(Duration::ZERO, |(_, at)| at.elapsed());
+                let since = ended.get().map_or_else(Instant::now, |(_, at)| *at);
+                let took = since.elapsed();
                 info!(
                     took_ms = milliseconds(took),
                     waited_for = %drained.waited_for,
                     cut = %drained.cut,
                     "drained"
                 );
-                let left = Duration::from_secs(arguments.grace).saturating_sub(took);
-                if !self.operator.flush(left.max(MIN_FLUSH_TIMEOUT)) {
-                    warn!("state not written completely; the next startup renders the missing pages again");
-                }
+                finish(&self.operator, since, Duration::from_secs(arguments.grace)).await;
                 Ok(match ended.get() {
                     Some((Shutdown::Refused, _)) => ExitCode::from(FAILED),
                     _ => ExitCode::SUCCESS,
@@ -488,6 +491,17 @@ impl ServerProcess {
         service_manager::ready(&format!("serving {}", arguments.content.origin));
         Ok(())
     }
+}
+
+/// Writes the state, and waits until the replica has left the list of its fleet. `since` is the time of the signal.
+async fn finish(operator: &Operator, since: Instant, grace: Duration) {
+    let left = grace.saturating_sub(since.elapsed());
+    if !operator.flush(left.max(MIN_FLUSH_TIMEOUT)) {
+        warn!("state not written completely; the next startup renders the missing pages again");
+    }
+    let left = MAX_LEAVE_TIME.saturating_sub(since.elapsed());
+    // A replica that does not leave in time is listed for a day.
+    let _ = timeout(left, operator.board.replicas.left()).await;
 }
 
 /// Completes a takeover, and resumes alerts once the former server has ended, or after [`MAX_ALERT_PAUSE`]. Returns whether this process goes on serving.

@@ -23,31 +23,16 @@ use bytes::{Buf as _, Bytes};
 use http::{Method, Version};
 use hyper::server::conn::http1;
 use hyper_util::rt::TokioIo;
-use hyper_util::server::graceful::GracefulConnection;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 use tracing::debug;
 
 use crate::connection::fast_lane::lane_buffers::LaneBuffers;
 use crate::connection::request_service::RequestService;
+use crate::connection::served_connection::ServedConnection;
 use crate::connection::stream::Stream;
 use crate::response::response_body::ResponseBody;
 use crate::response::routed_response::RequestHead;
 use crate::response::snapshot_response::SnapshotResponse;
-
-/// A connection that answers requests until it ends.
-pub(crate) trait ServedConnection: Future<Output = hyper::Result<()>> {
-    /// Ends the connection after the request in flight.
-    fn graceful_shutdown(self: Pin<&mut Self>);
-}
-
-impl<C> ServedConnection for C
-where
-    C: GracefulConnection<Error = hyper::Error> + Future<Output = hyper::Result<()>>,
-{
-    fn graceful_shutdown(self: Pin<&mut Self>) {
-        GracefulConnection::graceful_shutdown(self);
-    }
-}
 
 /// hyper's connection.
 type HyperConnection<S> = Box<http1::Connection<TokioIo<Stream<S>>, RequestService>>;

@@ -1,4 +1,4 @@
-//! The duties of a replica beside following: it tells the fleet that it runs, and collects garbage once a day.
+//! The duties of a replica beside following: it tells the fleet that it runs and that it stops, and collects garbage once a day.
 //!
 //! Both run on a thread of their own, with their own connections: a collection of a large bucket takes hours.
 
@@ -106,14 +106,27 @@ impl Housekeeping {
     }
 
     async fn run(self, reloads: &ReloadSender) {
+        let replicas = &self.board.replicas;
+        replicas.join();
         tokio::spawn(self.clone().collect_daily());
+        let is_leaving = tokio::select! {
+            biased;
+            () = replicas.leaving() => true,
+            // After a takeover, the other process has the same entry in the list.
+            () = self.beat(reloads) => false,
+        };
+        // A store that does not answer would delay the end of the process.
+        if is_leaving && self.view.lock().silence.is_empty() {
+            // Without this, operators see a silent replica for a day.
+            let _ = replicas::leave(&self.bucket, &self.identity.id).await;
+        }
+        replicas.set_absent();
+    }
+
+    /// Writes heartbeats, and lists the replicas on request, until the process drains.
+    async fn beat(&self, reloads: &ReloadSender) {
         let mut due = Instant::now();
-        while reloads.is_open() {
-            if self.board.is_draining() {
-                // Without this, operators see a silent replica for a day.
-                let _ = replicas::leave(&self.bucket, &self.identity.id).await;
-                return;
-            }
+        while reloads.is_open() && !self.board.is_draining() {
             if self.board.replicas.is_requested() {
                 let listed = self.list().await;
                 self.board.replicas.set(listed.ok());
@@ -237,9 +250,13 @@ fn jitter() -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use bucket::store::Uploads;
+    use fleet::exchange::{Answer, Request};
+    use fleet::key::REPLICAS;
     use tempfile::TempDir;
 
     use super::*;
+    use crate::runner::reload_queue::ReloadQueue;
 
     fn replica(bucket: &Bucket, host: &str, folder: &TempDir) -> Housekeeping {
         Housekeeping {
@@ -271,6 +288,51 @@ mod tests {
         assert_eq!(lines, [("one", 0, false), ("two", 2, true)]);
         let restarted = replica(&bucket, "two", &folders[1]);
         assert_eq!(block_on(restarted.list()).unwrap().len(), 2);
+    }
+
+    /// Lets a replica write its heartbeat and then end by `end`, and returns the number of listed replicas.
+    fn listed_after(end: impl FnOnce(&Housekeeping)) -> usize {
+        let bucket = Bucket::in_memory();
+        let folder = TempDir::new().unwrap();
+        let replica = replica(&bucket, "one", &folder);
+        let queue = ReloadQueue::default();
+        let (running, reloads) = (replica.clone(), queue.sender());
+        let thread = thread::spawn(move || block_on(running.run(&reloads)));
+        let listed = || {
+            let list = Request::List(REPLICAS.to_owned());
+            match block_on(bucket.send(&list, &Uploads::new())).unwrap() {
+                Answer::Listed(keys) => keys.len(),
+                answer => panic!("{answer:?}"),
+            }
+        };
+        let begin = Instant::now();
+        while listed() == 0 {
+            assert!(begin.elapsed() < Duration::from_secs(60), "no heartbeat");
+            thread::sleep(TICK / 10);
+        }
+        end(&replica);
+        thread.join().unwrap();
+        listed()
+    }
+
+    #[test]
+    fn replica_that_stops_leaves_the_list_at_once() {
+        let stop = |replica: &Housekeeping| {
+            replica.board.replicas.leave();
+            replica.board.drain();
+        };
+        assert_eq!(listed_after(stop), 0);
+    }
+
+    #[test]
+    fn replica_stays_listed_after_a_takeover_or_while_the_store_is_silent() {
+        let take_over = |replica: &Housekeeping| replica.board.drain();
+        assert_eq!(listed_after(take_over), 1);
+        let stop_without_store = |replica: &Housekeeping| {
+            "the store did not answer".clone_into(&mut replica.view.lock().silence);
+            replica.board.replicas.leave();
+        };
+        assert_eq!(listed_after(stop_without_store), 1);
     }
 
     #[test]

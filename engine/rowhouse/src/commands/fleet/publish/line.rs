@@ -15,6 +15,8 @@ use crate::commands::output::{CONFLICT, ERRORS};
 #[serde(rename_all = "lowercase")]
 pub(super) enum LineResult {
     Published,
+    /// Nothing has changed, and lost or damaged content was uploaded again.
+    Repaired,
     Unchanged,
     Errors,
     Conflict,
@@ -81,6 +83,9 @@ impl Line {
             }
             (LineResult::Published, _) => {
                 format!("{name}  version {version}  {}", self.hosts.join(" "))
+            }
+            (LineResult::Repaired, _) => {
+                format!("{name}  version {version}  repaired: content was lost or damaged")
             }
             (LineResult::Unchanged, _) => format!("{name}  version {version}  unchanged"),
             (LineResult::Errors, _) => format!("{name}  errors; left as it is"),

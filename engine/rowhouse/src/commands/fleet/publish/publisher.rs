@@ -129,6 +129,7 @@ impl Line {
     pub(super) fn set_ending(&mut self, ending: Ending) -> anyhow::Result<()> {
         match ending {
             Ending::Published(pointer) => self.set(LineResult::Published, &pointer),
+            Ending::Repaired(pointer) => self.set(LineResult::Repaired, &pointer),
             Ending::Unchanged(pointer) => self.set(LineResult::Unchanged, &pointer),
             Ending::Conflict(pointer) => self.set(LineResult::Conflict, &pointer),
             Ending::Refused(reason) => anyhow::bail!(reason),

@@ -5,8 +5,10 @@
 //!                                       ▲             │ the store does not answer
 //!                                       └─── later ───┘
 //! ```
+//!
+//! [`PublishQueue`] decides what is due and what is told.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -16,13 +18,17 @@ use content::report::Report;
 use fleet::key::{DEPLOYMENT, THEMES};
 use supervisor::source::watch::{DetectionMethod, FolderChanges, Watch};
 
-use super::line::{Line, LineResult};
+use super::line::Line;
 use super::publisher::FolderPublisher;
+use super::queue::PublishQueue;
 use crate::cli::ContentFlags;
 use crate::commands::fleet::Unavailable;
 use crate::commands::fleet::progress_bar::WorkBar;
 use crate::commands::output::{FAILED, print, print_message};
 use crate::commands::setup::themes_folder;
+
+/// The time for which the store may leave requests without an answer, before the author is told. The publication goes on later.
+const MAX_SILENCE: Duration = Duration::from_secs(2);
 
 /// The time without a change after which the folders are read.
 const SETTLE_TIME: Duration = Duration::from_millis(500);
@@ -33,44 +39,26 @@ const MAX_SETTLE_TIME: Duration = Duration::from_secs(10);
 /// The limit on the wait for changes. The roots of the watch are checked after each wait.
 const MAX_WAIT: Duration = Duration::from_secs(1);
 
-/// The wait after the first failure of the store. It doubles with each further one.
-const FIRST_RETRY: Duration = Duration::from_secs(1);
-
-/// The number of doublings of the wait.
-const MAX_DOUBLINGS: u32 = 6;
-
 /// The folders that are watched, and the names that wait.
 pub(super) struct FolderWatch<'a> {
     publisher: FolderPublisher<'a>,
     watch: Watch,
     /// The changes since the folders were last read.
     unread: FolderChanges,
-    /// The names that can be published.
-    known: BTreeSet<String>,
-    /// The names to publish next.
-    due: BTreeSet<String>,
-    /// The names that were left as they are, with their errors. A conflict has none.
-    left: BTreeMap<String, String>,
-    /// Whether the first publication of all names is over.
-    is_following: bool,
-    /// The number of times in a row that the store did not answer.
-    failures: u32,
+    queue: PublishQueue,
 }
 
 impl<'a> FolderWatch<'a> {
     /// Returns a watch over the folders of the publisher.
-    pub(super) fn new(publisher: FolderPublisher<'a>) -> Self {
+    pub(super) fn new(mut publisher: FolderPublisher<'a>) -> Self {
+        publisher.session.max_silence = MAX_SILENCE;
         // The watch starts before the first read, so that no change is missed.
         let roots = roots(&publisher.arguments.content);
         Self {
             watch: Watch::new(DetectionMethod::Notifications, roots),
             publisher,
             unread: FolderChanges::default(),
-            known: BTreeSet::new(),
-            due: BTreeSet::new(),
-            left: BTreeMap::new(),
-            is_following: false,
-            failures: 0,
+            queue: PublishQueue::default(),
         }
     }
 
@@ -83,8 +71,8 @@ impl<'a> FolderWatch<'a> {
             print_message(&unknown);
             return Ok(ExitCode::from(FAILED));
         }
-        self.due.extend(self.publisher.selected(&places));
-        self.known.clone_from(&self.due);
+        let names = self.publisher.selected(&places).into_iter().collect();
+        self.queue.note_read(names, None);
         loop {
             let retry = self.publish_due()?;
             if let Some(changes) = self.next_changes(retry) {
@@ -99,36 +87,32 @@ impl<'a> FolderWatch<'a> {
         let places = self.publisher.places();
         let mut report = self.publisher.registry.report();
         let mut names = self.publisher.selected(&places);
-        names.retain(|name| self.due.contains(name));
+        names.retain(|name| self.queue.is_due(name));
         let bar = WorkBar::steps(names.len(), self.publisher.is_text());
         for name in names {
             bar.begin(&name);
             match self.publisher.publish(&name, &places[&name], &mut report) {
                 Ok(line) => bar.above(|| self.report(&line)),
                 Err(error) if error.is::<Unavailable>() => {
-                    if self.failures == 0 {
+                    let retry = self.queue.note_silence();
+                    if retry.is_first {
                         bar.above(|| {
                             print_message(&format!("error: {error:#}; trying again"));
                         });
                     }
-                    let growth = 2_u32.pow(self.failures.min(MAX_DOUBLINGS));
-                    self.failures += 1;
-                    return Ok(Some(FIRST_RETRY * growth));
+                    return Ok(Some(retry.wait));
                 }
                 Err(error) => return Err(error),
             }
             bar.end();
-            self.due.remove(&name);
         }
         drop(bar);
-        self.due.clear();
         self.publisher.session.announce_unchanged()?;
-        if self.failures > 0 {
-            self.failures = 0;
+        let round = self.queue.note_round();
+        if round.has_recovered {
             print_message("the store answers again");
         }
-        if !self.is_following {
-            self.is_following = true;
+        if round.is_first {
             let tenants = self.publisher.arguments.content.tenants.display();
             print_message(&format!(
                 "publishing each folder of `{tenants}` that changes, until Ctrl-C"
@@ -139,21 +123,7 @@ impl<'a> FolderWatch<'a> {
 
     /// Prints the line of a name, unless it says nothing new.
     fn report(&mut self, line: &Line) {
-        let errors = serde_json::to_string(&line.errors).unwrap_or_default();
-        let is_news = match line.result {
-            LineResult::Published | LineResult::Conflict => true,
-            LineResult::Unchanged => !self.is_following || self.left.contains_key(&line.name),
-            LineResult::Errors => self.left.get(&line.name) != Some(&errors),
-        };
-        match line.result {
-            LineResult::Published | LineResult::Unchanged => {
-                self.left.remove(&line.name);
-            }
-            LineResult::Conflict | LineResult::Errors => {
-                self.left.insert(line.name.clone(), errors);
-            }
-        }
-        if !is_news {
+        if !self.queue.note_line(line) {
             return;
         }
         if self.publisher.is_text() {
@@ -209,20 +179,13 @@ impl<'a> FolderWatch<'a> {
         }
         let places = self.publisher.places();
         let names: BTreeSet<String> = self.publisher.selected(&places).into_iter().collect();
-        for gone in self.known.difference(&names) {
+        let changes = std::mem::take(&mut self.unread);
+        let changed = changed_names(&changes, &self.publisher.arguments.content);
+        for gone in self.queue.note_read(names, changed) {
             print_message(&format!(
                 "{gone}  folder removed; still published: `rowhouse unpublish {gone}` withdraws it"
             ));
-            self.left.remove(gone);
         }
-        let changes = std::mem::take(&mut self.unread);
-        match changed_names(&changes, &self.publisher.arguments.content) {
-            Some(changed) => self.due.extend(changed),
-            None => self.due.extend(names.iter().cloned()),
-        }
-        self.due.extend(names.difference(&self.known).cloned());
-        self.due.extend(self.left.keys().cloned());
-        self.known = names;
     }
 }
 

@@ -1,0 +1,382 @@
+//! Clients that cost little: blocking sockets, requests made once, and no parsing beyond the end of a response.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::{ClientConfig, RootCertStore};
+
+use crate::authority::{Authority, secure};
+use crate::row::{Page, Protocol, Row};
+
+/// A server that does not respond for so long is broken.
+const TIMEOUT: Duration = Duration::from_secs(10);
+pub const HOST: &str = "studio.example";
+/// The header fields of a browser's request.
+const FIELDS: [(&str, &str); 5] = [
+    (
+        "user-agent",
+        "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36",
+    ),
+    (
+        "accept",
+        "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8",
+    ),
+    ("accept-language", "en-US,en;q=0.9"),
+    ("accept-encoding", "gzip, deflate"),
+    ("sec-fetch-mode", "navigate"),
+];
+
+trait Wire: Read + Write {}
+impl<W: Read + Write> Wire for W {}
+
+/// Open connections to a server, of either protocol.
+pub enum Client {
+    Http1(Http1Client),
+    Http2(Http2Client),
+}
+
+impl Client {
+    pub fn new(row: &Row, address: SocketAddr, roots: &RootCertStore) -> io::Result<Self> {
+        Ok(match row.protocol {
+            Protocol::Http2 => Self::Http2(Http2Client::new(address, &row.page, row.width)?),
+            Protocol::Http1 | Protocol::Http1Tls => {
+                let tls = (row.protocol == Protocol::Http1Tls).then(|| tls_config(roots));
+                Self::Http1(Http1Client::new(
+                    address,
+                    &row.page,
+                    row.width,
+                    tls.as_ref(),
+                )?)
+            }
+        })
+    }
+
+    /// Sends as many requests as the client has connections or streams, and reads the responses.
+    pub fn batch(&mut self) -> io::Result<()> {
+        match self {
+            Self::Http1(client) => client.batch(),
+            Self::Http2(client) => client.batch(),
+        }
+    }
+
+    /// Returns the last complete body.
+    pub fn body(&self) -> &[u8] {
+        match self {
+            Self::Http1(client) => &client.inbox.buffer[client.inbox.head..client.inbox.length],
+            Self::Http2(client) => &client.body,
+        }
+    }
+
+    /// Returns the lines of the last response's head, in lower case and in order, without those that differ between servers. Empty for HTTP/2, whose fields are encoded.
+    pub fn head(&self) -> Vec<String> {
+        let own = [
+            "date",
+            "server",
+            "connection",
+            "etag",
+            "x-request-id",
+            "last-modified",
+            "accept-ranges",
+        ];
+        let Self::Http1(client) = self else {
+            return Vec::new();
+        };
+        let head = &client.inbox.buffer[..client.inbox.head];
+        let head = String::from_utf8_lossy(head).to_lowercase();
+        let mut lines: Vec<String> = head
+            .lines()
+            .filter(|line| !own.iter().any(|name| line.starts_with(name)))
+            .map(str::to_owned)
+            .collect();
+        lines.sort();
+        lines
+    }
+}
+
+/// Returns a configuration with one cipher suite and one group, so that the servers' preferences do not matter.
+fn tls_config(roots: &RootCertStore) -> Arc<ClientConfig> {
+    use rustls::crypto::aws_lc_rs;
+    let mut provider = aws_lc_rs::default_provider();
+    provider.cipher_suites = vec![aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256];
+    provider.kx_groups = vec![aws_lc_rs::kx_group::X25519];
+    let mut config = ClientConfig::builder_with_provider(Arc::new(provider))
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .unwrap()
+        .with_root_certificates(roots.clone())
+        .with_no_client_auth();
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Arc::new(config)
+}
+
+/// Writes a certificate of [`HOST`] for all servers, and returns the roots that clients trust.
+pub fn write_certificate(folder: &std::path::Path) -> RootCertStore {
+    let authority = Authority::new();
+    let (chain, key) = authority.sign(&[HOST]);
+    std::fs::write(folder.join("chain.pem"), chain).unwrap();
+    std::fs::write(folder.join("key.pem"), key).unwrap();
+    authority.roots()
+}
+
+pub fn connect(address: SocketAddr) -> io::Result<TcpStream> {
+    let socket = TcpStream::connect(address)?;
+    socket.set_read_timeout(Some(TIMEOUT))?;
+    socket.set_nodelay(true)?;
+    Ok(socket)
+}
+
+/// Returns a request of HTTP/1.1.
+pub fn request(page: &Page) -> Vec<u8> {
+    let fields = FIELDS.map(|(name, value)| format!("{name}: {value}\r\n"));
+    let (path, fields) = (page.path, fields.concat());
+    format!("GET {path} HTTP/1.1\r\nhost: {HOST}\r\n{fields}\r\n").into_bytes()
+}
+
+/// Bytes of a response of HTTP/1.1 that has arrived.
+pub struct Inbox {
+    buffer: Vec<u8>,
+    length: usize,
+    /// Bytes of the head, once it is complete.
+    head: usize,
+    body: usize,
+}
+
+impl Inbox {
+    pub fn new(page: &Page) -> Self {
+        Self {
+            buffer: vec![0; page.bytes + 4096],
+            length: 0,
+            head: 0,
+            body: page.bytes,
+        }
+    }
+
+    /// Prepares for the next response.
+    pub fn clear(&mut self) {
+        (self.length, self.head) = (0, 0);
+    }
+
+    /// Reads once. Returns whether the response is complete.
+    pub fn read(&mut self, wire: &mut (impl Read + ?Sized)) -> io::Result<bool> {
+        let more = wire.read(&mut self.buffer[self.length..])?;
+        if more == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        self.length += more;
+        if self.head == 0 {
+            let end = memchr::memmem::find(&self.buffer[..self.length], b"\r\n\r\n");
+            self.head = end.map_or(0, |end| end + 4);
+            if self.head > 0 && !self.buffer.starts_with(b"HTTP/1.1 200") {
+                let head = String::from_utf8_lossy(&self.buffer[..self.head]);
+                return Err(io::Error::other(head.into_owned()));
+            }
+        }
+        if self.head > 0 && self.length > self.head + self.body {
+            return Err(io::Error::other(
+                "the response has chunks or another length",
+            ));
+        }
+        Ok(self.head > 0 && self.length == self.head + self.body)
+    }
+}
+
+pub struct Http1Client {
+    wires: Vec<Box<dyn Wire>>,
+    request: Vec<u8>,
+    inbox: Inbox,
+}
+
+impl Http1Client {
+    fn new(
+        address: SocketAddr,
+        page: &Page,
+        width: usize,
+        tls: Option<&Arc<ClientConfig>>,
+    ) -> io::Result<Self> {
+        let open = |_| -> io::Result<Box<dyn Wire>> {
+            Ok(match tls {
+                Some(config) => Box::new(secure(address, config, HOST)?),
+                None => Box::new(connect(address)?),
+            })
+        };
+        Ok(Self {
+            wires: (0..width).map(open).collect::<io::Result<_>>()?,
+            request: request(page),
+            inbox: Inbox::new(page),
+        })
+    }
+
+    fn batch(&mut self) -> io::Result<()> {
+        for wire in &mut self.wires {
+            wire.write_all(&self.request)?;
+        }
+        // The last socket is read first, so that the client wakes up once and not for each response: visitors are on other machines.
+        for wire in self.wires.iter_mut().rev() {
+            self.inbox.clear();
+            while !self.inbox.read(wire)? {}
+        }
+        Ok(())
+    }
+}
+
+/// Frames of HTTP/2 (RFC 9113, section 6).
+const DATA: u8 = 0;
+const HEADERS: u8 = 1;
+const RESET: u8 = 3;
+const SETTINGS: u8 = 4;
+const GOAWAY: u8 = 7;
+const WINDOW_UPDATE: u8 = 8;
+const END_STREAM: u8 = 1;
+const END_HEADERS: u8 = 4;
+const ACK: u8 = 1;
+/// Windows of a stream and of a connection, as of Chrome.
+const STREAM_WINDOW: u32 = 6_291_456;
+const CONNECTION_WINDOW: u32 = 15_663_105;
+
+/// One connection of HTTP/2. Its first request fills the server's dynamic table, so that later requests are as short as a browser's.
+pub struct Http2Client {
+    socket: TcpStream,
+    width: usize,
+    next_stream: u32,
+    /// The fields of a request, all in the dynamic table.
+    block: Vec<u8>,
+    /// Bytes of data that the server does not know to be read.
+    unacknowledged: u32,
+    buffer: Vec<u8>,
+    filled: usize,
+    /// The data of the last response.
+    body: Vec<u8>,
+    last_stream: u32,
+}
+
+impl Http2Client {
+    fn new(address: SocketAddr, page: &Page, width: usize) -> io::Result<Self> {
+        let mut client = Self {
+            socket: connect(address)?,
+            width,
+            next_stream: 1,
+            block: Vec::new(),
+            unacknowledged: 0,
+            buffer: vec![0; 256 * 1024],
+            filled: 0,
+            body: Vec::new(),
+            last_stream: 1,
+        };
+        let mut first = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+        // ENABLE_PUSH and INITIAL_WINDOW_SIZE.
+        let mut settings = vec![0, 2, 0, 0, 0, 0, 0, 4];
+        settings.extend(STREAM_WINDOW.to_be_bytes());
+        frame(&mut first, SETTINGS, 0, 0, &settings);
+        frame(
+            &mut first,
+            WINDOW_UPDATE,
+            0,
+            0,
+            &CONNECTION_WINDOW.to_be_bytes(),
+        );
+        // GET and http of the static table (RFC 7541, appendix A), then fields that are added to the dynamic table.
+        let mut block = vec![0x82, 0x86];
+        let fields = [(":path", page.path), (":authority", HOST)];
+        let fields: Vec<_> = fields.into_iter().chain(FIELDS).collect();
+        for (name, value) in &fields {
+            block.push(0x40);
+            for text in [name, value] {
+                // A length below 127 is one byte.
+                block.push(u8::try_from(text.len()).unwrap());
+                block.extend(text.bytes());
+            }
+        }
+        client.block = block;
+        client.send_requests(first, 1)?;
+        // The newest entry of the dynamic table has the number 62.
+        let entries = (62..62 + fields.len() as u8).rev();
+        client.block = [0x82, 0x86]
+            .into_iter()
+            .chain(entries.map(|entry| 0x80 | entry))
+            .collect();
+        Ok(client)
+    }
+
+    fn batch(&mut self) -> io::Result<()> {
+        let mut out = Vec::new();
+        let read = std::mem::take(&mut self.unacknowledged);
+        if read > 0 {
+            frame(&mut out, WINDOW_UPDATE, 0, 0, &read.to_be_bytes());
+        }
+        self.send_requests(out, self.width)
+    }
+
+    /// Sends `out` and `count` requests, and reads the responses.
+    fn send_requests(&mut self, mut out: Vec<u8>, count: usize) -> io::Result<()> {
+        for _ in 0..count {
+            let stream = self.next_stream;
+            frame(
+                &mut out,
+                HEADERS,
+                END_STREAM | END_HEADERS,
+                stream,
+                &self.block,
+            );
+            self.next_stream += 2;
+        }
+        self.last_stream = self.next_stream - 2;
+        self.body.clear();
+        self.socket.write_all(&out)?;
+        let mut open = count;
+        while open > 0 {
+            let more = self.socket.read(&mut self.buffer[self.filled..])?;
+            if more == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            self.filled += more;
+            open -= self.read_frames()?;
+        }
+        Ok(())
+    }
+
+    /// Reads all complete frames. Returns the number of streams that they end.
+    fn read_frames(&mut self) -> io::Result<usize> {
+        let (mut at, mut ended) = (0, 0);
+        while let [high, middle, low, kind, flags, stream @ ..] = &self.buffer[at..self.filled] {
+            let length = u32::from_be_bytes([0, *high, *middle, *low]);
+            let size = 9 + length as usize;
+            if self.filled - at < size {
+                break;
+            }
+            let stream = u32::from_be_bytes(stream[..4].try_into().unwrap());
+            let payload = &self.buffer[at + 9..at + size];
+            match *kind {
+                DATA | HEADERS => {
+                    ended += usize::from(flags & END_STREAM);
+                    if *kind == DATA {
+                        self.unacknowledged += length;
+                        if stream == self.last_stream {
+                            self.body.extend(payload);
+                        }
+                    }
+                }
+                SETTINGS if flags & ACK == 0 => {
+                    let mut out = Vec::new();
+                    frame(&mut out, SETTINGS, ACK, 0, &[]);
+                    self.socket.write_all(&out)?;
+                }
+                RESET | GOAWAY => return Err(io::Error::other(format!("frame {kind}"))),
+                _ => {}
+            }
+            at += size;
+        }
+        self.buffer.copy_within(at..self.filled, 0);
+        self.filled -= at;
+        Ok(ended)
+    }
+}
+
+/// Appends a frame.
+fn frame(out: &mut Vec<u8>, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
+    let length = payload.len() as u32;
+    out.extend(&length.to_be_bytes()[1..]);
+    out.extend([kind, flags]);
+    out.extend(stream.to_be_bytes());
+    out.extend(payload);
+}
