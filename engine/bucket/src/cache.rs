@@ -1,7 +1,7 @@
 //! The content of tenants on the disk of a replica: a folder for each version, and the index of the tenants.
 //!
 //! ```text
-//! index.json              the tenants with their versions
+//! index.jsonl             the tenants with their versions, one change a line
 //! content/<sha256>/       the files of a version
 //! content/.<sha256>-<id>  a folder that is being written
 //! ```
@@ -9,10 +9,11 @@
 //! **Invariant:** a folder without a dot is complete. The index names complete folders only.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead as _, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process;
+use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
@@ -20,41 +21,50 @@ use serde::{Deserialize, Serialize};
 
 use fleet::key::ContentHash;
 
-use crate::packed::PackedFolder;
+use crate::packed::{PackedFolder, is_hash};
+use crate::rows::{Rows, SharedRows, TenantVersion};
 
 /// The time for which an unused folder stays, because a reading of its files may be in flight.
 const UNUSED_TIME: Duration = Duration::from_secs(10 * 60);
 
-/// The digits of a SHA-256 in hexadecimal.
-const HASH_DIGITS: usize = 64;
+/// The number of lines beyond those of an index without replaced lines, before the index is written anew.
+const SPARE_LINES: usize = 1_000;
 
-/// The tenants that a replica has.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+/// The tenants whose content a replica has.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Index {
     /// The tenants by name.
-    pub tenants: BTreeMap<String, CachedTenant>,
+    pub tenants: BTreeMap<String, TenantVersion>,
     /// The names in [`SHARED`](fleet::key::SHARED) of which the index has the newest version, or of which none was published.
-    #[serde(default)]
     pub current: BTreeSet<String>,
+    /// Whether all pointers were listed and read once. Before that, more tenants may exist.
+    pub is_listed: bool,
 }
 
-/// The version of a tenant that a replica has.
+/// A line of the index on the disk. A later line of a tenant replaces an earlier one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CachedTenant {
-    /// The version of the pointer.
-    pub version: u64,
-    /// The hash of the packed folder, which names the folder on the disk.
-    pub folder: ContentHash,
-    /// The tag of the pointer.
-    pub tag: String,
+#[serde(rename_all = "lowercase")]
+pub(crate) enum IndexLine {
+    /// The tenant has its content on the disk.
+    Awake(String, TenantVersion),
+    /// The tenant is known, without its content.
+    Dormant(String, TenantVersion),
+    /// The tenant is not known.
+    Gone(String),
+    /// See [`Index::current`].
+    Current(BTreeSet<String>),
+    /// See [`Index::is_listed`].
+    Listed,
 }
 
 /// The folder of a replica for the content of tenants.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct ContentCache {
     root: PathBuf,
     /// Since when folders are unused.
     unused: HashMap<String, Instant>,
+    /// The number of lines of the index.
+    lines: usize,
 }
 
 impl ContentCache {
@@ -66,6 +76,7 @@ impl ContentCache {
         let cache = Self {
             root: root.to_owned(),
             unused: HashMap::new(),
+            lines: 0,
         };
         fs::create_dir_all(cache.content())?;
         for entry in fs::read_dir(cache.content())? {
@@ -80,12 +91,45 @@ impl ContentCache {
         Ok(cache)
     }
 
-    /// Returns the persisted index, without tenants whose folders are gone. An absent or damaged index is empty.
+    /// Returns the persisted index and the dormant tenants, without tenants whose folders are gone. An absent index is empty, and so is a damaged line.
     #[must_use]
-    pub fn index(&self) -> Index {
-        let bytes = fs::read(self.index_file()).unwrap_or_default();
-        let mut index: Index = serde_json::from_slice(&bytes).unwrap_or_default();
-        let Index { tenants, current } = &mut index;
+    pub fn index(&mut self) -> (Index, Rows) {
+        let (mut index, mut rows) = (Index::default(), Rows::default());
+        self.lines = 0;
+        let Ok(file) = File::open(self.index_file()) else {
+            return (index, rows);
+        };
+        let (mut file, mut line) = (BufReader::new(file), Vec::new());
+        while file.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+            self.lines += 1;
+            let is_complete = line.last() == Some(&b'\n');
+            let parsed = serde_json::from_slice(&line).ok();
+            let Some(parsed) = parsed.filter(|_| is_complete) else {
+                // Further lines would follow a line without an end: the index is written anew.
+                self.lines = usize::MAX;
+                break;
+            };
+            line.clear();
+            match parsed {
+                IndexLine::Awake(name, version) => {
+                    rows.remove(&name);
+                    index.tenants.insert(name, version);
+                }
+                IndexLine::Dormant(name, version) => {
+                    index.tenants.remove(&name);
+                    rows.insert(&name, &version);
+                }
+                IndexLine::Gone(name) => {
+                    index.tenants.remove(&name);
+                    rows.remove(&name);
+                }
+                IndexLine::Current(current) => index.current = current,
+                IndexLine::Listed => index.is_listed = true,
+            }
+        }
+        let Index {
+            tenants, current, ..
+        } = &mut index;
         tenants.retain(|name, tenant| {
             let has_folder = self.has(&tenant.folder);
             if !has_folder {
@@ -93,19 +137,58 @@ impl ContentCache {
             }
             has_folder
         });
-        index
+        (index, rows)
     }
 
-    /// Persists the index.
+    /// Persists changes of the index.
     ///
     /// # Errors
     /// Returns an error if the file cannot be written.
-    pub fn write_index(&self, index: &Index) -> io::Result<()> {
-        let temporary = self.root.join(format!(".index-{}", process::id()));
-        let mut file = File::create(&temporary)?;
-        file.write_all(&serde_json::to_vec(index)?)?;
+    pub(crate) fn append(&mut self, lines: &[IndexLine]) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        for line in lines {
+            write_line(&mut bytes, line)?;
+        }
+        // A process that takes over may have replaced the file.
+        let mut options = OpenOptions::new();
+        let options = options.create(true).append(true);
+        let mut file = options.open(self.index_file())?;
+        file.write_all(&bytes)?;
         file.sync_all()?;
-        fs::rename(temporary, self.index_file())
+        self.lines = self.lines.saturating_add(lines.len());
+        Ok(())
+    }
+
+    /// Returns whether the index on the disk, which names this number of tenants, has many replaced lines.
+    pub(crate) const fn is_bloated(&self, tenants: usize) -> bool {
+        self.lines > tenants.saturating_mul(2).saturating_add(SPARE_LINES)
+    }
+
+    /// Writes the complete index anew.
+    ///
+    /// # Errors
+    /// Returns an error if the file cannot be written.
+    pub(crate) fn write_index(&mut self, index: &Index, rows: &SharedRows) -> io::Result<()> {
+        let temporary = self.root.join(format!(".index-{}", process::id()));
+        let mut file = BufWriter::new(File::create(&temporary)?);
+        let mut lines = 1;
+        for (name, version) in rows.read().all() {
+            write_line(&mut file, &IndexLine::Dormant(name, version))?;
+            lines += 1;
+        }
+        for (name, version) in index.tenants.clone() {
+            write_line(&mut file, &IndexLine::Awake(name, version))?;
+            lines += 1;
+        }
+        write_line(&mut file, &IndexLine::Current(index.current.clone()))?;
+        if index.is_listed {
+            write_line(&mut file, &IndexLine::Listed)?;
+            lines += 1;
+        }
+        file.into_inner()?.sync_all()?;
+        fs::rename(temporary, self.index_file())?;
+        self.lines = lines;
+        Ok(())
     }
 
     /// Returns the folder of a version.
@@ -130,15 +213,16 @@ impl ContentCache {
         folder: &PackedFolder,
         large: &BTreeMap<ContentHash, Bytes>,
     ) -> io::Result<()> {
-        let temporary = self
-            .content()
-            .join(format!(".{}-{}", hash.0, process::id()));
+        // Two threads may write the same folder.
+        let (process, thread) = (process::id(), thread::current().id());
+        let temporary = format!(".{}-{process}-{thread:?}", hash.0);
+        let temporary = self.content().join(temporary);
         let written = write_files(&temporary, folder, large)
             .and_then(|()| fs::rename(&temporary, self.folder(hash)));
         if let Err(error) = written {
             // The next start removes what stays.
             let _ = fs::remove_dir_all(&temporary);
-            // A process that this one replaces has written the same folder.
+            // Another thread, or a process that this one replaces, has written the same folder.
             if !self.has(hash) {
                 return Err(error);
             }
@@ -146,20 +230,15 @@ impl ContentCache {
         Ok(())
     }
 
-    /// Removes the folders that the index has not named for some minutes.
+    /// Removes the folders that were not used for some minutes.
     ///
     /// # Errors
     /// Returns an error if a folder cannot be listed or removed.
-    pub fn remove_unused(&mut self, index: &Index) -> io::Result<()> {
-        self.remove_unused_for(index, UNUSED_TIME)
+    pub(crate) fn remove_unused(&mut self, used: &BTreeSet<&str>) -> io::Result<()> {
+        self.remove_unused_for(used, UNUSED_TIME)
     }
 
-    fn remove_unused_for(&mut self, index: &Index, time: Duration) -> io::Result<()> {
-        let used: BTreeSet<&str> = index
-            .tenants
-            .values()
-            .map(|tenant| &*tenant.folder.0)
-            .collect();
+    fn remove_unused_for(&mut self, used: &BTreeSet<&str>, time: Duration) -> io::Result<()> {
         for entry in fs::read_dir(self.content())? {
             let name = entry?.file_name().to_string_lossy().into_owned();
             if name.starts_with('.') || used.contains(&*name) {
@@ -180,14 +259,13 @@ impl ContentCache {
     }
 
     fn index_file(&self) -> PathBuf {
-        self.root.join("index.json")
+        self.root.join("index.jsonl")
     }
 }
 
-/// Returns whether a name is the name of a folder, and not a path.
-pub(crate) fn is_hash(hash: &ContentHash) -> bool {
-    let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-    hash.0.len() == HASH_DIGITS && hash.0.bytes().all(is_digit)
+fn write_line(file: &mut impl Write, line: &IndexLine) -> io::Result<()> {
+    serde_json::to_writer(&mut *file, line)?;
+    file.write_all(b"\n")
 }
 
 fn write_files(
@@ -242,35 +320,84 @@ mod tests {
     }
 
     fn index(folder: &ContentHash) -> Index {
-        let tenant = CachedTenant {
+        let tenant = TenantVersion {
             version: 1,
             folder: folder.clone(),
+            upload: None,
             tag: "a".to_owned(),
+            addresses: Vec::new(),
         };
         Index {
             tenants: [("mill".to_owned(), tenant)].into(),
             current: ["mill".to_owned()].into(),
+            is_listed: false,
         }
+    }
+
+    fn open(directory: &TempDir) -> ContentCache {
+        ContentCache::open(directory.path()).expect("a cache")
+    }
+
+    fn lines_of(index: &Index) -> Vec<IndexLine> {
+        let tenants = index.tenants.clone().into_iter();
+        let tenants = tenants.map(|(name, version)| IndexLine::Awake(name, version));
+        tenants
+            .chain([IndexLine::Current(index.current.clone())])
+            .collect()
     }
 
     #[test]
     fn index_names_the_folders_that_exist() {
         let directory = TempDir::new().expect("a folder");
-        let cache = ContentCache::open(directory.path()).expect("a cache");
-        assert_eq!(cache.index(), Index::default());
+        let mut cache = open(&directory);
+        assert_eq!(cache.index().0, Index::default());
         let (hash, folder) = folder(&[("pages/index.md", "Welcome")]);
         cache
             .write(&hash, &folder, &BTreeMap::new())
             .expect("written");
-        cache.write_index(&index(&hash)).expect("written");
-        let cache = ContentCache::open(directory.path()).expect("a cache");
-        assert_eq!(cache.index(), index(&hash));
+        cache.append(&lines_of(&index(&hash))).expect("written");
+        let mut cache = open(&directory);
+        assert_eq!(cache.index().0, index(&hash));
         let page = fs::read_to_string(cache.folder(&hash).join("pages/index.md"));
         assert_eq!(page.expect("a file"), "Welcome");
         fs::remove_dir_all(cache.folder(&hash)).expect("removed");
-        assert_eq!(cache.index(), Index::default());
-        fs::write(directory.path().join("index.json"), "{\"tenants\":").expect("written");
-        assert_eq!(cache.index(), Index::default());
+        assert_eq!(cache.index().0, Index::default());
+        fs::write(cache.index_file(), "{\"awake\":").expect("written");
+        assert_eq!(cache.index().0, Index::default());
+        assert!(cache.is_bloated(1), "the damaged line is replaced");
+    }
+
+    #[test]
+    fn later_lines_of_the_index_replace_earlier_ones_until_it_is_written_anew() {
+        let directory = TempDir::new().expect("a folder");
+        let (hash, folder) = folder(&[("tenant.yaml", "name: Mill")]);
+        let mut cache = open(&directory);
+        cache
+            .write(&hash, &folder, &BTreeMap::new())
+            .expect("written");
+        let version = index(&hash).tenants["mill"].clone();
+        let (name, other) = ("mill".to_owned(), "corner".to_owned());
+        let changes = [
+            IndexLine::Dormant(name.clone(), version.clone()),
+            IndexLine::Dormant(other.clone(), version.clone()),
+            IndexLine::Awake(name.clone(), version.clone()),
+            IndexLine::Dormant("gone".to_owned(), version.clone()),
+            IndexLine::Gone("gone".to_owned()),
+        ];
+        cache
+            .append(&vec![changes; SPARE_LINES].concat())
+            .expect("written");
+        let mut cache = open(&directory);
+        for is_bloated in [true, false] {
+            let (index, rows) = cache.index();
+            assert_eq!(index.tenants, [(name.clone(), version.clone())].into());
+            let dormant: Vec<_> = rows.all().collect();
+            assert_eq!(dormant, [(other.clone(), version.clone())]);
+            assert_eq!(cache.is_bloated(2), is_bloated);
+            cache
+                .write_index(&index, &SharedRows::new(rows))
+                .expect("written");
+        }
     }
 
     #[test]
@@ -298,7 +425,7 @@ mod tests {
                 .write(hash, folder, &BTreeMap::new())
                 .expect("written");
         }
-        let used = index(&second);
+        let used = BTreeSet::from([&*second.0]);
         cache.remove_unused(&used).expect("listed");
         assert!(cache.has(&first), "a reading may be in flight");
         cache

@@ -9,24 +9,29 @@
 //!
 //! The published themes and `deployment.yaml` are followed like tenants, under the names in [`SHARED`].
 //!
+//! A follower with a limit downloads the content of that many tenants. The others are dormant: a new version changes only their row.
+//!
 //! **Invariant:** a tenant keeps its last complete version until another version is complete.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
+use std::future::ready;
 use std::path::PathBuf;
+use std::pin::pin;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 
-use fleet::exchange::{Answer, ObjectTag, Request, StoredObject};
+use fleet::exchange::ObjectTag;
 use fleet::head::{ChangedPointers, Head};
-use fleet::key::{ContentHash, ObjectKey, POINTERS, SHARED};
-use fleet::pointer::{ContentObject, Pointer};
+use fleet::key::{ObjectKey, POINTERS, SHARED};
 
-use crate::cache::{CachedTenant, ContentCache, Index, is_hash};
-use crate::packed::{self, DamagedContent, PackedFolder};
-use crate::store::{Bucket, Change, StoreError, Uploads};
+use crate::cache::ContentCache;
+use crate::fetch::{FetchError, fetch};
+use crate::known::{Known, PendingVersion, SharedKnown, is_shared};
+use crate::rows::SharedRows;
+use crate::store::{Bucket, Change, StoreError};
+use crate::wake::Waker;
 
 /// The interval at which all pointers are listed: a publisher may fail to write the head.
 pub(crate) const LIST_INTERVAL: Duration = Duration::from_secs(3_600);
@@ -35,40 +40,13 @@ pub(crate) const LIST_INTERVAL: Duration = Duration::from_secs(3_600);
 const RETRY_INTERVAL: Duration = Duration::from_secs(30);
 
 /// The limit on requests in flight.
-const MAX_REQUESTS: usize = 16;
+const MAX_REQUESTS: usize = 64;
+
+/// The limit on changes of the index that are not on the disk while pointers are read.
+const MAX_UNSAVED: usize = 10_000;
 
 /// The limit on tenants whose content is in memory at once.
 const MAX_DOWNLOADS: usize = 4;
-
-/// The limit on the size of an unpacked content object, in bytes.
-const MAX_CONTENT_BYTES: u64 = 1 << 30;
-
-/// A version of a tenant that this replica cannot use.
-#[derive(Debug, thiserror::Error)]
-pub enum FetchError {
-    /// The store did not answer.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// The pointer is not a pointer of this program.
-    #[error("the object `{0}` is damaged: it is not a pointer")]
-    Pointer(ObjectKey),
-    /// An object with content does not exist.
-    #[error("the object `{0}` of version {1} does not exist")]
-    Missing(ObjectKey, u64),
-    /// An object with content is damaged.
-    #[error("the object `{object}` of version {version} is damaged: it {reason}")]
-    Damaged {
-        /// The object.
-        object: ObjectKey,
-        /// The version of the tenant.
-        version: u64,
-        /// The damage.
-        reason: DamagedContent,
-    },
-    /// The content cannot be written to the disk.
-    #[error("version {1} cannot be written to the disk: {0}")]
-    Disk(io::Error, u64),
-}
 
 /// The head as last seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,47 +73,53 @@ impl Default for SharedFolder {
     }
 }
 
-/// A version that is not on the disk yet.
-#[derive(Debug)]
-struct PendingVersion {
-    pointer: Pointer,
-    tag: ObjectTag,
-    /// When the version could last not be used.
-    failed: Option<Instant>,
-}
-
 /// The replica's side of the protocol.
 #[derive(Debug)]
 pub struct Follower {
     bucket: Bucket,
     cache: ContentCache,
-    index: Index,
+    known: SharedKnown,
     head: SeenHead,
     listed: Option<Instant>,
-    pending: BTreeMap<String, PendingVersion>,
-    /// The reasons that the newest versions of tenants cannot be used.
-    problems: BTreeMap<String, String>,
-    /// The known tenants without a pointer.
-    missing: BTreeSet<String>,
-    /// Whether the index on the disk lacks a change.
-    has_new_index: bool,
 }
 
 impl Follower {
-    /// Returns a follower that has the content of an earlier process. Sends no request.
+    /// Returns a follower that has the content of an earlier process, and downloads the content of all tenants. Sends no request.
     #[must_use]
-    pub fn new(bucket: Bucket, cache: ContentCache) -> Self {
+    pub fn new(bucket: Bucket, mut cache: ContentCache) -> Self {
+        let (index, rows) = cache.index();
         Self {
-            index: cache.index(),
+            known: SharedKnown::new(Known::new(index, rows)),
             bucket,
             cache,
             head: SeenHead::Unknown,
             listed: None,
-            pending: BTreeMap::new(),
-            problems: BTreeMap::new(),
-            missing: BTreeSet::new(),
-            has_new_index: false,
         }
+    }
+
+    /// Sets the largest number of tenants whose content is on the disk. Others are dormant until a request needs them.
+    #[must_use]
+    pub fn with_limit(self, limit: usize) -> Self {
+        self.known.lock().set_limit(limit);
+        self
+    }
+
+    /// Returns a function of the replica that wakes dormant tenants, with requests through `bucket`, which has the same address.
+    #[must_use]
+    pub fn waker(&self, bucket: Bucket) -> Waker {
+        Waker::new(bucket, self.cache.clone(), self.known.clone())
+    }
+
+    /// Returns the dormant tenants.
+    #[must_use]
+    pub fn rows(&self) -> SharedRows {
+        self.known.lock().rows.clone()
+    }
+
+    /// Returns the number of tenants without content on the disk.
+    #[must_use]
+    pub fn dormant(&self) -> usize {
+        self.known.lock().dormant()
     }
 
     /// Returns the bucket.
@@ -147,22 +131,25 @@ impl Follower {
     /// Returns whether the tenants are known, from the bucket or from an earlier process.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        let is_tenant = |name: &String| !is_shared(name);
-        self.listed.is_some() || self.index.tenants.keys().any(is_tenant)
+        self.listed.is_some() || self.known.lock().has_all_tenants()
     }
 
     /// Returns whether the versions of all shared folders are known to be the newest, as far as any poll has told.
     #[must_use]
     pub fn has_shared(&self) -> bool {
-        SHARED.iter().all(|name| self.index.current.contains(*name))
+        let known = self.known.lock();
+        SHARED
+            .iter()
+            .all(|name| known.index.current.contains(*name))
     }
 
     /// Returns the folder that is published under a name in [`SHARED`].
     #[must_use]
     pub fn shared(&self, name: &str) -> SharedFolder {
-        let cached = self.index.tenants.get(name);
+        let known = self.known.lock();
+        let cached = known.index.tenants.get(name);
         let folder = cached.map(|cached| self.cache.folder(&cached.folder));
-        match (self.index.current.contains(name), folder) {
+        match (known.index.current.contains(name), folder) {
             (true, Some(folder)) => SharedFolder::Current(folder),
             (true, None) => SharedFolder::Absent,
             (false, folder) => SharedFolder::Unknown(folder),
@@ -178,13 +165,14 @@ impl Follower {
         }
     }
 
-    /// Returns the tenants with the folders of their content. A tenant whose first version cannot be used has no folder.
+    /// Returns the awake tenants with the folders of their content. A tenant whose first version cannot be used has no folder.
     #[must_use]
     pub fn tenants(&self) -> BTreeMap<String, Option<PathBuf>> {
-        let with_folder = self.index.tenants.iter();
+        let known = self.known.lock();
+        let with_folder = known.index.tenants.iter();
         let with_folder =
             with_folder.map(|(name, tenant)| (name, Some(self.cache.folder(&tenant.folder))));
-        let without = self.problems.keys().map(|name| (name, None));
+        let without = known.problems.keys().map(|name| (name, None));
         // A later entry replaces an earlier entry.
         let all = without.chain(with_folder);
         all.filter(|(name, _)| !is_shared(name))
@@ -194,23 +182,24 @@ impl Follower {
 
     /// Returns the tenants whose newest versions cannot be used, with the reasons.
     #[must_use]
-    pub const fn problems(&self) -> &BTreeMap<String, String> {
-        &self.problems
+    pub fn problems(&self) -> BTreeMap<String, String> {
+        self.known.lock().problems.clone()
     }
 
     /// Returns the alarms: pointers that are missing, and versions that cannot be used.
     #[must_use]
     pub fn alarms(&self) -> Vec<String> {
-        let missing = self.missing.first().map(|first| {
-            let others = match self.missing.len() - 1 {
+        let known = self.known.lock();
+        let missing = known.missing.first().map(|first| {
+            let others = match known.missing.len() - 1 {
                 0 => String::new(),
                 count => format!(" and {count} more tenants"),
             };
             let bucket = self.bucket.address();
             format!("the bucket `{bucket}` no longer has the pointer of `{first}`{others}; serving the last versions")
         });
-        let problems = self.problems.iter();
-        let problems = problems.map(|(name, problem)| match self.index.tenants.get(name) {
+        let problems = known.problems.iter();
+        let problems = problems.map(|(name, problem)| match known.index.tenants.get(name) {
             Some(tenant) => format!("{name}: {problem}; serving version {}", tenant.version),
             None => format!("{name}: {problem}"),
         });
@@ -223,6 +212,8 @@ impl Follower {
     /// Returns an error if the store did not answer. The next call goes on.
     pub async fn poll(&mut self, changed: &mut BTreeSet<String>) -> Result<(), StoreError> {
         let polled = self.poll_all(changed).await;
+        self.known.lock().end_arrivals();
+        save(&self.known, &mut self.cache, 0);
         changed.retain(|name| !is_shared(name));
         polled
     }
@@ -254,6 +245,7 @@ impl Follower {
         self.download(changed).await?;
         if is_due || has_missed {
             self.listed = Some(Instant::now());
+            self.known.lock().set_listed();
         }
         Ok(())
     }
@@ -274,23 +266,11 @@ impl Follower {
         }
     }
 
-    /// Lists all pointers and reads them.
+    /// Lists all pointers, and reads those whose tags are not known.
     async fn read_all(&mut self, changed: &mut BTreeSet<String>) -> Result<(), StoreError> {
-        let list = Request::List(POINTERS.to_owned());
-        let Answer::Listed(keys) = self.bucket.send(&list, &Uploads::new()).await? else {
-            return Ok(());
-        };
-        let names = keys
-            .iter()
-            .filter_map(|key| key.as_str().strip_prefix(POINTERS));
-        let listed: BTreeSet<String> = names.map(ToOwned::to_owned).collect();
-        let known = self.index.tenants.keys();
-        self.missing = known
-            .filter(|name| !listed.contains(*name))
-            .cloned()
-            .collect();
-        self.read_pointers(listed.into_iter().collect(), changed)
-            .await
+        let listed = self.bucket.list_tagged(POINTERS).await?;
+        let unknown = self.known.lock().compare(listed, changed);
+        self.read_pointers(unknown, changed).await
     }
 
     /// Reads the pointers of tenants, and those of the shared folders.
@@ -304,19 +284,12 @@ impl Follower {
         // A publisher writes the rules for a tenant before the tenant. A replica that reads them last, whatever the head names, never has a tenant without its rules.
         let shared = SHARED.map(ToOwned::to_owned).to_vec();
         self.read_each(shared, changed).await?;
+        let mut known = self.known.lock();
         for name in SHARED {
-            let is_late = self.pending.contains_key(name) || self.problems.contains_key(name);
-            self.set_current(name, !is_late);
+            let is_late = known.pending.contains_key(name) || known.problems.contains_key(name);
+            known.set_current(name, !is_late);
         }
         Ok(())
-    }
-
-    /// Records whether the index has the newest version of a shared folder.
-    fn set_current(&mut self, name: &str, is_current: bool) {
-        self.has_new_index |= match is_current {
-            true => self.index.current.insert(name.to_owned()),
-            false => self.index.current.remove(name),
-        };
     }
 
     async fn read_each(
@@ -324,81 +297,33 @@ impl Follower {
         names: Vec<String>,
         changed: &mut BTreeSet<String>,
     ) -> Result<(), StoreError> {
-        let bucket = &self.bucket;
-        let index = &self.index;
-        let reads = names.into_iter().map(async |name| {
-            let known = index.tenants.get(&name);
-            let known = known.map(|tenant| ObjectTag(tenant.tag.clone()));
-            let key = ObjectKey::pointer(&name);
-            let change = bucket.get(&key, known.as_ref()).await;
-            (name, change)
-        });
-        let reads: Vec<_> = stream::iter(reads)
-            .buffer_unordered(MAX_REQUESTS)
-            .collect()
-            .await;
+        let has_failed = Cell::new(false);
+        let (bucket, known, is_ok) = (&self.bucket, &self.known, || ready(!has_failed.get()));
+        let reads = stream::iter(names)
+            .take_while(|_| is_ok())
+            .map(async |name| {
+                let tag = known.lock().tag(&name);
+                let key = ObjectKey::pointer(&name);
+                let change = bucket.get(&key, tag.as_ref()).await;
+                (name, change)
+            });
+        let mut reads = pin!(reads.buffer_unordered(MAX_REQUESTS));
         let mut result = Ok(());
-        for (name, change) in reads {
+        while let Some((name, change)) = reads.next().await {
             match change {
-                Ok(change) => self.apply(name, change, changed),
-                Err(error) => result = Err(error),
+                Ok(change) => {
+                    known.lock().apply(name, change, changed);
+                    // The index of a million tenants is not held in memory twice.
+                    save(known, &mut self.cache, MAX_UNSAVED);
+                }
+                Err(error) => {
+                    // A store that is down fails for each of the others, too.
+                    has_failed.set(true);
+                    result = Err(error);
+                }
             }
         }
         result
-    }
-
-    /// Applies the state of a pointer.
-    fn apply(&mut self, name: String, change: Change, changed: &mut BTreeSet<String>) {
-        let object = match change {
-            Change::Missing => {
-                if self.index.tenants.contains_key(&name) {
-                    self.missing.insert(name);
-                }
-                return;
-            }
-            Change::None => {
-                self.missing.remove(&name);
-                // A version that could not be used was followed by the known version.
-                self.pending.remove(&name);
-                if self.problems.remove(&name).is_some() {
-                    changed.insert(name);
-                }
-                return;
-            }
-            Change::Object(object) => object,
-        };
-        self.missing.remove(&name);
-        let StoredObject { body, tag, .. } = object;
-        // No command withdraws a shared folder. Without the rules in `deployment.yaml`, protected tenants would be open.
-        let is_fit = |pointer: &Pointer| !is_shared(&name) || !pointer.content.is_empty();
-        let Some(pointer) = Pointer::of_bytes(&body).filter(is_fit) else {
-            let problem = FetchError::Pointer(ObjectKey::pointer(&name));
-            self.set_problem(name, &problem, changed);
-            return;
-        };
-        if pointer.content.is_empty() {
-            self.pending.remove(&name);
-            self.problems.remove(&name);
-            if self.index.tenants.remove(&name).is_some() {
-                self.has_new_index = true;
-                changed.insert(name);
-            }
-            return;
-        }
-        let version = PendingVersion {
-            pointer,
-            tag,
-            failed: None,
-        };
-        self.pending.insert(name, version);
-    }
-
-    fn set_problem(&mut self, name: String, problem: &FetchError, changed: &mut BTreeSet<String>) {
-        let problem = problem.to_string();
-        if self.problems.get(&name) != Some(&problem) {
-            self.problems.insert(name.clone(), problem);
-            changed.insert(name);
-        }
     }
 
     /// Downloads the pending content, and persists the index.
@@ -410,142 +335,77 @@ impl Follower {
                 .download_pending(|name| !is_shared(name), changed)
                 .await;
         }
-        if self.has_new_index {
-            // Without the index, a start while the store is down has an older version.
-            let written = self.cache.write_index(&self.index);
-            self.has_new_index = written.is_err();
-        }
+        let known = self.known.lock();
         // A folder that stays costs only space, and is removed at a later call.
-        let _ = self.cache.remove_unused(&self.index);
+        let _ = self.cache.remove_unused(&known.used_folders());
         result
     }
 
-    async fn download_pending(
-        &mut self,
-        is_wanted: impl Fn(&str) -> bool,
-        changed: &mut BTreeSet<String>,
-    ) -> Result<(), StoreError> {
+    /// Returns the pending versions to download now.
+    fn due(&self, is_wanted: impl Fn(&str) -> bool) -> Vec<(String, PendingVersion)> {
         let is_due = |version: &PendingVersion| {
             let failed = version.failed;
             failed.is_none_or(|at| at.elapsed() > RETRY_INTERVAL)
         };
-        let due = self.pending.iter();
+        let known = self.known.lock();
+        let due = known.pending.iter();
         let due = due.filter(|(name, version)| is_wanted(name) && is_due(version));
+        due.map(|(name, pending)| (name.clone(), pending.clone()))
+            .collect()
+    }
+
+    async fn download_pending(
+        &self,
+        is_wanted: impl Fn(&str) -> bool,
+        changed: &mut BTreeSet<String>,
+    ) -> Result<(), StoreError> {
+        let due = self.due(is_wanted);
         let (bucket, cache) = (&self.bucket, &self.cache);
-        let downloads = due.map(async |(name, version)| {
-            let fetched = fetch(bucket, cache, name, &version.pointer).await;
-            (name.clone(), fetched)
+        let downloads = due.into_iter().map(async |(name, pending)| {
+            let version = pending.version.version;
+            let fetched = fetch(bucket, cache, (&name, version), &pending.content).await;
+            (name, fetched)
         });
         let downloads: Vec<_> = stream::iter(downloads)
             .buffer_unordered(MAX_DOWNLOADS)
             .collect()
             .await;
         let mut result = Ok(());
+        let mut known = self.known.lock();
         for (name, fetched) in downloads {
             match fetched {
-                Ok(folder) => self.complete(name, folder, changed),
+                Ok(()) => known.complete(name, changed),
                 Err(FetchError::Store(error)) => result = Err(error),
                 Err(problem) => {
-                    if let Some(version) = self.pending.get_mut(&name) {
+                    if let Some(version) = known.pending.get_mut(&name) {
                         version.failed = Some(Instant::now());
                     }
-                    self.set_problem(name, &problem, changed);
+                    known.set_problem(name, &problem, changed);
                 }
             }
         }
         result
     }
-
-    /// Records that the content of a pending version is on the disk.
-    fn complete(&mut self, name: String, folder: ContentHash, changed: &mut BTreeSet<String>) {
-        let Some(version) = self.pending.remove(&name) else {
-            return;
-        };
-        if is_shared(&name) {
-            self.set_current(&name, true);
-        }
-        let tenant = CachedTenant {
-            version: version.pointer.version(),
-            folder,
-            tag: version.tag.0,
-        };
-        let had_problem = self.problems.remove(&name).is_some();
-        let former = self.index.tenants.insert(name.clone(), tenant.clone());
-        self.has_new_index = true;
-        if had_problem || former.is_none_or(|former| former.folder != tenant.folder) {
-            changed.insert(name);
-        }
-    }
 }
 
-fn is_shared(name: &str) -> bool {
-    SHARED.contains(&name)
-}
-
-/// Downloads the content of a pointer, unless it is on the disk. Returns the hash of the packed folder, which is the first content of a pointer.
-async fn fetch(
-    bucket: &Bucket,
-    cache: &ContentCache,
-    tenant: &str,
-    pointer: &Pointer,
-) -> Result<ContentHash, FetchError> {
-    let version = pointer.version();
-    let mut content = pointer.content.iter();
-    let Some(packed) = content.next().filter(|packed| is_hash(&packed.hash)) else {
-        return Err(FetchError::Pointer(ObjectKey::pointer(tenant)));
-    };
-    let is_cached = cache.has(&packed.hash);
-    bucket.metrics().record_cache(is_cached);
-    if is_cached {
-        return Ok(packed.hash.clone());
+/// Persists the changes of the index, if they are more than `most`.
+fn save(known: &SharedKnown, cache: &mut ContentCache, most: usize) {
+    let mut changes = known.lock();
+    if changes.unsaved() <= most {
+        return;
     }
-    let bytes = read(bucket, packed, version).await?;
-    let folder = PackedFolder::of_bytes(&bytes).map_err(|reason| FetchError::Damaged {
-        object: packed.object.clone(),
-        version,
-        reason,
-    })?;
-    let objects: BTreeMap<&ContentHash, &ContentObject> =
-        content.map(|object| (&object.hash, object)).collect();
-    let mut large = BTreeMap::new();
-    for hash in folder.large.values() {
-        let object = objects.get(hash).ok_or_else(|| FetchError::Damaged {
-            object: packed.object.clone(),
-            version,
-            reason: DamagedContent::Format,
-        })?;
-        large.insert(hash.clone(), read(bucket, object, version).await?);
+    let (lines, tenants) = (changes.take_unsaved(), changes.lines());
+    drop(changes);
+    // Without the index, a start while the store is down has an older version.
+    if cache.append(&lines).is_err() {
+        known.lock().restore_unsaved(lines);
+    } else if cache.is_bloated(tenants) {
+        let known = known.lock();
+        let (index, rows) = (known.index.clone(), known.rows.clone());
+        drop(known);
+        // The longer index stays, which costs only space.
+        let _ = cache.write_index(&index, &rows);
     }
-    let written = cache.write(&packed.hash, &folder, &large);
-    written.map_err(|error| match error.kind() {
-        io::ErrorKind::InvalidData => FetchError::Damaged {
-            object: packed.object.clone(),
-            version,
-            reason: DamagedContent::Format,
-        },
-        _ => FetchError::Disk(error, version),
-    })?;
-    Ok(packed.hash.clone())
-}
-
-/// Reads a content object, and verifies its hash.
-pub(crate) async fn read(
-    bucket: &Bucket,
-    object: &ContentObject,
-    version: u64,
-) -> Result<Bytes, FetchError> {
-    let stored = match bucket.get(&object.object, None).await? {
-        Change::Object(stored) => stored.body,
-        Change::None | Change::Missing => {
-            return Err(FetchError::Missing(object.object.clone(), version));
-        }
-    };
-    let content = packed::decompress(&stored, &object.hash, MAX_CONTENT_BYTES);
-    content.map_err(|reason| FetchError::Damaged {
-        object: object.object.clone(),
-        version,
-        reason,
-    })
 }
 
 #[cfg(test)]

@@ -10,6 +10,10 @@
 //! | [`run`] | publishes and collects: runs the state machines of the protocol |
 //! | [`verify`] | reads every named object, and compares its hash |
 //! | [`follow`] | learns which tenants have changed, and downloads their content |
+//! | [`wake`] | downloads the content of a dormant tenant that a request needs |
+//! | [`fetch`] | downloads the content of a version |
+//! | `known` | the tenants that a replica knows, awake or dormant |
+//! | [`rows`] | the dormant tenants |
 //! | [`cache`] | the content on the disk of a replica |
 //! | [`lease`] | holds a lease |
 //! | [`replicas`] | the heartbeats of replicas |
@@ -22,16 +26,20 @@
 
 pub mod cache;
 pub mod credentials;
+pub mod fetch;
 pub mod follow;
 pub mod history;
+mod known;
 pub mod lease;
 pub mod metrics;
 pub mod packed;
 pub mod probe;
 pub mod releases;
 pub mod replicas;
+pub mod rows;
 pub mod run;
 pub mod sealed;
 pub mod sealed_store;
 pub mod store;
 pub mod verify;
+pub mod wake;

@@ -12,6 +12,9 @@ use sha2::{Digest, Sha256};
 use fleet::key::ContentHash;
 use release::pack;
 
+/// The digits of a SHA-256 in hexadecimal.
+const HASH_DIGITS: usize = 64;
+
 /// Files of more bytes have an object of their own, so that a changed page does not upload the videos again.
 pub const LARGE_FILE: usize = 1 << 20;
 
@@ -127,6 +130,12 @@ pub fn decompress(
         true => Ok(content.into()),
         false => Err(DamagedContent::Hash),
     }
+}
+
+/// Returns whether a name is the name of a folder, and not a path.
+pub(crate) fn is_hash(hash: &ContentHash) -> bool {
+    let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    hash.0.len() == HASH_DIGITS && hash.0.bytes().all(is_digit)
 }
 
 #[cfg(test)]

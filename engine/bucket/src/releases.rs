@@ -67,6 +67,7 @@ pub async fn find(bucket: &Bucket, inputs: &str) -> Result<ReleaseLookup, Lookup
     let read = timeout(DOWNLOAD_TIMEOUT, object.bytes()).await;
     let bytes = read.map_err(|_| LookupError::Timeout)?;
     let bytes = bytes.map_err(StoreError::from)?;
+    bucket.metrics().record_received(bytes.len());
     Ok(match open(&bytes) {
         Some(content) => ReleaseLookup::Found(content),
         None => ReleaseLookup::Damaged,

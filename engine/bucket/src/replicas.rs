@@ -32,8 +32,11 @@ pub struct Heartbeat {
     pub at: u64,
     /// The sequence number of the head that the replica has followed.
     pub sequence: u64,
-    /// The number of tenants.
+    /// The number of tenants whose content the replica has.
     pub tenants: u64,
+    /// The number of other tenants. Replicas of an earlier program have none.
+    #[serde(default)]
+    pub dormant: u64,
     /// The number of problems with the bucket.
     pub problems: u64,
 }

@@ -223,6 +223,7 @@ mod tests {
         Publication {
             tenant: "corner".to_owned(),
             edit,
+            addresses: Vec::new(),
             expected: None,
             at: NOW,
             author: "ann@desk".to_owned(),

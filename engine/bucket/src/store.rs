@@ -176,6 +176,15 @@ pub enum Change {
     Missing,
 }
 
+/// A listed object. Some stores list no tags.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedObject {
+    /// The name after the prefix of the list.
+    pub name: String,
+    /// The version.
+    pub tag: Option<ObjectTag>,
+}
+
 /// An object store, and the prefix of all names in it.
 #[derive(Clone)]
 pub struct Bucket {
@@ -414,11 +423,20 @@ impl Bucket {
         &self,
         key: &ObjectKey,
     ) -> Result<Option<GetResult>, StoreError> {
-        match self.objects.get(&self.path(key.as_str())).await {
+        let begun = Instant::now();
+        let opened = match self.objects.get(&self.path(key.as_str())).await {
             Ok(result) => Ok(Some(result)),
             Err(Error::NotFound { .. }) => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+            Err(error) => Err(StoreError::from(error)),
+        };
+        let result = match &opened {
+            Ok(Some(_)) => RequestResult::Done,
+            Ok(None) => RequestResult::Missing,
+            Err(error) => error.result(),
+        };
+        self.metrics
+            .record(RequestKind::Read, result, begun.elapsed());
+        opened
     }
 
     async fn put(&self, key: &ObjectKey, body: Bytes, mode: PutMode) -> Result<Answer, StoreError> {
@@ -454,6 +472,35 @@ impl Bucket {
         let mut names: Vec<_> = names.map(|name| ObjectKey::new(&name)).collect();
         names.sort();
         Ok(names)
+    }
+
+    /// Lists the objects whose names begin with a prefix, which ends at a slash, in the order of their names.
+    ///
+    /// # Errors
+    /// Returns an error if the store did not answer or refuses the credentials.
+    pub async fn list_tagged(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
+        let begun = Instant::now();
+        let path = self.path(prefix.trim_end_matches('/'));
+        let objects = self.objects.list(Some(&path));
+        // A million objects with all that the store tells about them take much memory.
+        let objects = objects.map_ok(|object| {
+            let mut parts = object.location.prefix_match(&path)?;
+            let name = parts.next()?.as_ref().to_owned();
+            Some(ListedObject {
+                name: parts.fold(name, |name, part| format!("{name}/{}", part.as_ref())),
+                tag: object.e_tag.map(ObjectTag),
+            })
+        });
+        let listed: Result<Vec<_>, Error> = objects.try_collect().await;
+        let listed = listed.map_err(StoreError::from);
+        let result = listed
+            .as_ref()
+            .map_or_else(StoreError::result, |_| RequestResult::Done);
+        self.metrics
+            .record(RequestKind::List, result, begun.elapsed());
+        let mut listed: Vec<ListedObject> = listed?.into_iter().flatten().collect();
+        listed.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+        Ok(listed)
     }
 
     fn path(&self, name: &str) -> Path {
@@ -629,6 +676,29 @@ mod tests {
         let listed = send(&bucket, Request::List("v1/tenants/".to_owned())).await;
         let names = ["v1/tenants/corner", "v1/tenants/mill"].map(key);
         assert_eq!(listed, Answer::Listed(names.to_vec()));
+    }
+
+    #[tokio::test]
+    async fn tag_of_a_listed_object_is_the_tag_of_its_answer() {
+        let bucket = Bucket {
+            prefix: Path::from("sites/live"),
+            ..Bucket::in_memory()
+        };
+        for name in ["v1/tenants/mill", "v1/tenants/corner", "v1/tenantsfile"] {
+            send(&bucket, Request::Create(key(name), Bytes::new())).await;
+        }
+        let listed = bucket.list_tagged("v1/tenants/").await.expect("answered");
+        let mut expected = Vec::new();
+        for name in ["corner", "mill"] {
+            let object = stored(&bucket, &format!("v1/tenants/{name}")).await;
+            expected.push(ListedObject {
+                name: name.to_owned(),
+                tag: Some(object.tag),
+            });
+        }
+        assert_eq!(listed, expected);
+        let quoted = ObjectTag("\"5d41402a\"".to_owned());
+        assert_eq!(quoted.opaque(), ObjectTag("5d41402a".to_owned()).opaque());
     }
 
     #[test]

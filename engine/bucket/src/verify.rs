@@ -153,6 +153,7 @@ mod tests {
         let publication = Publication {
             tenant: "corner".to_owned(),
             edit: Edit::Publish(vec![name.clone()]),
+            addresses: Vec::new(),
             expected: None,
             at: 0,
             author: "ann@desk".to_owned(),

@@ -22,6 +22,7 @@ async fn publish(bucket: &Bucket, text: &'static str) -> Outcome {
     let publication = Publication {
         tenant: "corner".to_owned(),
         edit: Edit::Publish(vec![name.clone()]),
+        addresses: Vec::new(),
         expected: None,
         at: 0,
         author: "Ann".to_owned(),

@@ -8,6 +8,15 @@ use crate::key::{ContentHash, ObjectKey};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectTag(pub String);
 
+impl ObjectTag {
+    /// Returns the opaque part of the tag (RFC 9110, section 8.8.3). Stores quote it in one answer and not in another.
+    #[must_use]
+    pub fn opaque(&self) -> &str {
+        let tag = self.0.strip_prefix("W/").unwrap_or(&self.0);
+        tag.trim_matches('"')
+    }
+}
+
 /// The time of the store's clock, in milliseconds since 1970 (`Last-Modified`).
 pub type StoreTime = u64;
 

@@ -13,6 +13,7 @@
 //! | [`schedule`] | when a replica collects |
 //! | [`lease`] | lets one replica do work that all could do |
 //! | [`head`] | the hint from which replicas learn what has changed |
+//! | [`residence`] | which tenants a replica holds awake |
 //!
 //! Themes and `deployment.yaml` are published like tenants, under names that no tenant can have: [`key::THEMES`] and [`key::DEPLOYMENT`]. The protocol therefore has one kind of pointer.
 //!
@@ -28,6 +29,7 @@ pub mod key;
 pub mod lease;
 pub mod pointer;
 pub mod publish;
+pub mod residence;
 pub mod schedule;
 #[cfg(test)]
 mod simulation;

@@ -17,6 +17,9 @@ pub struct ContentObject {
     pub hash: ContentHash,
     /// The object that has the content.
     pub object: ObjectKey,
+    /// The addresses that the tenant claims besides those of its name: hosts, paths of the origin, and `/` for the origin itself. Only the first object has them, the packed folder. Publishers of an earlier program write none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<String>,
 }
 
 /// The identity of one swap of a pointer.
@@ -122,6 +125,13 @@ impl Pointer {
         pin.map_or(&self.content, |pin| &pin.newest)
     }
 
+    /// Returns the addresses that the newest content claims besides those of the tenant's name.
+    #[must_use]
+    pub fn newest_addresses(&self) -> &[String] {
+        let packed = self.newest().first();
+        packed.map_or(&[], |packed| &packed.addresses)
+    }
+
     /// Returns all content that must stay in the store.
     pub fn named(&self) -> impl Iterator<Item = &ContentObject> {
         let newest = self.pin.iter().flat_map(|pin| &pin.newest);
@@ -191,7 +201,12 @@ mod tests {
     fn content(hash: &str) -> Vec<ContentObject> {
         let hash = ContentHash(hash.to_owned());
         let object = ObjectKey::content(&hash, &Nonce("n".to_owned()));
-        vec![ContentObject { hash, object }]
+        let addresses = vec![format!("{}.example", hash.0)];
+        vec![ContentObject {
+            hash,
+            object,
+            addresses,
+        }]
     }
 
     #[test]

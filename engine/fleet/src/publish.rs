@@ -49,6 +49,8 @@ pub struct Publication {
     pub tenant: String,
     /// The edit.
     pub edit: Edit,
+    /// The addresses of the content that is published. See [`ContentObject::addresses`].
+    pub addresses: Vec<String>,
     /// The version that the author has seen. `None` publishes over any version.
     pub expected: Option<u64>,
     /// The time by the publisher's clock, in milliseconds since 1970.
@@ -120,6 +122,8 @@ pub struct Publisher {
     before: Option<(Pointer, ObjectTag)>,
     /// The hashes of the content that the swap makes current or newest.
     content: Vec<ContentHash>,
+    /// The addresses of the content.
+    addresses: Vec<String>,
     /// Whether an object of unchanged content is lost or damaged.
     is_repair: bool,
     /// The version that a rollback pins.
@@ -140,6 +144,7 @@ impl Publisher {
     pub fn new(publication: Publication, nonce: Nonce) -> (Self, Request) {
         let request = Request::Get(ObjectKey::pointer(&publication.tenant));
         let publisher = Self {
+            addresses: publication.addresses.clone(),
             publication,
             nonce,
             writes: 0,
@@ -297,7 +302,7 @@ impl Publisher {
         match self.publication.edit.clone() {
             Edit::Publish(hashes) => {
                 let newest = pointer.newest().iter().map(|content| &content.hash);
-                if newest.eq(&hashes) {
+                if newest.eq(&hashes) && pointer.newest_addresses() == self.addresses {
                     self.use_content(pointer.newest());
                     return self.verify_unchanged();
                 }
@@ -362,6 +367,8 @@ impl Publisher {
     fn use_content(&mut self, content: &[ContentObject]) {
         self.objects = objects(content.iter());
         self.content = content.iter().map(|content| content.hash.clone()).collect();
+        let packed = content.first();
+        self.addresses = packed.map_or_else(Vec::new, |packed| packed.addresses.clone());
     }
 
     fn look_at_version(&mut self, version: u64) -> Step {
@@ -460,6 +467,7 @@ impl Publisher {
         let content = ContentObject {
             hash: hash.clone(),
             object: object.clone(),
+            addresses: Vec::new(),
         };
         self.ask(Stage::Upload(content), Request::Upload(object, hash))
     }
@@ -525,12 +533,19 @@ impl Publisher {
     /// Returns the pointer that the swap writes.
     fn next_pointer(&self) -> Pointer {
         let before = self.before.as_ref().map(|(pointer, _)| pointer);
-        let verified = |hash: &ContentHash| {
-            let object = self.objects.get(hash)?.clone();
-            let hash = hash.clone();
-            Some(ContentObject { hash, object })
+        let verified = |hash: &ContentHash, addresses: &[String]| {
+            Some(ContentObject {
+                hash: hash.clone(),
+                object: self.objects.get(hash)?.clone(),
+                addresses: addresses.to_vec(),
+            })
         };
-        let content: Vec<ContentObject> = self.content.iter().filter_map(verified).collect();
+        let content = self.content.iter().enumerate();
+        let content = content.filter_map(|(index, hash)| match index {
+            0 => verified(hash, &self.addresses),
+            _ => verified(hash, &[]),
+        });
+        let content: Vec<ContentObject> = content.collect();
         let former = before.and_then(|before| Some((&before.content, before.pin.as_ref()?)));
         let (content, pin, cause) = match (&self.publication.edit, former) {
             (Edit::Publish(_), Some((served, pin))) => {
@@ -539,9 +554,10 @@ impl Publisher {
                     newest: content,
                 };
                 // The pinned version may have the same content, whose object was lost, too.
-                let served = served
-                    .iter()
-                    .map(|served| verified(&served.hash).unwrap_or_else(|| served.clone()));
+                let served = served.iter().map(|served| {
+                    let found = verified(&served.hash, &served.addresses);
+                    found.unwrap_or_else(|| served.clone())
+                });
                 (served.collect(), Some(pin), Cause::Publish)
             }
             (Edit::Publish(_) | Edit::Unpublish, _) => (content, None, Cause::Publish),

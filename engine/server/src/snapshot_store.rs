@@ -30,6 +30,8 @@ pub(super) const UNKNOWN_HOSTS: &str = "_unknown";
 /// A notice to the supervisor about a request, with the id of the tenant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestNotice<'a> {
+    /// The request waits for a tenant whose content this replica does not have.
+    Dormant(&'a str),
     /// The request waits for the tenant's pages.
     Pages(&'a str),
     /// The request waits for an image of the tenant.
@@ -40,13 +42,26 @@ pub enum RequestNotice<'a> {
     Answered(&'a str),
 }
 
+/// The address of a request that no tenant of the current snapshot answers: host and path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RequestedAddress<'a> {
+    /// The host is unknown.
+    Host(&'a str, &'a str),
+    /// The host is known, and a tenant may claim a prefix of the path.
+    Prefix(&'a str, &'a str),
+}
+
 /// The supervisor's callback for notices.
 type NoticeHandler = Box<dyn Fn(RequestNotice<'_>) + Send + Sync>;
+
+/// The supervisor's look-up of dormant tenants.
+type DormantLookup = Box<dyn Fn(RequestedAddress<'_>) -> Option<Arc<str>> + Send + Sync>;
 
 /// The current snapshot, and the counters that outlive snapshots.
 pub struct SnapshotStore {
     current: ArcSwap<Snapshot>,
     notice_handler: OnceLock<NoticeHandler>,
+    dormant_lookup: OnceLock<DormantLookup>,
     /// Seconds that requests waited for pages or images of their tenant.
     pub(super) waits: Histogram,
     /// Notifies subscribers of a new snapshot.
@@ -86,6 +101,7 @@ impl Default for SnapshotStore {
         Self {
             current: ArcSwap::default(),
             notice_handler: OnceLock::new(),
+            dormant_lookup: OnceLock::new(),
             waits: Histogram::new(WAIT_BOUNDS),
             changes: watch::Sender::default(),
             replaced_at: Mutex::new(Instant::now()),
@@ -137,6 +153,26 @@ impl SnapshotStore {
     pub fn on_notice(&self, handler: impl Fn(RequestNotice<'_>) + Send + Sync + 'static) {
         // The supervisor registers once; a second registration is ignored.
         let _ = self.notice_handler.set(Box::new(handler));
+    }
+
+    /// Registers the look-up of tenants whose content this replica does not have.
+    pub fn set_dormant_lookup(
+        &self,
+        lookup: impl Fn(RequestedAddress<'_>) -> Option<Arc<str>> + Send + Sync + 'static,
+    ) {
+        // The supervisor registers once; a second registration is ignored.
+        let _ = self.dormant_lookup.set(Box::new(lookup));
+    }
+
+    /// Returns the dormant tenant at an address.
+    pub fn dormant(&self, address: RequestedAddress<'_>) -> Option<Arc<str>> {
+        self.dormant_lookup.get()?(address)
+    }
+
+    /// Returns whether a tenant claims a host: one of the current snapshot, or a dormant one.
+    pub(super) fn is_claimed(&self, host: &str) -> bool {
+        self.current().hosts.contains_key(host)
+            || self.dormant(RequestedAddress::Host(host, "/")).is_some()
     }
 
     /// Sends a notice about a request to the supervisor.

@@ -97,6 +97,7 @@ impl TestPublisher {
                 true => Edit::Unpublish,
                 false => Edit::Publish(hashes),
             },
+            addresses: Vec::new(),
             expected: None,
             at: 0,
             author: "Ann".to_owned(),

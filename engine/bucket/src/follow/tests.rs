@@ -2,12 +2,18 @@
 
 use std::fs;
 
+use bytes::Bytes;
 use tempfile::TempDir;
 
+use fleet::exchange::{Answer, Request};
 use fleet::key::{DEPLOYMENT, Nonce, THEMES};
+use fleet::pointer::{ContentObject, Pointer};
 use fleet::publish::{Edit, Outcome, Publication, Publisher, Step};
 
 use super::*;
+use crate::packed::{self, PackedFolder};
+use crate::store::Uploads;
+use crate::wake::WakeDecision;
 
 /// A replica and the publishers of its bucket.
 struct Fleet {
@@ -76,6 +82,7 @@ impl Fleet {
                 true => Edit::Unpublish,
                 false => Edit::Publish(hashes),
             },
+            addresses: Vec::new(),
             expected: None,
             at: 0,
             author: "Ann".to_owned(),
@@ -107,6 +114,7 @@ impl Fleet {
         let publication = Publication {
             tenant: tenant.to_owned(),
             edit,
+            addresses: Vec::new(),
             expected: None,
             at: 0,
             author: "Ann".to_owned(),
@@ -339,4 +347,215 @@ async fn replica_serves_the_pinned_version_until_resume() {
     let mut restarted = fleet.replica();
     assert_eq!(poll(&mut restarted).await, ["mill"]);
     assert_eq!(page(&restarted, "mill").as_deref(), Some("Three"));
+}
+
+#[tokio::test]
+async fn hourly_check_reads_only_pointers_whose_tags_have_changed() {
+    let mut fleet = Fleet::new();
+    for tenant in ["bakery", "corner", "mill"] {
+        fleet.publish(tenant, Some("One")).await;
+    }
+    fleet.publish("bakery", None).await;
+    let mut replica = fleet.replica();
+    poll(&mut replica).await;
+    // The head and the two shared folders.
+    assert_eq!(hourly_reads(&mut replica).await, 3);
+    let restarted = &mut fleet.replica();
+    assert_eq!(hourly_reads(restarted).await, 4, "with the withdrawn one");
+    fleet.publish_silently("mill", Some("Two")).await;
+    // The pointer, and its content with a large file.
+    assert_eq!(hourly_reads(&mut replica).await, 6);
+    assert_eq!(page(&replica, "mill").as_deref(), Some("Two"));
+}
+
+/// Returns the number of objects that the replica reads when it checks all pointers.
+async fn hourly_reads(replica: &mut Follower) -> u64 {
+    let reads = |replica: &Follower| replica.bucket().metrics().counts().requests[0];
+    let before: u64 = reads(replica).iter().sum();
+    replica.listed = None;
+    poll(replica).await;
+    reads(replica).iter().sum::<u64>() - before
+}
+
+/// Publishes a tenant that has nothing but a small page.
+async fn publish_small(fleet: &Fleet, tenant: &str, page: &str, addresses: &[&str]) {
+    let folder = PackedFolder {
+        files: [("pages/index.md".to_owned(), Bytes::from(page.to_owned()))].into(),
+        ..PackedFolder::default()
+    };
+    let content = folder.to_bytes();
+    let hash = packed::hash(&content);
+    let publication = Publication {
+        tenant: tenant.to_owned(),
+        edit: Edit::Publish(vec![hash.clone()]),
+        addresses: addresses.iter().map(ToString::to_string).collect(),
+        expected: None,
+        at: 0,
+        author: "Ann".to_owned(),
+    };
+    let uploads = Uploads::from([(hash, packed::compress(&content).expect("memory"))]);
+    let nonce = crate::store::random_nonce();
+    let ended = crate::run::publish(&fleet.bucket, publication, &uploads, nonce).await;
+    assert!(matches!(ended, Ok(Outcome::Published(_))), "{ended:?}");
+}
+
+fn reads(bucket: &Bucket) -> u64 {
+    bucket.metrics().counts().requests[0].iter().sum()
+}
+
+fn names(replica: &Follower) -> Vec<String> {
+    replica.tenants().into_keys().collect()
+}
+
+#[tokio::test]
+async fn start_fetches_no_content_beyond_the_limit_and_a_cold_tenant_takes_one_read() {
+    let fleet = Fleet::new();
+    for tenant in ["bakery", "corner", "mill", "tower"] {
+        let host = format!("{tenant}.example");
+        publish_small(&fleet, tenant, tenant, &[&host]).await;
+    }
+    let mut replica = fleet.replica().with_limit(2);
+    let before = reads(&fleet.bucket);
+    assert_eq!(poll(&mut replica).await.len(), 2);
+    // The head, four pointers, the shared folders and two folders.
+    assert_eq!(reads(&fleet.bucket) - before, 1 + 4 + 2 + 2);
+    let rows = replica.rows();
+    let cold: Vec<String> = rows.read().names().map(ToOwned::to_owned).collect();
+    assert_eq!((cold.len(), replica.dormant()), (2, 2));
+    // A new version of a dormant tenant changes only its row.
+    let before = reads(&fleet.bucket);
+    publish_small(&fleet, &cold[0], "New", &["new.example"]).await;
+    let published = reads(&fleet.bucket) - before;
+    assert!(poll(&mut replica).await.is_empty());
+    assert_eq!(reads(&fleet.bucket) - before - published, 1 + 1 + 2);
+    assert_eq!(rows.read().at("new.example"), Some(&*cold[0]));
+    let waker = replica.waker(fleet.bucket.clone());
+    let decision = waker.request(&cold[0]);
+    assert!(decision.is_fetched && decision.asleep.len() == 1);
+    assert!(!waker.request(&cold[0]).is_fetched, "one fetch for all");
+    let before = reads(&fleet.bucket);
+    let folder = waker.fetch(&cold[0]).await.expect("fetched");
+    assert_eq!(reads(&fleet.bucket) - before, 1);
+    let page = fs::read_to_string(folder.join("pages/index.md"));
+    assert_eq!(page.expect("a page"), "New");
+    let awake = names(&replica);
+    assert!(awake.contains(&cold[0]) && !awake.contains(&decision.asleep[0]));
+    assert!(rows.read().has(&decision.asleep[0]), "it is dormant now");
+    assert_eq!((awake.len(), replica.dormant()), (2, 2));
+    poll(&mut replica).await;
+    // A start begins with the tenants on the disk, and reads no pointer again.
+    let mut restarted = fleet.replica().with_limit(2);
+    assert_eq!(names(&restarted), awake);
+    let before = reads(&fleet.bucket);
+    assert!(poll(&mut restarted).await.is_empty());
+    assert_eq!(reads(&fleet.bucket) - before, 1 + 2);
+    assert_eq!(restarted.dormant(), 2);
+}
+
+#[tokio::test]
+async fn tenant_whose_content_was_replaced_or_is_large_wakes_by_its_pointer() {
+    let mut fleet = Fleet::new();
+    publish_small(&fleet, "bakery", "One", &[]).await;
+    fleet.publish("mill", Some("With a film")).await;
+    publish_small(&fleet, "tower", "One", &[]).await;
+    let mut replica = fleet.replica().with_limit(1);
+    poll(&mut replica).await;
+    let awake = names(&replica);
+    let waker = replica.waker(fleet.bucket.clone());
+    for tenant in ["bakery", "mill", "tower"] {
+        if awake.contains(&tenant.to_owned()) {
+            continue;
+        }
+        if tenant == "tower" {
+            let pointer = fleet.send(Request::Get(ObjectKey::pointer(tenant))).await;
+            let Answer::Object(pointer) = pointer else {
+                panic!("no pointer");
+            };
+            let pointer = Pointer::of_bytes(&pointer.body).expect("a pointer");
+            publish_small(&fleet, tenant, "Two", &[]).await;
+            let old = pointer.content[0].object.clone();
+            fleet.send(Request::Delete(old)).await;
+        }
+        // Another tenant may have woken just now.
+        replica.known.lock().set_limit(3);
+        assert!(waker.request(tenant).is_fetched, "{tenant}");
+        waker.fetch(tenant).await.expect(tenant);
+        assert!(names(&replica).contains(&tenant.to_owned()));
+    }
+    assert_eq!(replica.dormant(), 0);
+}
+
+#[tokio::test]
+async fn withdrawn_dormant_tenant_is_unknown() {
+    let mut fleet = Fleet::new();
+    for tenant in ["bakery", "mill"] {
+        publish_small(&fleet, tenant, tenant, &[]).await;
+    }
+    let mut replica = fleet.replica().with_limit(1);
+    poll(&mut replica).await;
+    let awake = names(&replica);
+    let cold = match awake[0].as_str() {
+        "bakery" => "mill",
+        _ => "bakery",
+    };
+    fleet.publish(cold, None).await;
+    poll(&mut replica).await;
+    assert_eq!((replica.dormant(), names(&replica)), (0, awake));
+    let waker = replica.waker(fleet.bucket.clone());
+    assert_eq!(waker.request(cold), WakeDecision::default());
+}
+
+#[tokio::test]
+async fn twenty_thousand_tenants_are_rows_of_200_bytes_and_a_cold_one_takes_one_read() {
+    const TENANTS: usize = 20_000;
+    const LIMIT: usize = 10;
+    let fleet = Fleet::new();
+    let folder = PackedFolder {
+        files: [("pages/index.md".to_owned(), Bytes::from("Welcome"))].into(),
+        ..PackedFolder::default()
+    };
+    let content = folder.to_bytes();
+    let hash = packed::hash(&content);
+    let object = ObjectKey::content(&hash, &Nonce("0".repeat(32)));
+    let upload = Request::Upload(object.clone(), hash.clone());
+    let uploads = Uploads::from([(hash.clone(), packed::compress(&content).expect("memory"))]);
+    let sent = fleet.bucket.send(&upload, &uploads).await;
+    assert_eq!(sent.expect("answered"), Answer::Done);
+    for number in 0..TENANTS {
+        let packed = ContentObject {
+            hash: hash.clone(),
+            object: object.clone(),
+            addresses: vec![format!("www.tenant-{number}.example")],
+        };
+        let pointer = Pointer {
+            content: vec![packed],
+            ..Pointer::none()
+        };
+        let key = ObjectKey::pointer(&format!("tenant-{number}"));
+        fleet.send(Request::Create(key, pointer.to_bytes())).await;
+    }
+    let before = reads(&fleet.bucket);
+    let mut replica = fleet.replica().with_limit(LIMIT);
+    assert_eq!(poll(&mut replica).await.len(), LIMIT);
+    // The head, each pointer, the shared folders, and content that is the same for all.
+    let most = 1 + TENANTS + 2 + LIMIT;
+    assert!(reads(&fleet.bucket) - before <= most as u64);
+    assert_eq!(replica.dormant(), TENANTS - LIMIT);
+    let rows = replica.rows();
+    let bytes = rows.read().bytes() / rows.read().len();
+    assert!(bytes <= 200, "{bytes} bytes");
+    let cold = rows.read().names().last().map(ToOwned::to_owned);
+    let cold = cold.expect("a dormant tenant");
+    let host = format!("www.{cold}.example");
+    assert_eq!(rows.read().at(&host), Some(&*cold));
+    let waker = replica.waker(fleet.bucket.clone());
+    assert!(waker.request(&cold).is_fetched);
+    let before = reads(&fleet.bucket);
+    waker.fetch(&cold).await.expect("fetched");
+    assert!(reads(&fleet.bucket) - before <= 1);
+    assert_eq!(
+        hourly_reads(&mut replica).await,
+        3,
+        "no pointer is read again"
+    );
 }

@@ -66,6 +66,13 @@ pub fn live_id(id: &str) -> &str {
     id.split_once(PREVIEW_MARK).map_or(id, |(tenant, _)| tenant)
 }
 
+/// Returns the id of the preview at a host label, unless the label is not that of a preview.
+#[must_use]
+pub fn preview_at(host_label: &str) -> Option<String> {
+    let (label, tenant) = host_label.split_once(HOST_MARK)?;
+    Some(format!("{tenant}{PREVIEW_MARK}{label}"))
+}
+
 /// Returns the host label of a tenant or a preview.
 pub(super) fn host_label(id: &str) -> String {
     match id.split_once(PREVIEW_MARK) {

@@ -324,6 +324,7 @@ impl SimulatedFleet {
         let publication = Publication {
             tenant: tenant.to_owned(),
             edit,
+            addresses: Vec::new(),
             expected: self.random.bool().then_some(current),
             at: 0,
             author: String::new(),

@@ -38,6 +38,7 @@ fn run(
     let publication = Publication {
         tenant: "corner".to_owned(),
         edit,
+        addresses: Vec::new(),
         expected: None,
         at: 0,
         author: String::new(),

@@ -97,7 +97,13 @@ fn row(replica: ReplicaStatus, now: SystemTime) -> ReplicaRow {
         started: MomentView::new(replica.started, now),
         heartbeat: MomentView::new(now - replica.silence, now),
         changes,
-        tenants: grouped(replica.tenants),
+        tenants: match replica.dormant {
+            0 => grouped(replica.tenants),
+            dormant => {
+                let all = grouped(replica.tenants + dormant);
+                format!("{} of {all} awake", grouped(replica.tenants))
+            }
+        },
         problems: replica.problems,
         host: replica.host,
         version: replica.version,
@@ -120,6 +126,7 @@ mod tests {
             silence: Duration::from_secs(silence),
             lag,
             tenants: 1_000,
+            dormant: 0,
             problems: 0,
         }
     }
@@ -156,6 +163,17 @@ mod tests {
             page.detail
                 .is_some_and(|text| text.starts_with("1 replica without"))
         );
+    }
+
+    #[test]
+    fn dormant_tenants_are_told_apart() {
+        let all = page(vec![replica("one", "1.0", 0, 0)]);
+        assert_eq!(all.rows[0].tenants, "1,000");
+        let some = page(vec![ReplicaStatus {
+            dormant: 999_000,
+            ..replica("one", "1.0", 0, 0)
+        }]);
+        assert_eq!(some.rows[0].tenants, "1,000 of 1,000,000 awake");
     }
 
     #[test]

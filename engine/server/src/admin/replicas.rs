@@ -31,8 +31,10 @@ pub struct ReplicaStatus {
     pub silence: Duration,
     /// The number of changes of the bucket that the replica had not followed at its last heartbeat.
     pub lag: u64,
-    /// The number of tenants.
+    /// The number of tenants whose content the replica has.
     pub tenants: u64,
+    /// The number of other tenants.
+    pub dormant: u64,
     /// The number of problems with the bucket.
     pub problems: u64,
 }

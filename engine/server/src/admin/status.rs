@@ -255,6 +255,8 @@ pub struct BucketStatus {
     pub answered: Instant,
     /// The alarms: a store that does not answer, objects that are missing or damaged.
     pub problems: Vec<String>,
+    /// The tenants whose content the replica does not have.
+    pub dormant: usize,
     /// When the bucket was last collected, since 1970, if known.
     pub last_collection: Option<Duration>,
     /// The requests so far.

@@ -29,14 +29,16 @@ use crate::connection::worker_context::WorkerContext;
 use crate::listen::admission::Peer;
 use crate::request::layers::exchange::Exchange;
 use crate::request::layers::{access_log, request_id, traffic, uri_length};
+use crate::request::path::normalise_path;
 use crate::response::redirect;
 use crate::response::respond::{
-    AccessGate, PendingContent, close_after, finish, look_up_within, pending_content,
+    AccessGate, PendingContent, close_after, dormant, finish, is_unclaimed, look_up_within,
+    pending_content,
 };
 use crate::response::routed_response::{RequestHead, ResponseOwner, RoutedResponse, refused};
 use crate::response::snapshot_response::SnapshotResponse;
 use crate::response::to_https::{shared_challenge_host, to_https};
-use crate::snapshot_store::SnapshotStore;
+use crate::snapshot_store::{RequestedAddress, SnapshotStore};
 use crate::tls::Tls;
 use crate::tls::handshake::SecureName;
 
@@ -60,15 +62,52 @@ pub(crate) enum Channel {
     Redirect(Option<Arc<SharedChallenge>>),
 }
 
-/// Answers a request: runs the look-up and the layers around it.
-fn answer<'a>(
+/// Chooses the response to a request that waits no longer.
+fn choose_at_last<'a>(
     context: &WorkerContext,
     channel: &Channel,
     exchange: &Exchange<'a>,
 ) -> RoutedResponse<'a> {
-    let mut answer = choose(context, channel, exchange);
-    record(context, exchange, &mut answer);
+    let answer = choose(context, channel, exchange);
+    if sleeping(context, channel, exchange, &answer).is_none() {
+        return answer;
+    }
+    let mut answer = dormant();
+    finish(&mut answer, exchange.head);
     answer
+}
+
+/// Returns the content of a dormant tenant that the request must wait for, if `answer` says that no tenant of the snapshot has the address.
+fn sleeping(
+    context: &WorkerContext,
+    channel: &Channel,
+    exchange: &Exchange<'_>,
+    answer: &RoutedResponse<'_>,
+) -> Option<PendingContent> {
+    let may_arrive = match channel {
+        Channel::Clear => true,
+        Channel::Secure(name) => is_host_allowed(name, exchange.head),
+        Channel::Redirect(_) => false,
+    };
+    let is_wanted = may_arrive && is_unclaimed(answer);
+    is_wanted
+        .then(|| dormant_content(&context.snapshots, exchange.snapshot, exchange.head))
+        .flatten()
+}
+
+/// Returns the content of the dormant tenant at the address of a request that no tenant of `snapshot` answers.
+fn dormant_content(
+    snapshots: &SnapshotStore,
+    snapshot: &Snapshot,
+    head: &RequestHead<'_>,
+) -> Option<PendingContent> {
+    let host = head.host().ok()?;
+    let path = normalise_path(head.uri.path()).ok()?;
+    let address = match snapshot.hosts.contains_key(host) {
+        true => RequestedAddress::Prefix(host, &path),
+        false => RequestedAddress::Host(host, &path),
+    };
+    snapshots.dormant(address).map(PendingContent::Tenant)
 }
 
 /// Chooses the response to a request.
@@ -92,13 +131,14 @@ fn record<'a>(context: &WorkerContext, exchange: &Exchange<'a>, answer: &mut Rou
 }
 
 /// Answers a request with a body that counts as open until it is sent.
-fn respond(
+fn respond<'a>(
     context: &WorkerContext,
-    channel: &Channel,
-    exchange: &Exchange<'_>,
+    exchange: &Exchange<'a>,
+    mut answer: RoutedResponse<'a>,
     stream: Option<OpenStream>,
 ) -> Response<SnapshotBody> {
-    let response = answer(context, channel, exchange).response.into_response();
+    record(context, exchange, &mut answer);
+    let response = answer.response.into_response();
     let mut response = response.map(|bytes| SnapshotBody::new(bytes, stream));
     let head = exchange.head;
     if head.has_content && head.version < Version::HTTP_2 {
@@ -130,6 +170,9 @@ impl RequestService {
         };
         let mut answer = choose(&self.context, &self.channel, &exchange);
         answer.response.body().in_memory()?;
+        if sleeping(&self.context, &self.channel, &exchange, &answer).is_some() {
+            return None;
+        }
         self.state.begin_response();
         record(&self.context, &exchange, &mut answer);
         Some(send(answer.response))
@@ -159,7 +202,10 @@ fn look_up<'a>(
         (Channel::Secure(name), _) if !is_host_allowed(name, head) => {
             refused(StatusCode::MISDIRECTED_REQUEST)
         }
-        (Channel::Redirect(shared), Some(tls)) => to_https(snapshot, head, tls, shared.as_deref()),
+        (Channel::Redirect(shared), Some(tls)) => {
+            let is_claimed = |host: &str| context.snapshots.is_claimed(host);
+            to_https((snapshot, &is_claimed), head, tls, shared.as_deref())
+        }
         _ => {
             let gate = gate(context, channel, exchange.peer);
             let answer = look_up_within(snapshot, head, &|rule| gate.pass(rule, head));
@@ -197,7 +243,7 @@ const RENDER_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often a waiting request checks for a new snapshot.
 const SNAPSHOT_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Waits until the requested pages or image are rendered, or for [`RENDER_TIMEOUT`].
+/// Waits until the requested tenant is awake, and the requested pages or image are rendered, or for [`RENDER_TIMEOUT`].
 ///
 /// Other requests are answered meanwhile. Returns the snapshot that has the result, because the tenant may be evicted again in the next snapshot.
 async fn wait(
@@ -212,7 +258,13 @@ async fn wait(
         // The slot may belong to a replaced snapshot and never be filled, so the wait is bounded.
         let _ = timeout(SNAPSHOT_CHECK_INTERVAL, what.wait()).await;
         let snapshot = snapshots.current();
-        match pending_content(&snapshot, head, gate) {
+        let next = pending_content(&snapshot, head, gate).or_else(|| {
+            let answer = look_up_within(&snapshot, head, gate);
+            is_unclaimed(&answer)
+                .then(|| dormant_content(snapshots, &snapshot, head))
+                .flatten()
+        });
+        match next {
             Some(next) if started.elapsed() < RENDER_TIMEOUT => what = next,
             _ => break snapshot,
         }
@@ -224,12 +276,12 @@ async fn wait(
 /// Returns the host whose challenge another replica of the fleet may have opened, if the request asks for such a challenge.
 fn shared_challenge(
     context: &WorkerContext,
-    snapshot: &Snapshot,
     head: &RequestHead<'_>,
 ) -> Option<(Arc<Tls>, Box<str>)> {
     let tls = context.settings.tls.as_ref()?;
     tls.shared.as_ref()?;
-    let host = shared_challenge_host(snapshot, head, tls)?;
+    let host = shared_challenge_host(head, tls)?;
+    let host = Some(host).filter(|host| context.snapshots.is_claimed(host))?;
     Some((Arc::clone(tls), host.into()))
 }
 
@@ -272,29 +324,8 @@ impl Service<Request<Incoming>> for RequestService {
         let head = head_of(&request, has_content);
         let peer = self.peer;
         let access = gate(&self.context, &self.channel, peer);
-        if !matches!(self.channel, Channel::Redirect(_))
-            && let Some(what) =
-                pending_content(&snapshot, &head, &|rule| access.decide(rule, &head))
-        {
-            // The future reads the fields again, since it owns the request.
-            drop(head);
-            let (context, channel) = (Rc::clone(&self.context), self.channel.clone());
-            return Either::Right(Box::pin(async move {
-                let (snapshots, head) = (&context.snapshots, head_of(&request, has_content));
-                let access = gate(&context, &channel, peer);
-                let allows = |rule: &AccessRule| access.decide(rule, &head);
-                let snapshot = wait(snapshots, &head, &allows, what, started).await;
-                let exchange = Exchange {
-                    head: &head,
-                    snapshot: &snapshot,
-                    peer,
-                    started,
-                };
-                Ok(respond(&context, &channel, &exchange, stream))
-            }));
-        }
         if matches!(self.channel, Channel::Redirect(_))
-            && let Some((tls, host)) = shared_challenge(&self.context, &snapshot, &head)
+            && let Some((tls, host)) = shared_challenge(&self.context, &head)
         {
             drop(head);
             let context = Rc::clone(&self.context);
@@ -310,7 +341,8 @@ impl Service<Request<Incoming>> for RequestService {
                     peer,
                     started,
                 };
-                Ok(respond(&context, &channel, &exchange, stream))
+                let answer = choose(&context, &channel, &exchange);
+                Ok(respond(&context, &exchange, answer, stream))
             }));
         }
         let exchange = Exchange {
@@ -319,8 +351,40 @@ impl Service<Request<Incoming>> for RequestService {
             peer,
             started,
         };
-        let response = respond(&self.context, &self.channel, &exchange, stream);
-        Either::Left(ready(Ok(response)))
+        let what = match self.channel {
+            Channel::Redirect(_) => None,
+            _ => pending_content(&snapshot, &head, &|rule| access.decide(rule, &head)),
+        };
+        let what = match what {
+            Some(what) => what,
+            None => {
+                let answer = choose(&self.context, &self.channel, &exchange);
+                match sleeping(&self.context, &self.channel, &exchange, &answer) {
+                    Some(what) => what,
+                    None => {
+                        let response = respond(&self.context, &exchange, answer, stream);
+                        return Either::Left(ready(Ok(response)));
+                    }
+                }
+            }
+        };
+        // The future reads the fields again, since it owns the request.
+        drop(head);
+        let (context, channel) = (Rc::clone(&self.context), self.channel.clone());
+        Either::Right(Box::pin(async move {
+            let (snapshots, head) = (&context.snapshots, head_of(&request, has_content));
+            let access = gate(&context, &channel, peer);
+            let allows = |rule: &AccessRule| access.decide(rule, &head);
+            let snapshot = wait(snapshots, &head, &allows, what, started).await;
+            let exchange = Exchange {
+                head: &head,
+                snapshot: &snapshot,
+                peer,
+                started,
+            };
+            let answer = choose_at_last(&context, &channel, &exchange);
+            Ok(respond(&context, &exchange, answer, stream))
+        }))
     }
 }
 
@@ -333,6 +397,7 @@ mod tests {
     use crate::access::decision::AccessDecision;
     use crate::response::respond::respond;
     use crate::sample;
+    use crate::snapshot_store::RequestNotice;
 
     const HOST: &str = "late.example";
 
@@ -354,6 +419,30 @@ mod tests {
             pages: Slot::default(),
             ..sample::mount("late", "", &[])
         })
+    }
+
+    #[tokio::test]
+    async fn request_for_a_dormant_tenant_waits_until_a_snapshot_has_its_pages() {
+        let snapshots = Arc::new(SnapshotStore::new(Snapshot::default()));
+        let address = RequestedAddress::Host(HOST, "/terms");
+        snapshots.set_dormant_lookup(move |wanted| (wanted == address).then(|| "late".into()));
+        let notified = Arc::downgrade(&snapshots);
+        snapshots.on_notice(move |notice| {
+            assert_eq!(notice, RequestNotice::Dormant("late"));
+            let mount = Arc::new(sample::mount("late", "", &["/terms"]));
+            drop(notified.upgrade().unwrap().replace(with(&mount)));
+        });
+        let headers = HeaderMap::from_iter([(header::HOST, HeaderValue::from_static(HOST))]);
+        let uri = Uri::from_static("/terms");
+        let head = RequestHead::new(&Method::GET, &uri, Version::HTTP_11, &headers, false);
+        let allow: AccessGate<'_> = &|_| AccessDecision::Allow;
+        let none = Snapshot::default();
+        let what = dormant_content(&snapshots, &none, &head).expect("a dormant tenant");
+        let found = wait(&snapshots, &head, allow, what, Instant::now()).await;
+        assert_eq!(respond(&found, &head).response.status(), StatusCode::OK);
+        let other = HeaderMap::from_iter([(header::HOST, HeaderValue::from_static("no.example"))]);
+        let head = RequestHead::new(&Method::GET, &uri, Version::HTTP_11, &other, false);
+        assert!(dormant_content(&snapshots, &none, &head).is_none());
     }
 
     #[tokio::test]

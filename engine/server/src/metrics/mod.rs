@@ -543,6 +543,10 @@ impl Counters {
         let problems = bucket.map_or(0, |bucket| bucket.problems.len() as u64);
         gauge(encoder, "bucket_problems", help, None, problems)?;
 
+        let help = "Tenants of the bucket whose content is downloaded at their next request";
+        let dormant = bucket.map_or(0, |bucket| bucket.dormant as u64);
+        gauge(encoder, "bucket_dormant_tenants", help, None, dormant)?;
+
         let help = "Time since the bucket of `--store` last answered; 0 without `--store`";
         let age = bucket.map_or(0, |bucket| bucket.answered.elapsed().as_secs());
         gauge(

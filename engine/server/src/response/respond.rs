@@ -21,6 +21,7 @@
 //!
 //! **Invariant:** pure: no clock, no sockets, no metrics, no logs. Builds no body.
 
+use std::future::pending;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -401,6 +402,8 @@ fn mount<'s, 'p>(routes: &'s HostRoutes, path: &'p str) -> Option<(&'s Arc<Mount
 /// The pages, the image or the Markdown form that a request must wait for.
 #[derive(Debug, Clone)]
 pub(crate) enum PendingContent {
+    /// The content of this tenant, which this replica does not have yet.
+    Tenant(Arc<str>),
     /// The path's mount, which is not rendered yet.
     Pages(Arc<Mount>),
     /// An image of that mount's tenant, which is not rendered yet.
@@ -413,20 +416,47 @@ impl PendingContent {
     /// Returns the notice for the supervisor.
     pub(crate) fn notice(&self) -> RequestNotice<'_> {
         match self {
+            Self::Tenant(tenant) => RequestNotice::Dormant(tenant),
             Self::Pages(mount) => RequestNotice::Pages(&mount.tenant),
             Self::Image(mount, _) => RequestNotice::Image(&mount.tenant),
             Self::Markdown(mount, _, path) => RequestNotice::Markdown(&mount.tenant, path),
         }
     }
 
-    /// Waits until the pages, the image or the Markdown form are made.
+    /// Waits until the pages, the image or the Markdown form are made. The content of a tenant comes with another snapshot, for which callers look themselves.
     pub(crate) async fn wait(&self) {
         match self {
+            Self::Tenant(_) => pending().await,
             Self::Pages(mount) => mount.pages.filled().await,
             Self::Image(_, slot) => slot.filled().await,
             Self::Markdown(_, slot, _) => slot.filled().await,
         }
     }
+}
+
+/// Returns whether `answer` says that no tenant of the snapshot has the address of the request.
+pub(crate) fn is_unclaimed(answer: &RoutedResponse<'_>) -> bool {
+    match (answer.response.status(), answer.owner) {
+        // The tenant at the root of a host answers for all prefixes that no other tenant has.
+        (StatusCode::NOT_FOUND, ResponseOwner::Tenant(mount)) => mount.prefix.is_empty(),
+        (StatusCode::NOT_FOUND, _) | (StatusCode::MISDIRECTED_REQUEST, ResponseOwner::Unknown) => {
+            true
+        }
+        _ => false,
+    }
+}
+
+/// Returns the 503 of a tenant whose content this replica does not have yet.
+pub(crate) fn dormant<'s>() -> RoutedResponse<'s> {
+    let mut answer = RoutedResponse {
+        response: plain(StatusCode::SERVICE_UNAVAILABLE).into(),
+        owner: ResponseOwner::Host,
+        route: Route::default(),
+        encoding: ContentEncoding::Identity,
+    };
+    let fields = answer.response.headers_mut();
+    fields.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    answer
 }
 
 /// Returns the pages, the image or the Markdown form that a request must wait for, if any. A request for an image with a substitute does not wait, and neither does a request that `gate` refuses.

@@ -25,7 +25,6 @@ const CHALLENGE_PREFIX: &str = "/.well-known/acme-challenge/";
 
 /// Returns the host whose challenge another replica may have opened, if the request asks for a challenge that this process does not have.
 pub(crate) fn shared_challenge_host<'r>(
-    snapshot: &Snapshot,
     request: &'r RequestHead<'_>,
     tls: &Tls,
 ) -> Option<&'r str> {
@@ -33,17 +32,16 @@ pub(crate) fn shared_challenge_host<'r>(
     if tls.certificates.challenge_text(token).is_some() {
         return None;
     }
-    let host = request.host().ok()?;
-    snapshot.hosts.contains_key(host).then_some(host)
+    request.host().ok()
 }
 
 fn token(uri: &Uri) -> Option<&str> {
     uri.path().strip_prefix(CHALLENGE_PREFIX)
 }
 
-/// Redirects a request to HTTPS, or answers a challenge of a certificate authority. `shared` is the challenge of the requested host that another replica has opened.
+/// Redirects a request to HTTPS, or answers a challenge of a certificate authority. `is_claimed` returns whether a tenant claims a host. `shared` is the challenge of the requested host that another replica has opened.
 pub(crate) fn to_https<'s>(
-    snapshot: &'s Snapshot,
+    (snapshot, is_claimed): (&'s Snapshot, &dyn Fn(&str) -> bool),
     request: &RequestHead<'_>,
     tls: &Tls,
     shared: Option<&SharedChallenge>,
@@ -61,7 +59,7 @@ pub(crate) fn to_https<'s>(
     let Ok(host) = request.host() else {
         return refused(StatusCode::BAD_REQUEST);
     };
-    if !snapshot.hosts.contains_key(host) {
+    if !is_claimed(host) {
         return unknown_host(snapshot, request);
     }
     let target = request.uri.path_and_query();

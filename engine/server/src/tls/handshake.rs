@@ -6,19 +6,21 @@ use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
 
 use rustls::server::Acceptor;
 use rustls::sign::CertifiedKey;
 use sha2::{Digest as _, Sha256};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
+use tokio::time::sleep;
 use tokio_rustls::LazyConfigAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use super::certificate::Certificate;
 use super::config::{ALPN_ACME, ALPN_HTTP2, Tls, requested_name};
 use crate::acme::proof_certificate;
-use crate::snapshot_store::SnapshotStore;
+use crate::snapshot_store::{RequestNotice, RequestedAddress, SnapshotStore};
 
 /// The host name and the certificate of a handshake.
 #[derive(Debug)]
@@ -43,6 +45,12 @@ pub(crate) struct TlsConnection {
     /// Whether ALPN chose HTTP/2.
     pub(crate) is_http2: bool,
 }
+
+/// The longest wait of a handshake for the certificate of a dormant tenant.
+const DORMANT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The interval at which such a handshake looks for the certificate.
+const DORMANT_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The fatal alert `unrecognized_name` as a TLS record (RFC 8446, sections 5.1 and 6; RFC 6066, section 3).
 const UNRECOGNIZED_NAME: [u8; 7] = [21, 3, 3, 0, 2, 2, 112];
@@ -80,12 +88,15 @@ async fn try_accept(
             .is_some_and(|mut protocols| protocols.any(|protocol| protocol == ALPN_ACME));
         (requested_name(&hello).unwrap_or_default(), is_challenge)
     };
-    let is_claimed = snapshots.current().hosts.contains_key(&*host);
+    let is_claimed = snapshots.is_claimed(&host);
     if is_challenge && let Some(certificate) = challenge(tls, &host, is_claimed).await {
         let mut stream = start.into_stream(tls.for_challenge(certificate)).await?;
         counters.challenges.fetch_add(1, Relaxed);
         stream.shutdown().await?;
         return Ok(None);
+    }
+    if is_claimed && tls.certificates.find(&host).is_none() {
+        wait_for_tenant(tls, snapshots, &host).await;
     }
     let certificate = tls.certificates.find(&host).filter(|_| is_claimed);
     let Some(certificate) = certificate else {
@@ -109,6 +120,18 @@ async fn try_accept(
         name: Rc::new(SecureName { host, certificate }),
         is_http2,
     }))
+}
+
+/// Wakes the dormant tenant of a host, and waits for a limited time for its certificate, which other replicas may have ordered.
+async fn wait_for_tenant(tls: &Tls, snapshots: &SnapshotStore, host: &str) {
+    let begun = Instant::now();
+    while begun.elapsed() < DORMANT_TIMEOUT
+        && let Some(tenant) = snapshots.dormant(RequestedAddress::Host(host, "/"))
+        && tls.certificates.find(host).is_none()
+    {
+        snapshots.send_notice(RequestNotice::Dormant(&tenant));
+        sleep(DORMANT_CHECK_INTERVAL).await;
+    }
 }
 
 /// Returns the certificate of the open challenge of a host: of this process, or of another replica if the host is claimed.

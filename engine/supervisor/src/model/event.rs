@@ -34,6 +34,8 @@ pub(crate) enum Event {
         tenants: BTreeSet<TenantId>,
         only: Option<BTreeSet<String>>,
     },
+    /// The next list leaves these tenants out, because their content is not on this machine. They are not removed.
+    Asleep(BTreeSet<TenantId>),
     /// The folder of tenants cannot be listed. The persisted content of these tenants is served.
     Restored(Vec<TenantId>),
     /// The survey in flight has ended.
@@ -124,6 +126,7 @@ impl Event {
             Self::Changed(_)
             | Self::Requested(_)
             | Self::Listed { .. }
+            | Self::Asleep(_)
             | Self::Restored(_)
             | Self::Surveyed(_)
             | Self::Unread(_)

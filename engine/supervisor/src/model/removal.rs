@@ -6,6 +6,8 @@
 //!                           └──retention over──> forgotten, with its history
 //! ```
 //!
+//! A tenant that a list leaves out because its content is not on this machine is not removed: the world forgets the tenant, and nothing notes a removal.
+//!
 //! A restored tenant is a normal tenant of the world, except that a list without its folder does not remove it.
 //!
 //! **Invariant:** a restored tenant is never forgotten, and stays until its folder is back.
@@ -81,6 +83,33 @@ impl World {
             self.reply_to_restore(id, CommandReply::FolderPresent, actions);
         }
         returned
+    }
+
+    /// Drops all data of a tenant that is not served any more.
+    pub(super) fn forget(&mut self, id: &TenantId, now: ClockTime, actions: &mut Vec<Action>) {
+        self.tenants.remove(id);
+        self.forget_work(id);
+        self.plan.note(id, now.instant);
+        self.publication.urgent.note(id, now.instant);
+        actions.push(Action::Forget(id.clone()));
+    }
+
+    /// Drops tenants whose content is not on this machine. Nothing notes a removal, and persisted data stays.
+    pub(super) fn note_sleep(
+        &mut self,
+        asleep: &BTreeSet<TenantId>,
+        now: ClockTime,
+        actions: &mut Vec<Action>,
+    ) {
+        if !self.note_returns(asleep, actions).is_empty() {
+            actions.push(Action::PersistRemovals);
+        }
+        for id in asleep {
+            self.removals.former.remove(id);
+            if self.tenants.contains_key(id) {
+                self.forget(id, now, actions);
+            }
+        }
     }
 
     /// Starts to restore a removed tenant, or refuses the command.

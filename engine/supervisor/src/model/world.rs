@@ -127,6 +127,7 @@ impl World {
             Event::Listed { tenants, only } => {
                 self.list(&tenants, only.as_ref(), now, &mut actions)
             }
+            Event::Asleep(tenants) => self.note_sleep(&tenants, now, &mut actions),
             Event::Restored(tenants) => self.restore(tenants, now),
             Event::Surveyed(outcome) => {
                 self.survey = None;
@@ -281,14 +282,7 @@ impl World {
         let gone = self.missing(listed);
         let has_changed = !(returned.is_empty() && gone.is_empty());
         for id in gone {
-            self.tenants.remove(&id);
-            self.persistence.pending.remove(&id);
-            self.readings.held.remove(&id);
-            self.budget.remove(&id);
-            self.previews.forget(&id);
-            self.plan.note(&id, now.instant);
-            self.publication.urgent.note(&id, now.instant);
-            actions.push(Action::Forget(id.clone()));
+            self.forget(&id, now, actions);
             self.note_removal(id, now, actions);
         }
         if has_changed {
@@ -303,6 +297,14 @@ impl World {
                 self.read_or_hold(id.clone(), now, actions);
             }
         }
+    }
+
+    /// Drops the work for a tenant, and its memory.
+    pub(super) fn forget_work(&mut self, id: &TenantId) {
+        self.persistence.pending.remove(id);
+        self.readings.held.remove(id);
+        self.budget.remove(id);
+        self.previews.forget(id);
     }
 
     /// Reads a folder, or waits for its reading in flight: two readings at a time would take twice the memory.

@@ -335,6 +335,18 @@ impl Catalog {
         deployment.root.as_ref() == Some(id) || sites.any(|site| site.tenant == id.as_str())
     }
 
+    /// Returns the tenants whose data the pages of all tenants may show.
+    pub(crate) fn shown_by_all(&self) -> BTreeSet<String> {
+        let deployment = self.deployment.as_ref();
+        let root = deployment.and_then(|deployment| deployment.root.as_ref());
+        let company = deployment.and_then(|deployment| deployment.company.as_ref());
+        let sites = company.into_iter().flat_map(|company| &company.sites);
+        let sites = sites.map(|site| site.tenant.clone());
+        let named = self.addresses.named_root().map(ToOwned::to_owned);
+        let roots = root.map(ToString::to_string).into_iter().chain(named);
+        roots.chain(sites).collect()
+    }
+
     /// Returns the data that all tenants share. Returns the previous `Arc` if the data has not changed.
     fn derive_deployment(
         &mut self,

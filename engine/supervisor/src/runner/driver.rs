@@ -147,7 +147,7 @@ impl Registry {
             self.alarm = None;
             let folders = self.catalog.name(folders, &self.settings);
             let tenants: BTreeSet<TenantId> = folders.into_keys().collect();
-            let listed = tenants.clone();
+            let listed = removal::note_sleep(self, &tenants, now);
             self.handle(Event::Listed { tenants, only }, now);
             if let Some(persisted) = &mut self.persisted {
                 persisted.retain(&listed, self.world.removed().keys());
@@ -639,6 +639,9 @@ impl Registry {
         inject("addresses", "all");
         let begun = Instant::now();
         let plans = self.catalog.plan(changes, &self.settings, now);
+        if let Some(dormant) = &self.settings.dormant {
+            dormant.set_needed(self.catalog.shown_by_all());
+        }
         let took = begun.elapsed();
         self.handle(Event::Planned { plans, took }, now);
     }

@@ -119,6 +119,8 @@ impl Registry {
         let source = follower.source(config.themes.clone(), config.deployment.clone());
         self.settings.source = Arc::new(source);
         self.settings.shared_releases = Some(follower.releases());
+        let origin = &self.settings.config.origin;
+        self.settings.dormant = Some(follower.dormant(origin.domain()));
         self
     }
 
@@ -251,7 +253,13 @@ impl Registry {
         let images = self.demands.images.clone();
         let markdown = self.demands.markdown.clone();
         let requested = self.demands.requested.clone();
+        let dormant = self.settings.dormant.clone();
         move |notice| match notice {
+            RequestNotice::Dormant(id) => {
+                if let Some(dormant) = &dormant {
+                    dormant.request(id);
+                }
+            }
             RequestNotice::Pages(id) => prioritise(id),
             RequestNotice::Image(id) => {
                 if images.add(id) {
@@ -263,7 +271,12 @@ impl Registry {
                     wake();
                 }
             }
-            RequestNotice::Answered(id) => drop(requested.add(id)),
+            RequestNotice::Answered(id) => {
+                requested.add(id);
+                if let Some(dormant) = &dormant {
+                    dormant.note_answered(id);
+                }
+            }
         }
     }
 
@@ -296,6 +309,23 @@ impl Registry {
             store: self.store().cloned(),
             shared: self.settings.shared_releases.clone(),
         }
+    }
+
+    /// Returns the addresses that a tenant claims besides those of its name: hosts, paths of the origin, and `/` for the origin itself.
+    #[must_use]
+    pub fn claims(&self, tenant: &str) -> Vec<String> {
+        let site = self.catalog.tenants.get(tenant);
+        let Some(site) = site.and_then(|tenant| tenant.content.site.as_ref()) else {
+            return Vec::new();
+        };
+        let manifest = &site.manifest;
+        let hosts = manifest.hosts.iter().map(|host| host.as_str().to_owned());
+        let aliases = manifest
+            .aliases
+            .iter()
+            .map(|alias| alias.as_str().to_owned());
+        let root = manifest.root.then(|| "/".to_owned());
+        hosts.chain(aliases).chain(root).collect()
     }
 
     /// Returns all diagnostics, by file and line. A problem of a theme is reported once, and not for each tenant with the theme.

@@ -115,6 +115,10 @@ impl ReloadLoop {
         self.registry.settings.open_files = watch.open_files();
         self.registry.job_pool.notify(sender.clone());
         self.snapshots.on_notice(self.registry.prioritise());
+        if let Some(dormant) = self.registry.settings.dormant.clone() {
+            self.snapshots
+                .set_dormant_lookup(move |address| dormant.find(address));
+        }
         let mut state = LoopState {
             queue,
             watch: watch.status(),

@@ -2,17 +2,40 @@
 //!
 //! **Invariant:** [`crate::model::removal`] decides which tenants are restored and forgotten.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use tracing::{info, warn};
 
 use content::name::TenantId;
 use content::report::{Code, Diagnostic};
 
+use crate::model::event::Event;
 use crate::runner::catalog::tenant::TenantData;
 use crate::runner::registry::Registry;
 use crate::source::survey::RestoredTenant;
+use crate::state::tables::PersistedState;
 
 const SECONDS_PER_DAY: u64 = 24 * 60 * 60;
+
+/// Tells the model which tenants a list leaves out because their content is not on this machine. Returns the listed tenants together with these.
+pub(super) fn note_sleep(
+    registry: &mut Registry,
+    listed: &BTreeSet<TenantId>,
+    now: Timestamp,
+) -> BTreeSet<TenantId> {
+    let source = &registry.settings.source;
+    let persisted = registry.persisted.iter().flat_map(PersistedState::tenants);
+    let known = registry.catalog.tenants.keys().chain(persisted);
+    let known = known.chain(registry.world.removed().keys());
+    let is_asleep = |id: &&TenantId| !listed.contains(*id) && source.is_dormant(id);
+    let asleep: BTreeSet<TenantId> = known.filter(is_asleep).cloned().collect();
+    let existing = listed.union(&asleep).cloned().collect();
+    if !asleep.is_empty() {
+        registry.handle(Event::Asleep(asleep), now);
+    }
+    existing
+}
 
 /// Logs that the folder of a tenant was removed, and removes the results of work for the tenant.
 pub(crate) fn report(registry: &Registry, id: &TenantId) {

@@ -15,6 +15,7 @@ use crate::jobs::shared_release::SharedReleases;
 use crate::model::world::Mode;
 use crate::snapshot::replaced::{self, Retention};
 use crate::source::TenantSource;
+use crate::source::dormant::DormantTenants;
 use crate::source::folders::FolderSource;
 use crate::source::watch::OpenFiles;
 
@@ -43,6 +44,8 @@ pub(crate) struct Settings {
     pub(crate) renders: RenderTimes,
     /// The releases of the fleet, if this process is a replica.
     pub(crate) shared_releases: Option<Arc<dyn SharedReleases>>,
+    /// The dormant tenants of the fleet, if this process is a replica.
+    pub(crate) dormant: Option<Arc<dyn DormantTenants>>,
 }
 
 impl Settings {
@@ -66,6 +69,7 @@ impl Settings {
             leaves_out_previews: false,
             renders: RenderTimes::default(),
             shared_releases: None,
+            dormant: None,
         }
     }
 

@@ -7,6 +7,7 @@
 mod housekeeping;
 mod jitter;
 mod view;
+mod wake;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -23,6 +24,7 @@ use tracing::{error, info, warn};
 use bucket::cache::ContentCache;
 use bucket::follow::{Follower, SharedFolder};
 use bucket::probe::{ProbeError, probe};
+use bucket::rows::SharedRows;
 use bucket::store::{AddressError, Bucket, Change, StoreError, random_nonce, with_causes};
 use content::address::deployment::FILE;
 use content::name::TenantId;
@@ -36,12 +38,14 @@ use crate::model::agenda::{MIN_RETRY_DELAY, ReloadScope};
 use crate::runner::reload_queue::ReloadSender;
 use crate::source::TenantSource;
 use crate::source::bucket_releases::BucketReleases;
+use crate::source::dormant::DormantTenants;
 use crate::source::folders::FolderSource;
 use crate::source::theme_folders::ThemesLocation;
 
 use self::housekeeping::{Housekeeping, ReplicaIdentity, SharedCollection};
 use self::jitter::with_jitter;
 use self::view::{SharedView, View};
+use self::wake::{BucketTenants, WakeQueue, WakeThread};
 
 /// The name of the folder in the state.
 const FOLDER: &str = "bucket";
@@ -51,6 +55,12 @@ const COLD_START_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The longest wait for the store at the start of a replica with content.
 const WARM_START_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The memory of an awake tenant without its pages, in bytes: twice what an evicted tenant was measured to take, so that half of `--memory` stays for pages.
+const AWAKE_TENANT_BYTES: usize = 64 << 10;
+
+/// The least limit on awake tenants.
+const MIN_AWAKE: usize = 16;
 
 /// The limit on the exponent by which the interval grows while the store does not answer: 16 times.
 const MAX_BACKOFF: u32 = 4;
@@ -88,6 +98,7 @@ pub(crate) struct BucketSource {
     themes: Option<PathBuf>,
     /// The file on this machine that replaces the published `deployment.yaml`.
     deployment: Option<PathBuf>,
+    rows: SharedRows,
 }
 
 impl TenantSource for BucketSource {
@@ -151,6 +162,13 @@ impl TenantSource for BucketSource {
         })
     }
 
+    fn is_dormant(&self, id: &TenantId) -> bool {
+        let view = self.view.lock();
+        // A tenant may have woken after the list.
+        let is_awake = (view.tenants.as_ref()).is_some_and(|all| all.contains_key(id.as_str()));
+        is_awake || self.rows.read().has(id.as_str())
+    }
+
     fn label(&self, id: &TenantId) -> String {
         self.address.join(id.as_str()).display().to_string()
     }
@@ -187,12 +205,15 @@ pub struct BucketFollower {
     answered: Instant,
     identity: ReplicaIdentity,
     collection: SharedCollection,
+    /// The bucket of the thread that wakes tenants.
+    of_waker: Bucket,
+    queue: Arc<WakeQueue>,
 }
 
 impl BucketFollower {
     /// Opens the bucket with this address, with a cache in the folder of the state. Without content from an earlier process, waits for the tenants for a limited time.
     ///
-    /// `interval` is the time between two questions for changes, and `host` the name of this machine, by which operators know the replica.
+    /// `interval` is the time between two questions for changes, and `host` the name of this machine, by which operators know the replica. `memory` is the limit on the memory of tenants in bytes, which bounds the number of tenants whose content is here.
     ///
     /// # Errors
     /// Returns an error if the address or the cache cannot be used, or if the store is not fit. A store that does not answer is not an error.
@@ -200,19 +221,24 @@ impl BucketFollower {
         address: &str,
         state: &Path,
         interval: Duration,
-        host: &str,
+        (host, memory): (&str, usize),
         board: &StatusBoard,
     ) -> Result<Self, BucketError> {
         // Connections belong to the event loop of a thread, and each bucket has its own.
-        let buckets = [Bucket::open(address)?, Bucket::open(address)?];
-        Self::follow(buckets, state, interval, host, board)
+        let open = || Bucket::open(address);
+        let buckets = [open()?, open()?, open()?];
+        let max_awake = (memory / AWAKE_TENANT_BYTES).max(MIN_AWAKE);
+        Self::follow(buckets, state, (interval, max_awake), host, board)
     }
 
-    /// Follows a bucket, and shares releases in the other one, which has the same address. See [`Self::open`].
-    fn follow(
-        [bucket, of_releases]: [Bucket; 2],
+    /// Follows a bucket, and shares releases and wakes tenants by the other ones, which have the same address. At most `max_awake` tenants have their content here. See [`Self::open`].
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn follow(
+        [bucket, of_releases, of_waker]: [Bucket; 3],
         state: &Path,
-        interval: Duration,
+        (interval, max_awake): (Duration, usize),
         host: &str,
         board: &StatusBoard,
     ) -> Result<Self, BucketError> {
@@ -230,7 +256,7 @@ impl BucketFollower {
         let counts = board.shared_releases.clone();
         let releases = BucketReleases::start(of_releases, counts).map_err(disk)?;
         let mut follower = Self {
-            follower: Follower::new(bucket, cache),
+            follower: Follower::new(bucket, cache).with_limit(max_awake),
             runtime,
             releases: Arc::new(releases),
             view: SharedView::default(),
@@ -238,6 +264,8 @@ impl BucketFollower {
             answered: Instant::now(),
             identity,
             collection: SharedCollection::default(),
+            of_waker,
+            queue: Arc::default(),
         };
         let answer = follower.start_warm_or_cold()?;
         follower.update_view(answer.err());
@@ -294,7 +322,17 @@ impl BucketFollower {
             address: PathBuf::from(self.follower.bucket().address()),
             themes,
             deployment,
+            rows: self.follower.rows(),
         }
+    }
+
+    /// Returns the dormant tenants of the bucket at their addresses. `domain` is that of the origin.
+    pub(crate) fn dormant(&self, domain: &str) -> Arc<dyn DormantTenants> {
+        Arc::new(BucketTenants {
+            rows: self.follower.rows(),
+            domain: domain.to_owned(),
+            queue: Arc::clone(&self.queue),
+        })
     }
 
     /// Returns the releases that the replicas of the bucket share.
@@ -315,6 +353,7 @@ impl BucketFollower {
             };
             housekeeping.start(reloads.clone());
         }
+        self.start_waker(reloads.clone());
         let run = move || {
             let mut failures = 0;
             while reloads.is_open() {
@@ -334,8 +373,24 @@ impl BucketFollower {
         thread::spawn(run);
     }
 
+    /// Starts the thread that wakes dormant tenants. The thread ends with the reload loop.
+    pub fn start_waker(&self, reloads: ReloadSender) {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build();
+        let wake = WakeThread {
+            waker: self.follower.waker(self.of_waker.clone()),
+            queue: Arc::clone(&self.queue),
+            view: self.view.clone(),
+        };
+        match runtime {
+            Ok(runtime) => wake.start(runtime, reloads),
+            Err(error) => error!(%error, "dormant tenants cannot be woken; restart the server"),
+        }
+    }
+
     /// Asks for changes once, and tells the reload loop. Returns whether the store has answered.
-    fn step(&mut self, board: &StatusBoard, reloads: &ReloadSender) -> bool {
+    pub fn step(&mut self, board: &StatusBoard, reloads: &ReloadSender) -> bool {
         let mut changed = BTreeSet::new();
         let polled = self.runtime.block_on(self.follower.poll(&mut changed));
         if polled.is_ok() {
@@ -357,15 +412,16 @@ impl BucketFollower {
     /// Shows the state of the follower to the source. Returns the changed parts other than single tenants.
     fn update_view(&self, silence: Option<String>) -> Vec<ReloadScope> {
         let is_known = self.follower.is_complete();
+        let mut shown = self.view.lock();
+        // A tenant that wakes after this has the lock next.
         let view = View {
             tenants: is_known.then(|| self.follower.tenants()),
             themes: self.follower.shared(THEMES),
             deployment: self.follower.shared(DEPLOYMENT),
-            problems: self.follower.problems().clone(),
+            problems: self.follower.problems(),
             silence: silence.unwrap_or_default(),
             sequence: self.follower.sequence(),
         };
-        let mut shown = self.view.lock();
         let changed = view.changed_since(&shown);
         *shown = view;
         changed
@@ -404,6 +460,7 @@ impl BucketFollower {
             is_known: self.follower.is_complete(),
             answered: self.answered,
             problems,
+            dormant: self.follower.dormant(),
             last_collection: self.collection.lock().last,
             traffic: traffic(self.follower.bucket()),
         }

@@ -1,6 +1,6 @@
 //! The source of tenants: surveys and jobs read it, and a watch notices changes.
 //!
-//! [`TenantSource`] is the interface, and [`folders`] implements it for folders on disk, and `bucket` for an object store. `bucket_releases` shares renderings through the same store.
+//! [`TenantSource`] is the interface, and [`folders`] implements it for folders on disk, and `bucket` for an object store. `bucket_releases` shares renderings through the same store, and [`dormant`] is the interface to tenants whose content is downloaded at a request.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -16,6 +16,7 @@ use crate::source::theme_folders::ThemesLocation;
 pub mod bucket;
 #[cfg(feature = "bucket")]
 pub(crate) mod bucket_releases;
+pub(crate) mod dormant;
 pub(crate) mod folders;
 pub(crate) mod survey;
 pub(crate) mod theme_folders;
@@ -42,6 +43,11 @@ pub(crate) trait TenantSource: Debug + Send + Sync {
 
     /// Returns the name of a tenant's folder in reports.
     fn label(&self, id: &TenantId) -> String;
+
+    /// Returns whether a tenant exists although the list leaves it out, because its content is not on this machine. Reads no file.
+    fn is_dormant(&self, _id: &TenantId) -> bool {
+        false
+    }
 
     /// Lists the files of a tenant. Through `activity`, other threads see whether the storage responds.
     fn tree(&self, id: &TenantId, limits: FolderLimits, activity: &Activity) -> FolderTree;

@@ -53,7 +53,7 @@ fn edit(
         print_message(&never_published(tenant, &session.bucket));
         return Ok(ExitCode::from(ERRORS));
     }
-    let ending = session.change(tenant, edit, &BTreeMap::new())?;
+    let ending = session.change(tenant, edit, &BTreeMap::new(), Vec::new())?;
     session.announce_unchanged()?;
     Ok(match ending {
         Ending::Published(pointer) | Ending::Repaired(pointer) | Ending::Unchanged(pointer) => {

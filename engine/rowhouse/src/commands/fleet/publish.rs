@@ -67,7 +67,7 @@ pub(crate) fn unpublish(arguments: &UnpublishArguments) -> anyhow::Result<ExitCo
         return Ok(ExitCode::from(FAILED));
     }
     let mut line = Line::new(tenant, Vec::new());
-    let ending = session.change(tenant, Edit::Unpublish, &BTreeMap::new())?;
+    let ending = session.change(tenant, Edit::Unpublish, &BTreeMap::new(), Vec::new())?;
     line.set_ending(ending)?;
     session.announce_unchanged()?;
     print(&line.to_text());

@@ -92,10 +92,12 @@ impl Session {
         tenant: &str,
         edit: Edit,
         uploads: &Uploads,
+        addresses: Vec<String>,
     ) -> anyhow::Result<Ending> {
         let publication = Publication {
             tenant: tenant.to_owned(),
             edit,
+            addresses,
             expected: self.expect,
             at: now(),
             author: self.author.clone(),

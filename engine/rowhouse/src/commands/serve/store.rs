@@ -20,6 +20,7 @@ use super::shared_certificates::BucketCertificates;
 use super::takeover::successor::Takeover;
 use crate::cli::{ContentFlags, ServeArguments};
 use crate::commands::fleet::host_name;
+use crate::commands::memory;
 
 /// The bucket that this process follows.
 #[derive(Debug)]
@@ -50,7 +51,9 @@ impl FollowedStore {
         let state = arguments.state.as_deref();
         let state = state.context("`--store` needs a folder for content: add `--state`")?;
         let host = host_name();
-        let follower = BucketFollower::open(store, state, arguments.store_poll, &host, board)?;
+        let memory = arguments.memory.unwrap_or_else(memory::half);
+        let machine = (&*host, memory);
+        let follower = BucketFollower::open(store, state, arguments.store_poll, machine, board)?;
         Ok(Some(Self(follower)))
     }
 

@@ -4,12 +4,14 @@ use crate::sample;
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use crate::wire::{Reply, Server, get};
 use http::header::RETRY_AFTER;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, Version};
 use release::snapshot::{HostEntry, HostRoutes, Mount, Resource, Slot, Snapshot};
 use server::response::respond::{RequestHead, respond};
+use server::snapshot_store::RequestedAddress;
 
 const HOST: &str = "late.example";
 
@@ -66,6 +68,52 @@ fn request_waits_for_its_tenant_and_other_requests_do_not() {
     let reply = asked.join().unwrap();
     let text = sample::text("late", "", "/terms");
     assert_eq!((reply.status, &*reply.body), (200, text.as_bytes()));
+}
+
+#[test]
+fn request_for_a_dormant_tenant_waits_and_is_unavailable_if_the_tenant_does_not_wake() {
+    let server = Server::start();
+    server
+        .snapshots
+        .set_dormant_lookup(|address| match address {
+            RequestedAddress::Host(HOST, _) => Some("late".into()),
+            RequestedAddress::Prefix("studio.example", "/late/terms") => Some("later".into()),
+            _ => None,
+        });
+    let (say, wanted) = channel();
+    let say = Mutex::new(say);
+    server.snapshots.on_notice(move |what| {
+        let _ = say.lock().unwrap().send(format!("{what:?}"));
+    });
+    let ask = |path: &'static str, host: &'static str| {
+        let mut socket = server.connect();
+        // Longer than the server lets the request wait.
+        let limit = Some(Duration::from_secs(30));
+        socket.set_read_timeout(limit).unwrap();
+        thread::spawn(move || {
+            use std::io::Write as _;
+            socket.write_all(get(path, host).as_bytes()).unwrap();
+            Reply::read(&mut socket)
+        })
+    };
+    let asked = ask("/terms", HOST);
+    assert_eq!(wanted.recv().unwrap(), "Dormant(\"late\")");
+    // Other requests are answered meanwhile.
+    let unknown = server.ask(&get("/terms", "unknown.example"));
+    assert_eq!(unknown.status, 421);
+    assert_eq!(server.ask(&get("/about", "studio.example")).status, 200);
+    assert_eq!(server.ask(&get("/missing", "studio.example")).status, 404);
+    let below = ask("/late/terms", "studio.example");
+    assert!(wanted.iter().any(|notice| notice == "Dormant(\"later\")"));
+    assert!(!asked.is_finished() && !below.is_finished());
+    let mount = Arc::new(sample::mount("late", "", &["/terms"]));
+    server.snapshots.replace(with(Some(mount)));
+    assert_eq!(asked.join().unwrap().status, 200);
+    let reply = below.join().unwrap();
+    assert_eq!(
+        (reply.status, reply.header("retry-after")),
+        (503, Some("1"))
+    );
 }
 
 #[test]

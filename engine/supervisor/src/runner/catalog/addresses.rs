@@ -99,6 +99,11 @@ impl AssignedAddresses {
         self.access.table()
     }
 
+    /// Returns the tenant that the file in force puts at the root of the origin.
+    pub(crate) fn named_root(&self) -> Option<&str> {
+        self.deployment.as_ref()?.claims.root.as_deref()
+    }
+
     /// Returns the alarm for operators, if the file has errors.
     pub(crate) fn alarm(&self) -> Option<&str> {
         self.alarm.as_deref()

@@ -148,8 +148,9 @@ impl Housekeeping {
         let view = self.view.lock();
         let tenants = view.tenants.as_ref().map_or(0, |tenants| tenants.len());
         let bucket = self.board.bucket();
-        let problems = bucket.as_ref().as_ref();
-        let problems = problems.map_or(0, |bucket| bucket.problems.len());
+        let bucket = bucket.as_ref().as_ref();
+        let problems = bucket.map_or(0, |bucket| bucket.problems.len());
+        let dormant = bucket.map_or(0, |bucket| bucket.dormant);
         Heartbeat {
             host: self.identity.host.clone(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -157,6 +158,7 @@ impl Housekeeping {
             at: seconds(SystemTime::now()),
             sequence: view.sequence,
             tenants: u64::try_from(tenants).unwrap_or(u64::MAX),
+            dormant: u64::try_from(dormant).unwrap_or(u64::MAX),
             problems: u64::try_from(problems).unwrap_or(u64::MAX),
         }
     }
@@ -176,6 +178,7 @@ impl Housekeeping {
             silence: replica.silence,
             lag: head.saturating_sub(replica.heartbeat.sequence),
             tenants: replica.heartbeat.tenants,
+            dormant: replica.heartbeat.dormant,
             problems: replica.heartbeat.problems,
         };
         Ok(listed.into_iter().map(status).collect())

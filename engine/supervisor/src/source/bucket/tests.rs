@@ -12,13 +12,19 @@ use bucket::store::Uploads;
 use fleet::exchange::{Answer, Request};
 use fleet::pointer::Pointer;
 use fleet::publish::{Edit, Outcome, Publication};
+use release::snapshot::HostEntry;
 use release::snapshot::access::AccessRule;
+use release::store::RetentionLimits;
 use render::{CachePolicy, Islands};
 use rowhouse_ui::Bundle;
+use server::snapshot_store::{RequestedAddress, SnapshotStore};
 
 use super::*;
-use crate::Registry;
 use crate::deployment_config::DeploymentConfig;
+use crate::runner::operator::Inbox;
+use crate::source::watch::{DetectionMethod, Watch};
+use crate::state::tables::PersistedState;
+use crate::{Registry, ReloadLoop};
 
 /// The rules of access to the tenant `secret`.
 const RULES: &str = "access: {client: {user: ann, token_sha256: \"0000000000000000000000000000000000000000000000000000000000000000\"}}
@@ -62,6 +68,7 @@ impl Fleet {
         let publication = Publication {
             tenant: name.to_owned(),
             edit: Edit::Publish(vec![hash.clone()]),
+            addresses: Vec::new(),
             expected: None,
             at: 0,
             author: "Ann".to_owned(),
@@ -97,17 +104,32 @@ impl Fleet {
 
     /// Starts a replica. `themes` and `deployment` are on its machine.
     fn start(&self, themes: Option<PathBuf>, deployment: Option<PathBuf>) -> Replica {
-        let board = StatusBoard::default();
+        let follower = self.follow(self.state.path(), 1_000);
+        self.replica(follower, themes, deployment)
+    }
+
+    /// Follows the bucket with a limit on awake tenants.
+    fn follow(&self, state: &Path, max_awake: usize) -> BucketFollower {
         let bucket = self.bucket.clone();
-        let interval = Duration::from_secs(2);
-        let follower = BucketFollower::follow(
-            [bucket.clone(), bucket],
-            self.state.path(),
-            interval,
+        // Longer than a test.
+        let interval = Duration::from_secs(3_600);
+        BucketFollower::follow(
+            [bucket.clone(), bucket.clone(), bucket],
+            state,
+            (interval, max_awake),
             "host",
-            &board,
+            &StatusBoard::default(),
         )
-        .unwrap();
+        .unwrap()
+    }
+
+    /// Returns a replica with the tenants of a follower.
+    fn replica(
+        &self,
+        follower: BucketFollower,
+        themes: Option<PathBuf>,
+        deployment: Option<PathBuf>,
+    ) -> Replica {
         let config = DeploymentConfig {
             tenants: PathBuf::from("memory:"),
             themes: None,
@@ -121,6 +143,66 @@ impl Fleet {
         let mut registry = registry.with_bucket(&follower, themes);
         registry.reload(Timestamp::now()).unwrap();
         Replica { follower, registry }
+    }
+}
+
+/// A replica that serves, with its threads.
+struct Server {
+    snapshots: Arc<SnapshotStore>,
+    dormant: Arc<dyn DormantTenants>,
+}
+
+impl Server {
+    fn start(follower: BucketFollower, registry: Registry) -> Self {
+        let mut registry = registry.serving();
+        let snapshot = registry.reload(Timestamp::now()).unwrap();
+        let dormant = registry.settings.dormant.clone().unwrap();
+        let snapshots = Arc::new(SnapshotStore::new(snapshot));
+        registry.set_served();
+        let board = Arc::new(StatusBoard::default());
+        let reloads = ReloadLoop {
+            registry,
+            snapshots: Arc::clone(&snapshots),
+            board: Arc::clone(&board),
+            events: None,
+            inbox: Inbox::default(),
+        }
+        .start(Watch::new(DetectionMethod::Off, Vec::new()));
+        follower.start_waker(reloads);
+        Self { snapshots, dormant }
+    }
+
+    fn find(&self, host: &str) -> Option<Arc<str>> {
+        self.dormant.find(RequestedAddress::Host(host, "/"))
+    }
+
+    fn has(&self, host: &str) -> bool {
+        let snapshot = self.snapshots.current();
+        match snapshot.hosts.get(host) {
+            Some(HostEntry::Site(routes)) => {
+                let root = routes.root.as_ref();
+                root.is_some_and(|mount| mount.pages.get().is_some())
+            }
+            _ => false,
+        }
+    }
+
+    /// Waits for the pages of a host as a request does.
+    fn request(&self, host: &str) {
+        let begun = Instant::now();
+        while !self.has(host) {
+            assert!(begun.elapsed() < Duration::from_secs(60), "{host}");
+            let notice = self.snapshots.current().hosts.contains_key(host);
+            let tenant = self.find(host);
+            assert!(
+                notice || tenant.is_some(),
+                "{host} is unknown while it wakes"
+            );
+            if let Some(tenant) = tenant.filter(|_| !notice) {
+                self.dormant.request(&tenant);
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
     }
 }
 
@@ -219,6 +301,104 @@ fn published_themes_are_used_unless_there_is_a_local_folder() {
     .unwrap();
     let replica = fleet.start(Some(local.path().to_owned()), None);
     assert!(replica.has_theme("local") && !replica.has_theme("bakery"));
+}
+
+fn reads(bucket: &Bucket) -> u64 {
+    bucket.metrics().counts().requests[0].iter().sum()
+}
+
+#[test]
+fn request_wakes_a_dormant_tenant_with_two_reads_and_the_quietest_goes_to_sleep() {
+    let fleet = Fleet::new();
+    for tenant in ["bakery", "corner", "mill"] {
+        fleet.publish_tenant(tenant);
+    }
+    // Another replica has rendered all tenants.
+    let other = TempDir::new().unwrap();
+    let follower = fleet.follow(other.path(), 1_000);
+    let mut rendered = fleet.replica(follower, None, None);
+    rendered.registry.reload(Timestamp::now()).unwrap();
+    let listed = || {
+        fleet
+            .runtime
+            .block_on(fleet.bucket.list_tagged("v1/releases/"))
+    };
+    while listed().unwrap().len() < 3 {
+        thread::sleep(Duration::from_millis(5));
+    }
+    let follower = fleet.follow(fleet.state.path(), 1);
+    let replica = fleet.replica(follower, None, None);
+    let awake: Vec<TenantId> = replica.registry.catalog.tenants.keys().cloned().collect();
+    assert_eq!(awake.len(), 1);
+    let awake = format!("{}.studio.example", awake[0]);
+    let server = Server::start(replica.follower, replica.registry);
+    let hosts = ["bakery", "corner", "mill"].map(|name| format!("{name}.studio.example"));
+    let cold = hosts.iter().find(|host| **host != awake).unwrap();
+    server.request(&awake);
+    let before = reads(&fleet.bucket);
+    server.request(cold);
+    assert_eq!(
+        reads(&fleet.bucket) - before,
+        2,
+        "the source and the release"
+    );
+    while server.has(&awake) {
+        thread::sleep(Duration::from_millis(5));
+    }
+    assert!(server.find(&awake).is_some());
+    assert_eq!(server.find("other.studio.example"), None);
+    assert_eq!(
+        reads(&fleet.bucket) - before,
+        2,
+        "an unknown host is not looked for"
+    );
+}
+
+#[test]
+fn tenant_that_goes_to_sleep_is_not_removed_and_keeps_its_data() {
+    let fleet = Fleet::new();
+    for tenant in ["corner", "mill"] {
+        fleet.publish_tenant(tenant);
+    }
+    let state = fleet.state.path().join("persisted");
+    let limits = RetentionLimits {
+        bytes: 1 << 30,
+        releases: 10,
+    };
+    let start = || {
+        let follower = fleet.follow(fleet.state.path(), 1);
+        let mut replica = fleet.replica(follower, None, None);
+        let persisted = PersistedState::open(&state, replica.registry.config(), limits);
+        replica.registry = replica.registry.with_persisted(persisted);
+        replica.registry.reload(Timestamp::now()).unwrap();
+        replica
+    };
+    let mut replica = start();
+    replica.registry.persist();
+    replica.registry.finish_persisting();
+    let awake: Vec<TenantId> = replica.registry.catalog.tenants.keys().cloned().collect();
+    let cold = match awake[0].as_str() {
+        "corner" => "mill",
+        _ => "corner",
+    };
+    let waker = replica.follower.follower.waker(fleet.bucket.clone());
+    assert!(waker.request(cold).is_fetched);
+    fleet.runtime.block_on(waker.fetch(cold)).unwrap();
+    replica.poll();
+    let has = |replica: &Replica, id: &str| replica.registry.catalog.tenants.contains_key(id);
+    assert!(has(&replica, cold) && !has(&replica, awake[0].as_str()));
+    assert!(replica.registry.world.removed().is_empty());
+    let releases = |replica: &Replica| {
+        let store = Arc::clone(replica.registry.store().unwrap());
+        store.list(awake[0].as_str()).len()
+    };
+    assert_eq!(releases(&replica), 1);
+    drop(replica);
+    // A start does not note the removal either.
+    let replica = start();
+    assert!(!has(&replica, awake[0].as_str()));
+    assert!(replica.registry.world.removed().is_empty());
+    assert_eq!(releases(&replica), 1);
 }
 
 #[test]

@@ -92,7 +92,11 @@ impl<'a> FolderPublisher<'a> {
             self.session.refuse_unfit_store()?;
             let packed = pack(files)?;
             let edit = Edit::Publish(packed.hashes);
-            line.set_ending(self.session.change(name, edit, &packed.uploads)?)?;
+            let addresses = self.registry.claims(name);
+            let ending = self
+                .session
+                .change(name, edit, &packed.uploads, addresses)?;
+            line.set_ending(ending)?;
         }
         let of_line = report.iter().cloned();
         line.errors = of_line

@@ -1,0 +1,109 @@
+//! Downloads the content of a version to the disk of a replica.
+//!
+//! **Invariant:** content on the disk has the hashes that its pointer names.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use bytes::Bytes;
+
+use fleet::key::{ContentHash, ObjectKey};
+use fleet::pointer::ContentObject;
+
+use crate::cache::ContentCache;
+use crate::packed::{self, DamagedContent, PackedFolder, is_hash};
+use crate::store::{Bucket, Change, StoreError};
+
+/// The limit on the size of an unpacked content object, in bytes.
+const MAX_CONTENT_BYTES: u64 = 1 << 30;
+
+/// A version of a tenant that this replica cannot use.
+#[derive(Debug, thiserror::Error)]
+pub enum FetchError {
+    /// The store did not answer.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The pointer is not a pointer of this program.
+    #[error("the object `{0}` is damaged: it is not a pointer")]
+    Pointer(ObjectKey),
+    /// An object with content does not exist.
+    #[error("the object `{0}` of version {1} does not exist")]
+    Missing(ObjectKey, u64),
+    /// An object with content is damaged.
+    #[error("the object `{object}` of version {version} is damaged: it {reason}")]
+    Damaged {
+        /// The object.
+        object: ObjectKey,
+        /// The version of the tenant.
+        version: u64,
+        /// The damage.
+        reason: DamagedContent,
+    },
+    /// The content cannot be written to the disk.
+    #[error("version {1} cannot be written to the disk: {0}")]
+    Disk(io::Error, u64),
+}
+
+/// Downloads the content of a version, unless it is on the disk. The first content is the packed folder.
+pub(crate) async fn fetch(
+    bucket: &Bucket,
+    cache: &ContentCache,
+    (tenant, version): (&str, u64),
+    content: &[ContentObject],
+) -> Result<(), FetchError> {
+    let mut content = content.iter();
+    let Some(packed) = content.next().filter(|packed| is_hash(&packed.hash)) else {
+        return Err(FetchError::Pointer(ObjectKey::pointer(tenant)));
+    };
+    let is_cached = cache.has(&packed.hash);
+    bucket.metrics().record_cache(is_cached);
+    if is_cached {
+        return Ok(());
+    }
+    let bytes = read(bucket, packed, version).await?;
+    let folder = PackedFolder::of_bytes(&bytes).map_err(|reason| FetchError::Damaged {
+        object: packed.object.clone(),
+        version,
+        reason,
+    })?;
+    let objects: BTreeMap<&ContentHash, &ContentObject> =
+        content.map(|object| (&object.hash, object)).collect();
+    let mut large = BTreeMap::new();
+    for hash in folder.large.values() {
+        let object = objects.get(hash).ok_or_else(|| FetchError::Damaged {
+            object: packed.object.clone(),
+            version,
+            reason: DamagedContent::Format,
+        })?;
+        large.insert(hash.clone(), read(bucket, object, version).await?);
+    }
+    let written = cache.write(&packed.hash, &folder, &large);
+    written.map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidData => FetchError::Damaged {
+            object: packed.object.clone(),
+            version,
+            reason: DamagedContent::Format,
+        },
+        _ => FetchError::Disk(error, version),
+    })
+}
+
+/// Reads a content object, and verifies its hash.
+pub(crate) async fn read(
+    bucket: &Bucket,
+    object: &ContentObject,
+    version: u64,
+) -> Result<Bytes, FetchError> {
+    let stored = match bucket.get(&object.object, None).await? {
+        Change::Object(stored) => stored.body,
+        Change::None | Change::Missing => {
+            return Err(FetchError::Missing(object.object.clone(), version));
+        }
+    };
+    let content = packed::decompress(&stored, &object.hash, MAX_CONTENT_BYTES);
+    content.map_err(|reason| FetchError::Damaged {
+        object: object.object.clone(),
+        version,
+        reason,
+    })
+}
