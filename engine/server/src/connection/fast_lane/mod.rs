@@ -128,6 +128,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin + 'static> FastLane<S> {
             if self.unread.is_empty() {
                 let mut input = buffers.input();
                 let read = pin!(stream.read_buf(&mut input)).poll(cx);
+                if read.is_pending()
+                    && let Poll::Ready(flushed) = Pin::new(&mut *stream).poll_flush(cx)
+                {
+                    // TLS answers some records, such as a request to renegotiate, and writes the answer when it is flushed.
+                    flushed?;
+                }
                 match ready!(read) {
                     Ok(length) if length > 0 => self.unread = input.get_mut().split().freeze(),
                     // hyper reads the end of the input, or the error, again.
