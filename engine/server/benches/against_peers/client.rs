@@ -13,8 +13,8 @@ use crate::row::{Page, Protocol, Row};
 /// A server that does not respond for so long is broken.
 const TIMEOUT: Duration = Duration::from_secs(10);
 pub const HOST: &str = "studio.example";
-/// The header fields of a browser's request.
-const FIELDS: [(&str, &str); 5] = [
+/// The header fields that Chrome sends for a typed address.
+const FIELDS: [(&str, &str); 12] = [
     (
         "user-agent",
         "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36",
@@ -26,6 +26,16 @@ const FIELDS: [(&str, &str); 5] = [
     ("accept-language", "en-US,en;q=0.9"),
     ("accept-encoding", "gzip, deflate"),
     ("sec-fetch-mode", "navigate"),
+    (
+        "sec-ch-ua",
+        r#""Chromium";v="142", "Google Chrome";v="142", "Not_A Brand";v="99""#,
+    ),
+    ("sec-ch-ua-mobile", "?0"),
+    ("sec-ch-ua-platform", r#""Linux""#),
+    ("upgrade-insecure-requests", "1"),
+    ("sec-fetch-site", "none"),
+    ("sec-fetch-user", "?1"),
+    ("sec-fetch-dest", "document"),
 ];
 
 trait Wire: Read + Write {}
