@@ -65,16 +65,24 @@ impl Fleet {
         };
         let content = folder.to_bytes();
         let hash = packed::hash(&content);
+        let uploads = Uploads::from([(hash.clone(), packed::compress(&content).unwrap())]);
+        self.change(name, Edit::Publish(vec![hash]), &uploads);
+    }
+
+    fn withdraw(&self, name: &str) {
+        self.change(name, Edit::Unpublish, &Uploads::new());
+    }
+
+    fn change(&self, name: &str, edit: Edit, uploads: &Uploads) {
         let publication = Publication {
             tenant: name.to_owned(),
-            edit: Edit::Publish(vec![hash.clone()]),
+            edit,
             addresses: Vec::new(),
             expected: None,
             at: 0,
             author: "Ann".to_owned(),
         };
-        let uploads = Uploads::from([(hash, packed::compress(&content).unwrap())]);
-        let ended = run::publish(&self.bucket, publication, &uploads, random_nonce());
+        let ended = run::publish(&self.bucket, publication, uploads, random_nonce());
         let outcome = self.runtime.block_on(ended).unwrap();
         assert!(matches!(outcome, Outcome::Published(_)), "{outcome:?}");
     }
@@ -354,28 +362,29 @@ fn request_wakes_a_dormant_tenant_with_two_reads_and_the_quietest_goes_to_sleep(
     );
 }
 
-#[test]
-fn tenant_that_goes_to_sleep_is_not_removed_and_keeps_its_data() {
-    let fleet = Fleet::new();
-    for tenant in ["corner", "mill"] {
-        fleet.publish_tenant(tenant);
-    }
-    let state = fleet.state.path().join("persisted");
+/// Starts a replica of two tenants that has room for one, and persists its data.
+fn start_with_one_awake(fleet: &Fleet) -> Replica {
     let limits = RetentionLimits {
         bytes: 1 << 30,
         releases: 10,
     };
-    let start = || {
-        let follower = fleet.follow(fleet.state.path(), 1);
-        let mut replica = fleet.replica(follower, None, None);
-        let persisted = PersistedState::open(&state, replica.registry.config(), limits);
-        replica.registry = replica.registry.with_persisted(persisted);
-        replica.registry.reload(Timestamp::now()).unwrap();
-        replica
-    };
-    let mut replica = start();
+    let follower = fleet.follow(fleet.state.path(), 1);
+    let mut replica = fleet.replica(follower, None, None);
+    let state = fleet.state.path().join("persisted");
+    let persisted = PersistedState::open(&state, replica.registry.config(), limits);
+    replica.registry = replica.registry.with_persisted(persisted);
+    replica.registry.reload(Timestamp::now()).unwrap();
     replica.registry.persist();
     replica.registry.finish_persisting();
+    replica
+}
+
+/// Publishes two tenants, and starts a replica that has had one of them awake, and then the other. Returns the one that went to sleep.
+fn fall_asleep(fleet: &Fleet) -> (Replica, TenantId) {
+    for tenant in ["corner", "mill"] {
+        fleet.publish_tenant(tenant);
+    }
+    let mut replica = start_with_one_awake(fleet);
     let awake: Vec<TenantId> = replica.registry.catalog.tenants.keys().cloned().collect();
     let cold = match awake[0].as_str() {
         "corner" => "mill",
@@ -385,20 +394,49 @@ fn tenant_that_goes_to_sleep_is_not_removed_and_keeps_its_data() {
     assert!(waker.request(cold).is_fetched);
     fleet.runtime.block_on(waker.fetch(cold)).unwrap();
     replica.poll();
-    let has = |replica: &Replica, id: &str| replica.registry.catalog.tenants.contains_key(id);
     assert!(has(&replica, cold) && !has(&replica, awake[0].as_str()));
+    (replica, awake[0].clone())
+}
+
+fn has(replica: &Replica, id: &str) -> bool {
+    replica.registry.catalog.tenants.contains_key(id)
+}
+
+fn releases(replica: &Replica, id: &TenantId) -> usize {
+    let store = Arc::clone(replica.registry.store().unwrap());
+    store.list(id.as_str()).len()
+}
+
+#[test]
+fn tenant_that_goes_to_sleep_is_not_removed_and_keeps_its_data() {
+    let fleet = Fleet::new();
+    let (replica, asleep) = fall_asleep(&fleet);
     assert!(replica.registry.world.removed().is_empty());
-    let releases = |replica: &Replica| {
-        let store = Arc::clone(replica.registry.store().unwrap());
-        store.list(awake[0].as_str()).len()
-    };
-    assert_eq!(releases(&replica), 1);
+    assert_eq!(releases(&replica, &asleep), 1);
     drop(replica);
     // A start does not note the removal either.
-    let replica = start();
-    assert!(!has(&replica, awake[0].as_str()));
+    let replica = start_with_one_awake(&fleet);
+    assert!(!has(&replica, asleep.as_str()));
     assert!(replica.registry.world.removed().is_empty());
-    assert_eq!(releases(&replica), 1);
+    assert_eq!(releases(&replica, &asleep), 1);
+}
+
+#[test]
+fn dormant_tenant_that_is_withdrawn_is_removed_at_once_as_an_awake_one() {
+    let fleet = Fleet::new();
+    let (mut replica, asleep) = fall_asleep(&fleet);
+    fleet.withdraw(asleep.as_str());
+    replica.poll();
+    assert!(replica.registry.world.removed().contains_key(&asleep));
+    assert_eq!(releases(&replica, &asleep), 1, "an operator may restore it");
+    replica = Replica {
+        registry: replica.registry.with_removed_retention(Duration::ZERO),
+        ..replica
+    };
+    replica.poll();
+    replica.registry.finish_persisting();
+    assert!(replica.registry.world.removed().is_empty());
+    assert_eq!(releases(&replica, &asleep), 0);
 }
 
 #[test]
