@@ -324,6 +324,7 @@ mod tests {
             version: 1,
             folder: folder.clone(),
             upload: None,
+            at: 0,
             tag: "a".to_owned(),
             addresses: Vec::new(),
         };

@@ -10,6 +10,7 @@ use bucket::packed::{self, PackedFolder};
 use bucket::run;
 use bucket::store::Uploads;
 use fleet::exchange::{Answer, Request};
+use fleet::key::ContentHash;
 use fleet::pointer::Pointer;
 use fleet::publish::{Edit, Outcome, Publication};
 use release::snapshot::HostEntry;
@@ -22,6 +23,7 @@ use server::snapshot_store::{RequestedAddress, SnapshotStore};
 use super::*;
 use crate::deployment_config::DeploymentConfig;
 use crate::runner::operator::Inbox;
+use crate::runner::reload_queue::ReloadQueue;
 use crate::source::watch::{DetectionMethod, Watch};
 use crate::state::tables::PersistedState;
 use crate::{Registry, ReloadLoop};
@@ -36,6 +38,20 @@ struct Fleet {
     bucket: Bucket,
     state: TempDir,
     runtime: Runtime,
+}
+
+/// Packs a folder.
+fn packed(files: &[(&str, &str)]) -> (ContentHash, Uploads) {
+    let files = files.iter();
+    let files = files.map(|(path, text)| ((*path).to_owned(), (*text).to_owned().into()));
+    let folder = PackedFolder {
+        files: files.collect(),
+        ..PackedFolder::default()
+    };
+    let content = folder.to_bytes();
+    let hash = packed::hash(&content);
+    let uploads = Uploads::from([(hash.clone(), packed::compress(&content).unwrap())]);
+    (hash, uploads)
 }
 
 /// A running replica.
@@ -57,29 +73,17 @@ impl Fleet {
     }
 
     fn publish(&self, name: &str, files: &[(&str, &str)]) {
-        let files = files.iter();
-        let files = files.map(|(path, text)| ((*path).to_owned(), (*text).to_owned().into()));
-        let folder = PackedFolder {
-            files: files.collect(),
-            ..PackedFolder::default()
-        };
-        let content = folder.to_bytes();
-        let hash = packed::hash(&content);
-        let uploads = Uploads::from([(hash.clone(), packed::compress(&content).unwrap())]);
-        self.change(name, Edit::Publish(vec![hash]), &uploads);
+        let (hash, uploads) = packed(files);
+        self.change(name, 0, Edit::Publish(vec![hash]), &uploads);
     }
 
-    fn withdraw(&self, name: &str) {
-        self.change(name, Edit::Unpublish, &Uploads::new());
-    }
-
-    fn change(&self, name: &str, edit: Edit, uploads: &Uploads) {
+    fn change(&self, name: &str, at: u64, edit: Edit, uploads: &Uploads) {
         let publication = Publication {
             tenant: name.to_owned(),
             edit,
             addresses: Vec::new(),
             expected: None,
-            at: 0,
+            at,
             author: "Ann".to_owned(),
         };
         let ended = run::publish(&self.bucket, publication, uploads, random_nonce());
@@ -97,17 +101,35 @@ impl Fleet {
     /// Publishes `deployment.yaml`, and loses the content.
     fn publish_damaged_rules(&self, text: &str) {
         self.publish(DEPLOYMENT, &[(FILE, text)]);
-        let send = |request: Request| {
-            let uploads = Uploads::new();
-            let sent = self.bucket.send(&request, &uploads);
-            self.runtime.block_on(sent).unwrap()
-        };
-        let Answer::Object(object) = send(Request::Get(ObjectKey::pointer(DEPLOYMENT))) else {
+        let read = Request::Get(ObjectKey::pointer(DEPLOYMENT));
+        let Answer::Object(object) = self.send(&read) else {
             panic!("no pointer");
         };
         let pointer = Pointer::of_bytes(&object.body).unwrap();
         let lost = pointer.content[0].object.clone();
-        assert_eq!(send(Request::Delete(lost)), Answer::Done);
+        assert_eq!(self.send(&Request::Delete(lost)), Answer::Done);
+    }
+
+    fn send(&self, request: &Request) -> Answer {
+        let uploads = Uploads::new();
+        let sent = self.bucket.send(request, &uploads);
+        self.runtime.block_on(sent).unwrap()
+    }
+
+    fn withdraw(&self, name: &str) {
+        self.change(name, 0, Edit::Unpublish, &Uploads::new());
+    }
+
+    /// Publishes a preview, always with the same content.
+    fn publish_preview(&self, name: &str, at: u64) {
+        let (hash, uploads) = packed(&[
+            ("tenant.yaml", "name: Preview\n"),
+            (
+                "pages/index.md",
+                "---\ntitle: Page\ndescription: A page.\n---\nText\n",
+            ),
+        ]);
+        self.change(name, at, Edit::Renew(vec![hash]), &uploads);
     }
 
     /// Starts a replica. `themes` and `deployment` are on its machine.
@@ -437,6 +459,66 @@ fn dormant_tenant_that_is_withdrawn_is_removed_at_once_as_an_awake_one() {
     replica.registry.finish_persisting();
     assert!(replica.registry.world.removed().is_empty());
     assert_eq!(releases(&replica, &asleep), 0);
+}
+
+#[test]
+fn preview_is_as_old_as_its_publication_on_each_machine_and_after_each_start() {
+    let fleet = Fleet::new();
+    let id = TenantId::of_preview("corner", "spring").unwrap();
+    let begun = |replica: &Replica| {
+        let age = replica.registry.world.previews().age(&id).unwrap();
+        age.changed
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .unwrap()
+            .as_millis()
+    };
+    fleet.publish_tenant("corner");
+    fleet.publish_preview(id.as_str(), 1_700_000_000_000);
+    let mut replica = fleet.start(None, None);
+    assert_eq!(begun(&replica), 1_700_000_000_000);
+    fleet.publish_preview(id.as_str(), 1_700_000_100_000);
+    replica.poll();
+    assert_eq!(begun(&replica), 1_700_000_100_000, "without a change");
+    let restarted = fleet.start(None, None);
+    assert_eq!(begun(&restarted), 1_700_000_100_000);
+    let elsewhere = TempDir::new().unwrap();
+    let follower = fleet.follow(elsewhere.path(), 1_000);
+    let other = fleet.replica(follower, None, None);
+    assert_eq!(begun(&other), 1_700_000_100_000);
+}
+
+#[test]
+fn preview_that_wakes_is_as_old_as_its_publication() {
+    let fleet = Fleet::new();
+    fleet.publish_preview("corner@spring", 1_700_000_000_000);
+    fleet.publish_tenant("corner");
+    let follower = fleet.follow(fleet.state.path(), 1);
+    let view = follower.view.clone();
+    let dormant = follower.dormant("studio.example");
+    let reloads = ReloadQueue::default();
+    follower.start_waker(reloads.sender());
+    for tenant in ["corner", "corner@spring"] {
+        let begun = Instant::now();
+        let is_awake = || {
+            let view = view.lock();
+            let tenants = view.tenants.as_ref().unwrap();
+            tenants.contains_key(tenant).then(|| view.published[tenant])
+        };
+        let published = loop {
+            assert!(begun.elapsed() < Duration::from_secs(60), "{tenant}");
+            if let Some(published) = is_awake() {
+                break published;
+            }
+            dormant.request(tenant);
+            dormant.note_answered(tenant);
+            thread::sleep(Duration::from_millis(5));
+        };
+        let millis = published
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .unwrap()
+            .as_millis();
+        assert_eq!(millis > 0, tenant == "corner@spring");
+    }
 }
 
 #[test]
