@@ -158,6 +158,7 @@ fn changed_tenants_and_rules_get_a_new_version_and_tenants_with_errors_keep_thei
     assert!(lines[1].starts_with("      3  20"), "{said}");
     assert!(lines[1].ends_with("ann@desk  current, withdrawn"), "{said}");
     assert!(lines[3].ends_with("ann@desk"), "{said}");
+    check_previews(&publisher);
     let output = publisher.run(&["unpublish", "cornr"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(
@@ -165,6 +166,45 @@ fn changed_tenants_and_rules_get_a_new_version_and_tenants_with_errors_keep_thei
         "{}",
         stderr(&output)
     );
+}
+
+/// Publishes previews of a tenant without errors, beside a tenant with errors.
+fn check_previews(publisher: &Publisher) {
+    assert_eq!(
+        publisher.publish(&["--preview=pr-12"], 1),
+        [
+            line("corner@pr-12", "published", 1),
+            line("mill@pr-12", "errors", None)
+        ]
+    );
+    let output = publisher.run(&["publish", "--preview=pr-12", "corner"]);
+    assert_eq!(
+        stdout(&output),
+        "corner@pr-12  version 2  pr-12--corner.localhost\n",
+        "an unchanged preview begins again: {}",
+        stderr(&output)
+    );
+    assert_eq!(
+        publisher.publish(&["--preview=pr-12", "corner", "--expect=1"], 3),
+        [line("corner@pr-12", "conflict", 2)]
+    );
+    let long = format!("--preview={}", "a".repeat(56));
+    assert_eq!(
+        publisher.publish(&[&long, "corner"], 1),
+        [line("corner", "errors", None)]
+    );
+    for (arguments, code, expected) in [
+        (&["--preview=pr-12", "@themes"][..], 2, "has no previews"),
+        (&["--preview=pr-12", "corner@a"], 2, "is a preview already"),
+        (&["--preview=v2", "corner"], 2, "two characters"),
+    ] {
+        let output = publisher.run(&[&["publish"][..], arguments].concat());
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}");
+        let said = stderr(&output);
+        assert!(said.contains(expected), "{said}");
+    }
+    let output = publisher.run(&["unpublish", "corner@pr-12"]);
+    assert_eq!(stdout(&output), "corner@pr-12  version 3\n");
 }
 
 /// A running `publish --watch`, which ends with the test.
