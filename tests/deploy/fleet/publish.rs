@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{self, Receiver};
@@ -14,6 +15,8 @@ use serde_json::Value;
 use tempfile::{NamedTempFile, TempDir};
 
 use crate::fleet::object_store::ObjectStore;
+use crate::fleet::replicas::TestPublisher;
+use crate::fleet::slow_store::start_proxy;
 use crate::support::{Program, is_there, tenant, wait_for};
 
 /// A folder of tenants, and a store to publish to.
@@ -215,10 +218,12 @@ struct WatchingPublisher {
 }
 
 impl WatchingPublisher {
-    fn start(publisher: &Publisher) -> Self {
+    /// Starts a publisher that reaches the store at this address.
+    fn start(publisher: &Publisher, store: SocketAddr) -> Self {
         let messages = NamedTempFile::new().expect("a file");
         let mut child = publisher
             .command(&["publish", "--watch", "--format=json"])
+            .env("AWS_ENDPOINT_URL", format!("http://{store}"))
             .stdout(Stdio::piped())
             .stderr(messages.reopen().expect("a file"))
             .spawn()
@@ -300,7 +305,8 @@ fn watching_publisher_follows_the_folders_while_a_version_is_pinned_and_the_stor
         assert_eq!(output.status.code(), Some(1), "{arguments:?}");
         assert!(stderr(&output).contains(reason), "{}", stderr(&output));
     }
-    let watching = WatchingPublisher::start(&publisher);
+    let (proxy, faults) = start_proxy(store.s3());
+    let watching = WatchingPublisher::start(&publisher, proxy);
     let of = |name: &str, result: &str, version, pinned| {
         (name.to_owned(), result.to_owned(), version, pinned)
     };
@@ -323,6 +329,19 @@ fn watching_publisher_follows_the_folders_while_a_version_is_pinned_and_the_stor
     assert_eq!(watching.next(), of("corner", "published", Some(3), None));
     let said = watching.wait_for_message("the store answers again");
     assert_eq!(said.matches("trying again").count(), 1, "{said}");
+    // Another publisher is first.
+    let requests = faults.requests();
+    faults.set(Duration::from_millis(400), 0);
+    publisher.page("mill", "Fourth");
+    wait_for("a request of the publisher", || {
+        (faults.requests() > requests).then_some(())
+    });
+    TestPublisher::new(store.bucket("sites")).publish("mill", Some("Of Ann"));
+    assert_eq!(watching.next(), of("mill", "conflict", Some(5), None));
+    faults.set(Duration::ZERO, 0);
+    publisher.page("corner", "Fourth");
+    assert_eq!(watching.next(), of("corner", "published", Some(4), None));
+    assert_eq!(watching.next(), of("mill", "published", Some(6), Some(1)));
     drop(watching);
     let output = publisher.run(&["resume", "mill"]);
     let said = stderr(&output);
