@@ -48,6 +48,16 @@ impl<S: io::Read + io::Write> Visitor<S> {
         Ok((status, location.to_owned()))
     }
 
+    /// Sends one request. Returns the status and the `Retry-After`.
+    pub(crate) fn retry_after(
+        &mut self,
+        host: &str,
+        path: &str,
+    ) -> io::Result<(u16, Option<String>)> {
+        let (status, fields, _) = self.answer(host, path, "")?;
+        Ok((status, field(&fields, "retry-after").map(ToOwned::to_owned)))
+    }
+
     /// Sends one request with more header lines. Returns the content encoding, the entity tag and the body.
     pub(crate) fn tagged(
         &mut self,

@@ -13,16 +13,15 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process;
-use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use fleet::key::ContentHash;
 
 use crate::packed::{PackedFolder, is_hash};
 use crate::rows::{Rows, SharedRows, TenantVersion};
+use crate::store::random_nonce;
 
 /// The time for which an unused folder stays, because a reading of its files may be in flight.
 const UNUSED_TIME: Duration = Duration::from_secs(10 * 60);
@@ -203,31 +202,19 @@ impl ContentCache {
         is_hash(hash) && self.folder(hash).is_dir()
     }
 
-    /// Writes the folder of a version. `large` returns the content of a large file.
+    /// Begins to write the folder of a version.
     ///
     /// # Errors
-    /// Returns an error if a path leads out of the folder, or the disk refuses a write.
-    pub fn write(
-        &self,
-        hash: &ContentHash,
-        folder: &PackedFolder,
-        large: &BTreeMap<ContentHash, Bytes>,
-    ) -> io::Result<()> {
-        // Two threads may write the same folder.
-        let (process, thread) = (process::id(), thread::current().id());
-        let temporary = format!(".{}-{process}-{thread:?}", hash.0);
-        let temporary = self.content().join(temporary);
-        let written = write_files(&temporary, folder, large)
-            .and_then(|()| fs::rename(&temporary, self.folder(hash)));
-        if let Err(error) = written {
-            // The next start removes what stays.
-            let _ = fs::remove_dir_all(&temporary);
-            // Another thread, or a process that this one replaces, has written the same folder.
-            if !self.has(hash) {
-                return Err(error);
-            }
-        }
-        Ok(())
+    /// Returns an error if the disk refuses it.
+    pub(crate) fn begin(&self, hash: &ContentHash) -> io::Result<PartialFolder> {
+        // Several downloads may write the same folder.
+        let temporary = format!(".{}-{}", hash.0, random_nonce().0);
+        let folder = PartialFolder {
+            root: self.content().join(temporary),
+            complete: self.folder(hash),
+        };
+        fs::create_dir_all(&folder.root)?;
+        Ok(folder)
     }
 
     /// Removes the folders that were not used for some minutes.
@@ -268,45 +255,78 @@ fn write_line(file: &mut impl Write, line: &IndexLine) -> io::Result<()> {
     file.write_all(b"\n")
 }
 
-fn write_files(
-    root: &Path,
-    folder: &PackedFolder,
-    large: &BTreeMap<ContentHash, Bytes>,
-) -> io::Result<()> {
-    if root.exists() {
-        fs::remove_dir_all(root)?;
+/// A folder that is being written. Without [`PartialFolder::complete`], its files are removed.
+#[derive(Debug)]
+pub(crate) struct PartialFolder {
+    root: PathBuf,
+    complete: PathBuf,
+}
+
+impl PartialFolder {
+    /// Writes the small files.
+    ///
+    /// # Errors
+    /// Returns an error if a path leads out of the folder, or the disk refuses a write.
+    pub(crate) fn write_small(&self, folder: &PackedFolder) -> io::Result<()> {
+        for (path, bytes) in &folder.files {
+            let mut file = File::create(self.place(path)?)?;
+            file.write_all(bytes)?;
+            // A folder with its final name is complete, even after a power failure.
+            file.sync_all()?;
+        }
+        Ok(())
     }
-    fs::create_dir_all(root)?;
-    let large = folder.large.iter().map(|(path, hash)| {
-        let bytes = large.get(hash).cloned().unwrap_or_default();
-        (path, bytes)
-    });
-    let small = folder.files.iter();
-    let small = small.map(|(path, bytes)| (path, bytes.clone()));
-    for (path, bytes) in small.chain(large) {
+
+    /// Returns the place of a file, whose folders exist then.
+    ///
+    /// # Errors
+    /// Returns an error if the path leads out of the folder, or the disk refuses a folder.
+    pub(crate) fn place(&self, path: &str) -> io::Result<PathBuf> {
         let is_inner = |segment| !matches!(segment, "" | "." | "..");
         if !path.split('/').all(is_inner) {
             let message = format!("the packed folder has the path `{path}`");
             return Err(io::Error::new(io::ErrorKind::InvalidData, message));
         }
-        let path = root.join(path);
-        if let Some(parent) = path.parent() {
+        let place = self.root.join(path);
+        if let Some(parent) = place.parent() {
             fs::create_dir_all(parent)?;
         }
-        let mut file = File::create(path)?;
-        file.write_all(&bytes)?;
-        // A folder with its final name is complete, even after a power failure.
-        file.sync_all()?;
+        Ok(place)
     }
-    Ok(())
+
+    /// Gives the folder its final name.
+    ///
+    /// # Errors
+    /// Returns an error if the disk refuses it.
+    pub(crate) fn complete(self) -> io::Result<()> {
+        match fs::rename(&self.root, &self.complete) {
+            // Another download, or a process that this one replaces, has written the same folder.
+            Err(_) if self.complete.is_dir() => Ok(()),
+            renamed => renamed,
+        }
+    }
+}
+
+impl Drop for PartialFolder {
+    fn drop(&mut self) {
+        // A complete folder has another name. The next start removes what stays.
+        let _ = fs::remove_dir_all(&self.root);
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
     use tempfile::TempDir;
 
     use super::*;
     use crate::packed;
+
+    fn write(cache: &ContentCache, hash: &ContentHash, folder: &PackedFolder) -> io::Result<()> {
+        let partial = cache.begin(hash)?;
+        partial.write_small(folder)?;
+        partial.complete()
+    }
 
     fn folder(files: &[(&str, &'static str)]) -> (ContentHash, PackedFolder) {
         let files = files
@@ -324,6 +344,7 @@ mod tests {
             version: 1,
             folder: folder.clone(),
             upload: None,
+            at: 0,
             tag: "a".to_owned(),
             addresses: Vec::new(),
         };
@@ -352,9 +373,7 @@ mod tests {
         let mut cache = open(&directory);
         assert_eq!(cache.index().0, Index::default());
         let (hash, folder) = folder(&[("pages/index.md", "Welcome")]);
-        cache
-            .write(&hash, &folder, &BTreeMap::new())
-            .expect("written");
+        write(&cache, &hash, &folder).expect("written");
         cache.append(&lines_of(&index(&hash))).expect("written");
         let mut cache = open(&directory);
         assert_eq!(cache.index().0, index(&hash));
@@ -372,9 +391,7 @@ mod tests {
         let directory = TempDir::new().expect("a folder");
         let (hash, folder) = folder(&[("tenant.yaml", "name: Mill")]);
         let mut cache = open(&directory);
-        cache
-            .write(&hash, &folder, &BTreeMap::new())
-            .expect("written");
+        write(&cache, &hash, &folder).expect("written");
         let version = index(&hash).tenants["mill"].clone();
         let (name, other) = ("mill".to_owned(), "corner".to_owned());
         let changes = [
@@ -406,12 +423,32 @@ mod tests {
         let cache = ContentCache::open(&directory.path().join("cache")).expect("a cache");
         for path in ["../out", "/etc/out", "pages/../../../out", "a//b"] {
             let (hash, folder) = folder(&[(path, "text")]);
-            let written = cache.write(&hash, &folder, &BTreeMap::new());
-            written.expect_err(path);
+            write(&cache, &hash, &folder).expect_err(path);
             assert!(!cache.has(&hash), "{path}");
         }
         let outside = ContentHash("..".to_owned());
         assert!(!cache.has(&outside));
+    }
+
+    #[test]
+    fn folder_that_is_not_complete_leaves_nothing_and_two_downloads_leave_one() {
+        let directory = TempDir::new().expect("a folder");
+        let cache = open(&directory);
+        let (hash, folder) = folder(&[("tenant.yaml", "name: Mill")]);
+        let entries = || {
+            let entries = fs::read_dir(cache.content()).expect("a folder");
+            entries.count()
+        };
+        let failed = cache.begin(&hash).expect("begun");
+        failed.write_small(&folder).expect("written");
+        drop(failed);
+        assert_eq!((entries(), cache.has(&hash)), (0, false));
+        let downloads = [(); 2].map(|()| cache.begin(&hash).expect("begun"));
+        for download in downloads {
+            download.write_small(&folder).expect("written");
+            download.complete().expect("complete");
+        }
+        assert_eq!((entries(), cache.has(&hash)), (1, true));
     }
 
     #[test]
@@ -421,9 +458,7 @@ mod tests {
         let (first, old) = folder(&[("tenant.yaml", "name: Mill")]);
         let (second, new) = folder(&[("tenant.yaml", "name: New mill")]);
         for (hash, folder) in [(&first, &old), (&second, &new)] {
-            cache
-                .write(hash, folder, &BTreeMap::new())
-                .expect("written");
+            write(&cache, hash, folder).expect("written");
         }
         let used = BTreeSet::from([&*second.0]);
         cache.remove_unused(&used).expect("listed");

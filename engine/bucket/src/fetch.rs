@@ -4,18 +4,21 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::path::Path;
 
 use bytes::Bytes;
+use futures_util::StreamExt as _;
 
 use fleet::key::{ContentHash, ObjectKey};
 use fleet::pointer::ContentObject;
 
 use crate::cache::ContentCache;
-use crate::packed::{self, DamagedContent, PackedFolder, is_hash};
+use crate::large_file::{LargeFileError, write_large_file};
+use crate::packed::{self, DamagedContent, MAX_CONTENT_BYTES, PackedFolder, is_hash};
 use crate::store::{Bucket, Change, StoreError};
 
-/// The limit on the size of an unpacked content object, in bytes.
-const MAX_CONTENT_BYTES: u64 = 1 << 30;
+/// The limit on the size of content that is read into memory, in bytes: the small files of a folder.
+const MAX_FOLDER_BYTES: u64 = 1 << 30;
 
 /// A version of a tenant that this replica cannot use.
 #[derive(Debug, thiserror::Error)]
@@ -68,23 +71,52 @@ pub(crate) async fn fetch(
     })?;
     let objects: BTreeMap<&ContentHash, &ContentObject> =
         content.map(|object| (&object.hash, object)).collect();
-    let mut large = BTreeMap::new();
-    for hash in folder.large.values() {
-        let object = objects.get(hash).ok_or_else(|| FetchError::Damaged {
-            object: packed.object.clone(),
-            version,
-            reason: DamagedContent::Format,
-        })?;
-        large.insert(hash.clone(), read(bucket, object, version).await?);
-    }
-    let written = cache.write(&packed.hash, &folder, &large);
-    written.map_err(|error| match error.kind() {
+    let on_disk = |error: io::Error| match error.kind() {
         io::ErrorKind::InvalidData => FetchError::Damaged {
             object: packed.object.clone(),
             version,
             reason: DamagedContent::Format,
         },
         _ => FetchError::Disk(error, version),
+    };
+    let partial = cache.begin(&packed.hash).map_err(on_disk)?;
+    partial.write_small(&folder).map_err(on_disk)?;
+    for (path, hash) in &folder.large {
+        let object = objects.get(hash).ok_or_else(|| FetchError::Damaged {
+            object: packed.object.clone(),
+            version,
+            reason: DamagedContent::Format,
+        })?;
+        let place = partial.place(path).map_err(on_disk)?;
+        download(bucket, object, version, &place).await?;
+    }
+    partial.complete().map_err(on_disk)
+}
+
+/// Downloads the content of a large file to a new file, and verifies its hash.
+async fn download(
+    bucket: &Bucket,
+    object: &ContentObject,
+    version: u64,
+    place: &Path,
+) -> Result<(), FetchError> {
+    let Some(opened) = bucket.open_object(&object.object).await? else {
+        return Err(FetchError::Missing(object.object.clone(), version));
+    };
+    let received = |chunk: &Result<Bytes, _>| {
+        let length = chunk.as_ref().map_or(0, Bytes::len);
+        bucket.metrics().record_received(length);
+    };
+    let chunks = opened.into_stream().inspect(received);
+    let written = write_large_file(place, chunks, &object.hash, MAX_CONTENT_BYTES).await;
+    written.map_err(|error| match error {
+        LargeFileError::Download(error) => FetchError::Store(error.into()),
+        LargeFileError::Damaged(reason) => FetchError::Damaged {
+            object: object.object.clone(),
+            version,
+            reason,
+        },
+        LargeFileError::Disk(error) => FetchError::Disk(error, version),
     })
 }
 
@@ -100,7 +132,7 @@ pub(crate) async fn read(
             return Err(FetchError::Missing(object.object.clone(), version));
         }
     };
-    let content = packed::decompress(&stored, &object.hash, MAX_CONTENT_BYTES);
+    let content = packed::decompress(&stored, &object.hash, MAX_FOLDER_BYTES);
     content.map_err(|reason| FetchError::Damaged {
         object: object.object.clone(),
         version,

@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::future::ready;
 use std::path::PathBuf;
 use std::pin::pin;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use futures_util::{StreamExt as _, stream};
 
@@ -177,6 +177,17 @@ impl Follower {
         let all = without.chain(with_folder);
         all.filter(|(name, _)| !is_shared(name))
             .map(|(name, folder)| (name.clone(), folder))
+            .collect()
+    }
+
+    /// Returns when the versions of the awake tenants were made, by their publishers' clocks.
+    #[must_use]
+    pub fn published(&self) -> BTreeMap<String, SystemTime> {
+        let known = self.known.lock();
+        let awake = known.index.tenants.iter();
+        let awake = awake.filter(|(name, _)| !is_shared(name));
+        awake
+            .map(|(name, version)| (name.clone(), version.published()))
             .collect()
     }
 

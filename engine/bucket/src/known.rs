@@ -280,10 +280,12 @@ impl Known {
             self.set_current(&name, true);
         }
         self.step(Event::Fetched(&name));
-        let folder = pending.version.folder.clone();
+        // The age of a preview begins with its newest version, also if the content is that of the version before.
+        let (folder, at) = (pending.version.folder.clone(), pending.version.at);
         let had_problem = self.problems.remove(&name).is_some();
         let former = self.awake(&name, pending.version);
-        if had_problem || former.is_none_or(|former| former.folder != folder) {
+        let is_same = |former: &TenantVersion| former.folder == folder && former.at == at;
+        if had_problem || !former.is_some_and(|former| is_same(&former)) {
             changed.insert(name);
         }
     }

@@ -12,6 +12,7 @@
 //! | [`follow`] | learns which tenants have changed, and downloads their content |
 //! | [`wake`] | downloads the content of a dormant tenant that a request needs |
 //! | [`fetch`] | downloads the content of a version |
+//! | `large_file` | writes a large file while it is downloaded |
 //! | `known` | the tenants that a replica knows, awake or dormant |
 //! | [`rows`] | the dormant tenants |
 //! | [`cache`] | the content on the disk of a replica |
@@ -30,6 +31,7 @@ pub mod fetch;
 pub mod follow;
 pub mod history;
 mod known;
+mod large_file;
 pub mod lease;
 pub mod metrics;
 pub mod packed;

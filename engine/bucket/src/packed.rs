@@ -96,7 +96,12 @@ impl PackedFolder {
 /// Returns the name of content.
 #[must_use]
 pub fn hash(content: &[u8]) -> ContentHash {
-    let digest = Sha256::digest(content);
+    hash_of(Sha256::new_with_prefix(content))
+}
+
+/// Returns the name of content whose bytes were hashed.
+pub(crate) fn hash_of(content: Sha256) -> ContentHash {
+    let digest = content.finalize();
     ContentHash(digest.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 

@@ -1,7 +1,7 @@
 //! The dormant tenants of a replica: one row each, packed into at most 200 bytes with the tables that find it.
 //!
 //! ```text
-//! row     version │ hash of the packed folder │ upload │ tag │ name │ addresses
+//! row     version │ time │ hash of the packed folder │ upload │ tag │ name │ addresses
 //! names   hash of the name ──────> row
 //! hosts   hash of an address ────> row     (addresses that do not follow from the name)
 //! ```
@@ -10,6 +10,7 @@
 
 use std::hash::BuildHasher as _;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fleet::exchange::ObjectTag;
 use fleet::key::{ContentHash, Nonce, ObjectKey};
@@ -25,6 +26,12 @@ const HEX_DIGITS: usize = 32;
 /// The mark of a text whose first [`HEX_DIGITS`] characters are packed, in its length.
 const HEX_MARK: u16 = 1 << 15;
 
+/// The size of a number in a row, in bytes. Times in milliseconds reach the year 10889.
+const NUMBER_BYTES: usize = 6;
+
+/// The largest number of a row.
+const MAX_NUMBER: u64 = (1 << (8 * NUMBER_BYTES)) - 1;
+
 /// The longest text of a row, in bytes.
 const MAX_TEXT: usize = 0x7fff;
 
@@ -38,6 +45,8 @@ pub struct TenantVersion {
     /// The upload of the packed folder. `None` if the content is more than that, so that a download reads the pointer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upload: Option<Nonce>,
+    /// When the version was made, in milliseconds since 1970 by the publisher's clock.
+    pub at: u64,
     /// The tag of the pointer.
     pub tag: String,
     /// The addresses that do not follow from the name.
@@ -61,6 +70,7 @@ impl TenantVersion {
             upload: upload
                 .filter(|_| pointer.content.len() == 1)
                 .map(|upload| Nonce(upload.to_owned())),
+            at: pointer.at,
             tag: tag.0.clone(),
             addresses: packed.addresses.clone(),
         })
@@ -75,6 +85,12 @@ impl TenantVersion {
             hash: self.folder.clone(),
             addresses: Vec::new(),
         })
+    }
+
+    /// Returns when the version was made, by the publisher's clock.
+    #[must_use]
+    pub fn published(&self) -> SystemTime {
+        UNIX_EPOCH + Duration::from_millis(self.at)
     }
 
     /// Returns whether this is the version of the pointer with this tag.
@@ -268,6 +284,7 @@ fn row_of(rows: &[Option<Box<[u8]>>], number: u32) -> Option<Row<'_>> {
 #[derive(Debug, Clone, Copy)]
 struct Row<'r> {
     version: u64,
+    at: u64,
     folder: [u8; 32],
     upload: Text<'r>,
     tag: Text<'r>,
@@ -295,7 +312,8 @@ impl<'r> Row<'r> {
     fn of(mut row: &'r [u8]) -> Option<Self> {
         let row = &mut row;
         Some(Self {
-            version: u64::from_le_bytes(*row.split_off(..8)?.first_chunk()?),
+            version: unpack_number(row)?,
+            at: unpack_number(row)?,
             folder: *row.split_off(..32)?.first_chunk()?,
             upload: unpack_text(row)?,
             tag: unpack_text(row)?,
@@ -315,6 +333,7 @@ impl<'r> Row<'r> {
             version: self.version,
             folder: ContentHash(folder.collect()),
             upload: (!upload.is_empty()).then_some(Nonce(upload)),
+            at: self.at,
             tag: self.tag.text(),
             addresses: self.addresses().map(ToOwned::to_owned).collect(),
         }
@@ -324,7 +343,15 @@ impl<'r> Row<'r> {
 /// Packs a row. Returns `None` if the hash of the folder is not a hash.
 fn pack(name: &str, version: &TenantVersion) -> Option<Box<[u8]>> {
     let mut row = Vec::new();
-    row.extend(version.version.to_le_bytes());
+    for number in [version.version, version.at] {
+        row.extend(
+            number
+                .min(MAX_NUMBER)
+                .to_le_bytes()
+                .iter()
+                .take(NUMBER_BYTES),
+        );
+    }
     let (first, second) = version.folder.0.split_at_checked(HEX_DIGITS)?;
     for digits in [first, second] {
         row.extend(u128::from_str_radix(digits, 16).ok()?.to_be_bytes());
@@ -357,6 +384,13 @@ fn pack_text(row: &mut Vec<u8>, text: &str, is_shortened: bool) -> Option<()> {
     Some(())
 }
 
+fn unpack_number(row: &mut &[u8]) -> Option<u64> {
+    let packed = row.split_off(..NUMBER_BYTES)?;
+    let mut bytes = [0; size_of::<u64>()];
+    bytes.get_mut(..NUMBER_BYTES)?.copy_from_slice(packed);
+    Some(u64::from_le_bytes(bytes))
+}
+
 fn unpack_text<'r>(row: &mut &'r [u8]) -> Option<Text<'r>> {
     let length = u16::from_le_bytes(*row.split_off(..2)?.first_chunk()?);
     let digits = match length & HEX_MARK {
@@ -377,6 +411,7 @@ mod tests {
             version: number,
             folder: ContentHash(format!("{number:064x}")),
             upload: Some(Nonce(format!("{number:032x}-1"))),
+            at: 1_700_000_000_000 + number,
             tag: format!("{number:032x}"),
             addresses: addresses.iter().map(ToString::to_string).collect(),
         }

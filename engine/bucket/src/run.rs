@@ -285,6 +285,28 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn renewal_of_the_same_content_is_a_new_version_with_its_own_time() {
+        let bucket = Bucket::in_memory();
+        made(put(&bucket, "a").await);
+        let (publication, uploads) = content("a");
+        let renewal = Publication {
+            edit: Edit::Renew(vec![hash(b"a")]),
+            at: NOW + 1,
+            ..publication
+        };
+        assert_eq!(made(run(&bucket, renewal.clone(), &uploads).await).0, 2);
+        let current = pointer(&bucket).await;
+        assert!(is(&current.content, "a") && current.at == NOW + 1);
+        let expected = Some(1);
+        let late = Publication {
+            expected,
+            ..renewal
+        };
+        let refused = run(&bucket, late, &uploads).await;
+        assert!(matches!(refused, Outcome::Conflict(_)), "{refused:?}");
+    }
+
+    #[tokio::test]
     async fn publisher_that_was_overtaken_names_the_winner_and_wins_with_the_next_attempt() {
         let bucket = Bucket::in_memory();
         made(put(&bucket, "a").await);

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::time::SystemTime;
 
 use fleet::key::ObjectKey;
 use fleet::pointer::Pointer;
@@ -58,6 +59,13 @@ impl Waker {
             }
         }
         decision
+    }
+
+    /// Returns when the version of an awake tenant was made, by its publisher's clock.
+    #[must_use]
+    pub fn published(&self, tenant: &str) -> Option<SystemTime> {
+        let known = self.known.lock();
+        Some(known.index.tenants.get(tenant)?.published())
     }
 
     /// Notes that requests of these tenants were answered.

@@ -73,6 +73,14 @@ impl TenantId {
         }
     }
 
+    /// Creates the id of the preview of a tenant with this label.
+    ///
+    /// # Errors
+    /// If the id or the label is not valid.
+    pub fn of_preview(tenant: &str, label: &str) -> Result<Self, TenantIdError> {
+        Self::new(&format!("{tenant}{PREVIEW_MARK}{label}"))
+    }
+
     /// Returns the id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {

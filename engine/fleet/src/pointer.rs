@@ -65,7 +65,7 @@ pub struct Pointer {
     /// The pin of an operator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pin: Option<Pin>,
-    /// When it was published, in milliseconds since 1970 by the publisher's clock. Only people and hints use the time.
+    /// When it was published, in milliseconds since 1970 by the publisher's clock. People, hints and the age of a preview use the time.
     pub at: u64,
     /// The person or machine that published.
     pub author: String,

@@ -34,6 +34,8 @@ const MAX_UNKNOWN: u32 = 12;
 pub enum Edit {
     /// Publishes the content with these hashes. A pin stays.
     Publish(Vec<ContentHash>),
+    /// Publishes the content with these hashes, also if it is the newest content already: the age of a preview begins with its newest version.
+    Renew(Vec<ContentHash>),
     /// Withdraws the tenant, and ends a pin.
     Unpublish,
     /// Pins a version, or the newest version with other content before the one that replicas serve.
@@ -300,12 +302,11 @@ impl Publisher {
         }
         self.before = Some((pointer.clone(), tag));
         match self.publication.edit.clone() {
-            Edit::Publish(hashes) => {
-                let newest = pointer.newest().iter().map(|content| &content.hash);
-                if newest.eq(&hashes) && pointer.newest_addresses() == self.addresses {
-                    self.use_content(pointer.newest());
-                    return self.verify_unchanged();
-                }
+            Edit::Publish(hashes) if is_newest(&pointer, &hashes, &self.addresses) => {
+                self.use_content(pointer.newest());
+                self.verify_unchanged()
+            }
+            Edit::Publish(hashes) | Edit::Renew(hashes) => {
                 let is_same = |content: &&ContentObject| hashes.contains(&content.hash);
                 let same = pointer.named().filter(is_same);
                 self.objects = objects(same);
@@ -424,8 +425,8 @@ impl Publisher {
             Edit::Unpublish | Edit::Resume => {
                 Step::End(Outcome::Unchanged(Box::new(Pointer::none())))
             }
-            Edit::Publish(_) if self.made.is_some() => self.look_at_garbage(),
-            Edit::Publish(hashes) => {
+            Edit::Publish(_) | Edit::Renew(_) if self.made.is_some() => self.look_at_garbage(),
+            Edit::Publish(hashes) | Edit::Renew(hashes) => {
                 self.content = hashes;
                 self.next_content()
             }
@@ -451,7 +452,7 @@ impl Publisher {
     fn replace(&mut self, hash: ContentHash) -> Step {
         self.objects.remove(&hash);
         match self.publication.edit {
-            Edit::Publish(_) => self.upload(hash),
+            Edit::Publish(_) | Edit::Renew(_) => self.upload(hash),
             // The swap may still have its effect.
             _ if self.made.is_some() => Step::End(Outcome::Unavailable),
             Edit::RollBack(_) => Step::End(Outcome::NoContent(self.pinned)),
@@ -548,7 +549,7 @@ impl Publisher {
         let content: Vec<ContentObject> = content.collect();
         let former = before.and_then(|before| Some((&before.content, before.pin.as_ref()?)));
         let (content, pin, cause) = match (&self.publication.edit, former) {
-            (Edit::Publish(_), Some((served, pin))) => {
+            (Edit::Publish(_) | Edit::Renew(_), Some((served, pin))) => {
                 let pin = Pin {
                     version: pin.version,
                     newest: content,
@@ -560,7 +561,9 @@ impl Publisher {
                 });
                 (served.collect(), Some(pin), Cause::Publish)
             }
-            (Edit::Publish(_) | Edit::Unpublish, _) => (content, None, Cause::Publish),
+            (Edit::Publish(_) | Edit::Renew(_) | Edit::Unpublish, _) => {
+                (content, None, Cause::Publish)
+            }
             (Edit::Resume, _) => (content, None, Cause::Resume),
             (Edit::RollBack(_), _) => {
                 let pin = Pin {
@@ -580,6 +583,12 @@ impl Publisher {
         };
         Pointer::next(before, next)
     }
+}
+
+/// Returns whether the newest content of a pointer has these hashes and addresses.
+fn is_newest(pointer: &Pointer, hashes: &[ContentHash], addresses: &[String]) -> bool {
+    let newest = pointer.newest().iter().map(|content| &content.hash);
+    newest.eq(hashes) && pointer.newest_addresses() == addresses
 }
 
 /// Returns the objects of content by hash.

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{self, Receiver};
@@ -14,6 +15,8 @@ use serde_json::Value;
 use tempfile::{NamedTempFile, TempDir};
 
 use crate::fleet::object_store::ObjectStore;
+use crate::fleet::replicas::TestPublisher;
+use crate::fleet::slow_store::start_proxy;
 use crate::support::{Program, is_there, tenant, wait_for};
 
 /// A folder of tenants, and a store to publish to.
@@ -158,6 +161,7 @@ fn changed_tenants_and_rules_get_a_new_version_and_tenants_with_errors_keep_thei
     assert!(lines[1].starts_with("      3  20"), "{said}");
     assert!(lines[1].ends_with("ann@desk  current, withdrawn"), "{said}");
     assert!(lines[3].ends_with("ann@desk"), "{said}");
+    check_previews(&publisher);
     let output = publisher.run(&["unpublish", "cornr"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(
@@ -165,6 +169,45 @@ fn changed_tenants_and_rules_get_a_new_version_and_tenants_with_errors_keep_thei
         "{}",
         stderr(&output)
     );
+}
+
+/// Publishes previews of a tenant without errors, beside a tenant with errors.
+fn check_previews(publisher: &Publisher) {
+    assert_eq!(
+        publisher.publish(&["--preview=pr-12"], 1),
+        [
+            line("corner@pr-12", "published", 1),
+            line("mill@pr-12", "errors", None)
+        ]
+    );
+    let output = publisher.run(&["publish", "--preview=pr-12", "corner"]);
+    assert_eq!(
+        stdout(&output),
+        "corner@pr-12  version 2  pr-12--corner.localhost\n",
+        "an unchanged preview begins again: {}",
+        stderr(&output)
+    );
+    assert_eq!(
+        publisher.publish(&["--preview=pr-12", "corner", "--expect=1"], 3),
+        [line("corner@pr-12", "conflict", 2)]
+    );
+    let long = format!("--preview={}", "a".repeat(56));
+    assert_eq!(
+        publisher.publish(&[&long, "corner"], 1),
+        [line("corner", "errors", None)]
+    );
+    for (arguments, code, expected) in [
+        (&["--preview=pr-12", "@themes"][..], 2, "has no previews"),
+        (&["--preview=pr-12", "corner@a"], 2, "is a preview already"),
+        (&["--preview=v2", "corner"], 2, "two characters"),
+    ] {
+        let output = publisher.run(&[&["publish"][..], arguments].concat());
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}");
+        let said = stderr(&output);
+        assert!(said.contains(expected), "{said}");
+    }
+    let output = publisher.run(&["unpublish", "corner@pr-12"]);
+    assert_eq!(stdout(&output), "corner@pr-12  version 3\n");
 }
 
 /// A running `publish --watch`, which ends with the test.
@@ -175,10 +218,12 @@ struct WatchingPublisher {
 }
 
 impl WatchingPublisher {
-    fn start(publisher: &Publisher) -> Self {
+    /// Starts a publisher that reaches the store at this address.
+    fn start(publisher: &Publisher, store: SocketAddr) -> Self {
         let messages = NamedTempFile::new().expect("a file");
         let mut child = publisher
             .command(&["publish", "--watch", "--format=json"])
+            .env("AWS_ENDPOINT_URL", format!("http://{store}"))
             .stdout(Stdio::piped())
             .stderr(messages.reopen().expect("a file"))
             .spawn()
@@ -260,7 +305,8 @@ fn watching_publisher_follows_the_folders_while_a_version_is_pinned_and_the_stor
         assert_eq!(output.status.code(), Some(1), "{arguments:?}");
         assert!(stderr(&output).contains(reason), "{}", stderr(&output));
     }
-    let watching = WatchingPublisher::start(&publisher);
+    let (proxy, faults) = start_proxy(store.s3());
+    let watching = WatchingPublisher::start(&publisher, proxy);
     let of = |name: &str, result: &str, version, pinned| {
         (name.to_owned(), result.to_owned(), version, pinned)
     };
@@ -283,6 +329,19 @@ fn watching_publisher_follows_the_folders_while_a_version_is_pinned_and_the_stor
     assert_eq!(watching.next(), of("corner", "published", Some(3), None));
     let said = watching.wait_for_message("the store answers again");
     assert_eq!(said.matches("trying again").count(), 1, "{said}");
+    // Another publisher is first.
+    let requests = faults.requests();
+    faults.set(Duration::from_millis(400), 0);
+    publisher.page("mill", "Fourth");
+    wait_for("a request of the publisher", || {
+        (faults.requests() > requests).then_some(())
+    });
+    TestPublisher::new(store.bucket("sites")).publish("mill", Some("Of Ann"));
+    assert_eq!(watching.next(), of("mill", "conflict", Some(5), None));
+    faults.set(Duration::ZERO, 0);
+    publisher.page("corner", "Fourth");
+    assert_eq!(watching.next(), of("corner", "published", Some(4), None));
+    assert_eq!(watching.next(), of("mill", "published", Some(6), Some(1)));
     drop(watching);
     let output = publisher.run(&["resume", "mill"]);
     let said = stderr(&output);

@@ -1,7 +1,8 @@
 //! Replicas that follow a bucket: new versions, a store that is down, restarts.
 
+use std::net::SocketAddr;
 use std::process::Command;
-use std::thread::sleep;
+use std::thread::{JoinHandle, sleep, spawn};
 use std::time::{Duration, Instant};
 
 use bucket::packed::{self, PackedFolder};
@@ -23,6 +24,9 @@ const MAX_DELAY: Duration = Duration::from_secs(5);
 
 /// The number of publications after which all content encodings are compared.
 const COMPARED: u64 = 5;
+
+/// The number of awake tenants of a replica with the least memory.
+const MAX_AWAKE: usize = 16;
 
 /// Rules that protect a tenant.
 const RULES: &str = "access: {client: {user: ann, token_sha256: \"0000000000000000000000000000000000000000000000000000000000000000\"}}
@@ -249,6 +253,17 @@ fn published_version_reaches_three_replicas_and_an_unpublished_tenant_goes_away(
     }
 }
 
+/// Requests the page of a host while the test goes on. The thread returns the status, and `Retry-After`.
+fn request_in_background(
+    server: SocketAddr,
+    host: &'static str,
+) -> JoinHandle<(u16, Option<String>)> {
+    spawn(move || {
+        let mut visitor = http::Visitor::connect(server).expect("a connection");
+        visitor.retry_after(host, "/").expect("a response")
+    })
+}
+
 /// Requests a page many times, which never fails. Returns the number of responses.
 fn serve_until(server: &Rowhouse, end: Instant) -> u64 {
     let mut responses = 0;
@@ -267,9 +282,22 @@ fn replica_serves_and_starts_while_the_store_is_down() {
     };
     let publisher = TestPublisher::new(store.bucket("sites"));
     publisher.publish("mill", Some("Version 1"));
+    for number in 1..MAX_AWAKE {
+        publisher.publish(&format!("other-{number}"), Some("Version 1"));
+    }
     let state = TempDir::new().expect("a folder");
+    let replica = |store: &ObjectStore, state: &TempDir| {
+        let mut command = replica(store, state);
+        command.env("ROWHOUSE_MEMORY", "1MiB");
+        command
+    };
     let mut server = Rowhouse::start_with(&mut replica(&store, &state));
     assert!(has_text(&server, "mill", "Version 1"));
+    publisher.publish("dormant", Some("Version 1"));
+    wait_for("a dormant tenant", || {
+        let dormant = metric(&server, "rowhouse_bucket_dormant_tenants")?;
+        (dormant == "1").then_some(())
+    });
     store.stop();
     let stopped = Instant::now();
     let outage = Duration::from_secs(if is_long() { 600 } else { 10 });
@@ -293,6 +321,7 @@ fn replica_serves_and_starts_while_the_store_is_down() {
     let server = Rowhouse::start_with(&mut replica(&store, &state));
     assert!(has_text(&server, "mill", "Version 1"));
     wait_for("an alarm", || has_alarm(&server));
+    let dormant = request_in_background(server.visitors, "dormant.localhost");
     let responses = responses + serve_until(&server, stopped + outage);
     println!("{responses} responses without an error in {outage:?}");
     // A replica without content waits for the store.
@@ -308,7 +337,10 @@ fn replica_serves_and_starts_while_the_store_is_down() {
     });
     let is_clear = text.contains("the tenants of `s3://fleet/sites` are not known yet");
     assert!(is_clear && text.starts_with("not ready"), "{text}");
+    let (status, retry_after) = dormant.join().expect("a response");
+    assert_eq!((status, retry_after.as_deref()), (503, Some("1")));
     store.restart();
+    wait_for_text(&server, "dormant", "Version 1");
     wait_for("a ready replica", || {
         cold.must_run();
         ask("/readyz").filter(|(status, _)| *status == 200)

@@ -20,7 +20,7 @@ const SLOW_DOWN: &str =
 
 /// The behaviour of the store from now on.
 #[derive(Debug, Default)]
-struct Faults {
+pub(crate) struct Faults {
     /// The delay of each request, in milliseconds.
     delay: AtomicU64,
     /// The number of refused requests out of each four.
@@ -29,10 +29,15 @@ struct Faults {
 }
 
 impl Faults {
-    fn set(&self, delay: Duration, refused: usize) {
+    pub(crate) fn set(&self, delay: Duration, refused: usize) {
         let delay = delay.as_millis().try_into().expect("a short delay");
         self.delay.store(delay, Relaxed);
         self.refused.store(refused, Relaxed);
+    }
+
+    /// Returns the number of requests so far.
+    pub(crate) fn requests(&self) -> usize {
+        self.requests.load(Relaxed)
     }
 
     /// Answers one request, from the store or in its place.
@@ -77,7 +82,7 @@ impl Faults {
 }
 
 /// Starts the proxy, which runs until the tests end.
-fn start_proxy(store: SocketAddr) -> (SocketAddr, Arc<Faults>) {
+pub(crate) fn start_proxy(store: SocketAddr) -> (SocketAddr, Arc<Faults>) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a socket");
     let address = listener.local_addr().expect("an address");
     let faults = Arc::new(Faults::default());

@@ -171,11 +171,10 @@ fn preview_changes_no_other_tenant_and_goes_with_its_folder() {
     let deployment = StatefulDeployment::new();
     let server = deployment.serve();
     wait(&server, "releases", || {
-        line(&server, "app")["release"].as_u64() == Some(1)
-            || server
-                .get_admin("/tenants/app/releases")
-                .text()
-                .contains("\"number\":1")
+        ["app", "home"].iter().all(|tenant| {
+            let releases = server.get_admin(&format!("/tenants/{tenant}/releases"));
+            releases.text().contains("\"number\":1")
+        })
     });
     let before = live(&server);
     add_preview(&deployment, "app@spring");

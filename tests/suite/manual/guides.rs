@@ -67,7 +67,7 @@ const BLOCKS: [(&str, &[Place]); 18] = [
     ("guides/pictures.md", &[Text, Text, Text, Text]),
     ("guides/previews.md", &[Deployment]),
     ("guides/protect.md", &[Deployment]),
-    ("guides/publish.md", &[Foreign, Foreign]),
+    ("guides/publish.md", &[Foreign, Foreign, Foreign, Foreign]),
     ("guides/several-machines.md", &[Foreign]),
     (
         "guides/redirects.md",

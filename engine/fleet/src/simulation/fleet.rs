@@ -221,7 +221,7 @@ impl SimulatedFleet {
         let edit = self.edits[nonce].clone();
         let is_rollback = matches!(edit, Edit::RollBack(_));
         let is_right = match &edit {
-            Edit::Publish(content) => {
+            Edit::Publish(content) | Edit::Renew(content) => {
                 let is_served = match before.pin {
                     Some(_) => served == hashes(&before.content),
                     None => served == *content,
@@ -346,8 +346,8 @@ impl SimulatedFleet {
             0 => Edit::Unpublish,
             1..3 => Edit::Resume,
             3..5 => Edit::RollBack(None),
-            5..8 => Edit::RollBack(Some(self.random.u64(..current + 2))),
-            _ => {
+            5..9 => Edit::RollBack(Some(self.random.u64(..current + 2))),
+            kind => {
                 let count = self.random.usize(1..4);
                 let chosen = self.random.choose_multiple(CONTENTS, count);
                 let mut content: Vec<ContentHash> = chosen
@@ -355,7 +355,10 @@ impl SimulatedFleet {
                     .map(|hash| ContentHash(hash.to_owned()))
                     .collect();
                 content.sort();
-                Edit::Publish(content)
+                match kind {
+                    9..11 => Edit::Renew(content),
+                    _ => Edit::Publish(content),
+                }
             }
         }
     }

@@ -371,7 +371,7 @@ pub struct ServeArguments {
     pub keep_removed: u32,
     /// Age at which a preview (folder `<id>@<label>`) is no longer served
     ///
-    /// The age begins with the last change of the folder. The console and the log warn when a seventh of the time is left. After it, visitors of the preview get 410 until its folder changes.
+    /// The age begins with the last change of the folder; with `--store`, with the last publication. The console and the log warn when a seventh of the time is left. After it, visitors of the preview get 410 until its folder changes.
     #[arg(
         long,
         env = "ROWHOUSE_PREVIEW_MAX_AGE",
@@ -677,6 +677,11 @@ pub struct PublishArguments {
     /// The store.
     #[command(flatten)]
     pub store: StoreFlag,
+    /// Publish as the preview `<id>@<LABEL>` of each tenant
+    ///
+    /// The address is `<LABEL>--<id>.<domain>`, and the live tenant stays as it is. Each publication begins the age of the preview again, also if nothing has changed. `unpublish <id>@<LABEL>` withdraws the preview. Only tenants have previews: themes and `deployment.yaml` are not published.
+    #[arg(long, value_name = "LABEL", value_parser = values::preview_label)]
+    pub preview: Option<String>,
     /// Publish only if this is the current version (0: none), else exit with 3
     #[arg(long, value_name = "VERSION")]
     pub expect: Option<u64>,

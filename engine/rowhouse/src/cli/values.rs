@@ -44,6 +44,16 @@ pub(super) fn versioned_name(text: &str) -> Result<String, TenantIdError> {
     TenantId::new(text).map(|id| id.to_string())
 }
 
+/// Parses the label of a preview. The id of the tenant may still be too long for it.
+#[cfg(feature = "bucket")]
+pub(super) fn preview_label(text: &str) -> Result<String, String> {
+    match TenantId::of_preview("a", text) {
+        Ok(_) => Ok(text.to_owned()),
+        Err(TenantIdError::BadLabel { reason, .. }) => Err(reason.to_string()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
 /// Parses a timeout from a millisecond to a year: `200ms`, `1m30s`, or a plain number of seconds.
 pub(super) fn timeout(text: &str) -> Result<Duration, String> {
     duration(text)

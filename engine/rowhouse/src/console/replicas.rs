@@ -15,7 +15,7 @@ use super::value_text::{MomentView, count, grouped};
 pub(super) struct ReplicasView {
     title: String,
     mood: &'static str,
-    detail: Option<String>,
+    details: Vec<String>,
     rows: Vec<ReplicaRow>,
 }
 
@@ -41,37 +41,54 @@ pub(super) fn view(list: ReplicaList, now: SystemTime) -> ReplicasView {
         return ReplicasView {
             title: "Replicas are not known".to_owned(),
             mood: "bad",
-            detail: Some(
+            details: vec![
                 "The bucket has not answered yet. Reload the page in a moment.".to_owned(),
-            ),
+            ],
             rows: Vec::new(),
         };
     };
     let silent = replicas.iter().filter(|replica| is_silent(replica)).count();
+    let troubled = replicas.iter().filter(|replica| replica.problems > 0);
+    let troubled = troubled.count();
     let versions: BTreeSet<&str> = replicas.iter().map(|replica| &*replica.version).collect();
-    let detail = match (list.is_current, silent, versions.len()) {
-        (false, ..) => Some("The bucket did not answer. This is the last known list.".to_owned()),
-        (true, 0, 0 | 1) => None,
-        (true, 0, versions) => Some(format!(
-            "They run {versions} versions of the program, which is normal during an upgrade."
-        )),
-        (true, silent, _) => Some(format!(
-            "{} without a heartbeat for more than two minutes. A replica that was killed is listed for a day.",
-            count(silent, "replica")
-        )),
-    };
-    let mood = match (list.is_current, silent) {
-        (true, 0) => "good",
+    let mood = match (list.is_current, silent, troubled) {
+        (true, 0, 0) => "good",
         _ => "bad",
     };
+    let unanswered = "The bucket did not answer. This is the last known list.";
+    let details = [
+        (!list.is_current).then(|| unanswered.to_owned()),
+        (silent > 0).then(|| {
+            "A silent replica has sent no heartbeat for more than two minutes. A replica that was killed is listed for a day.".to_owned()
+        }),
+        (troubled > 0).then(|| {
+            let replicas = count(troubled, "replica");
+            let verb = if troubled == 1 { "has" } else { "have" };
+            format!("{replicas} {verb} problems with the bucket, which the console of the replica names.")
+        }),
+        (versions.len() > 1).then(|| {
+            let versions = versions.len();
+            format!("{versions} versions of the program are running, which is normal during an upgrade.")
+        }),
+    ];
     ReplicasView {
-        title: count(replicas.len(), "replica"),
+        title: title(replicas.len(), silent),
         mood,
-        detail,
+        details: details.into_iter().flatten().collect(),
         rows: replicas
             .into_iter()
             .map(|replica| row(replica, now))
             .collect(),
+    }
+}
+
+/// Returns the most important fact about the replicas.
+fn title(all: usize, silent: usize) -> String {
+    match (all, silent) {
+        (1, 0) => "1 replica is live".to_owned(),
+        (_, 0) => format!("All {} are live", count(all, "replica")),
+        (_, 1) => format!("1 of {} is silent", count(all, "replica")),
+        _ => format!("{silent} of {} are silent", count(all, "replica")),
     }
 }
 
@@ -146,7 +163,10 @@ mod tests {
             replica("one", "1.0", 20, 0),
             replica("two", "1.0", 121, 3),
         ]);
-        assert_eq!((&*page.title, page.mood), ("2 replicas", "bad"));
+        assert_eq!(
+            (&*page.title, page.mood),
+            ("1 of 2 replicas is silent", "bad")
+        );
         let rows = page
             .rows
             .iter()
@@ -159,10 +179,8 @@ mod tests {
                 ("silent", "3 changes behind", "2 min ago")
             ]
         );
-        assert!(
-            page.detail
-                .is_some_and(|text| text.starts_with("1 replica without"))
-        );
+        assert_eq!(page.details.len(), 1);
+        assert!(page.details[0].starts_with("A silent replica"));
     }
 
     #[test]
@@ -182,12 +200,38 @@ mod tests {
             replica("one", "1.0", 0, 0),
             replica("two", "1.0", 0, 0),
         ]);
-        assert_eq!((same.mood, same.detail), ("good", None));
+        assert_eq!(
+            (&*same.title, same.mood),
+            ("All 2 replicas are live", "good")
+        );
+        assert!(same.details.is_empty());
         let mixed = page(vec![
             replica("one", "1.0", 0, 0),
             replica("two", "1.1", 0, 0),
         ]);
-        assert!(mixed.detail.is_some_and(|text| text.contains("2 versions")));
+        assert!(mixed.details[0].starts_with("2 versions"));
+    }
+
+    #[test]
+    fn each_problem_has_a_sentence() {
+        let troubled = ReplicaStatus {
+            problems: 2,
+            ..replica("two", "1.1", 0, 0)
+        };
+        let page = page(vec![
+            replica("one", "1.0", 121, 0),
+            troubled,
+            replica("three", "1.0", 121, 0),
+        ]);
+        assert_eq!(
+            (&*page.title, page.mood),
+            ("2 of 3 replicas are silent", "bad")
+        );
+        let parts = ["A silent replica", "1 replica has problems", "2 versions"];
+        assert_eq!(page.details.len(), parts.len());
+        for (detail, part) in page.details.iter().zip(parts) {
+            assert!(detail.starts_with(part), "{detail}");
+        }
     }
 
     #[test]

@@ -28,7 +28,7 @@ use crate::state::tables::{PersistedCache, is_persisted, load_reading, load_repl
 /// The outcome of a job.
 #[derive(Debug)]
 pub(crate) enum JobOutcome {
-    /// The reading with this number has ended. `None` means that the folder is unchanged, or that the tenant waits for its files. The time is that of the last change of a preview's folder, if known.
+    /// The reading with this number has ended. `None` means that the folder is unchanged, or that the tenant waits for its files. The time is that at which a preview was published, or its folder last changed, if known.
     Read(
         u64,
         Option<Box<FolderReading>>,
@@ -293,7 +293,7 @@ impl ReadRequest {
         self.store.as_ref().filter(|_| self.is_new)
     }
 
-    /// Lists the folder. Restores the reading of an earlier process if the file metadata is unchanged. Also returns the time of the last change of a preview's folder.
+    /// Lists the folder. Restores the reading of an earlier process if the file metadata is unchanged. Also returns the time at which a preview was published, or its folder last changed.
     fn list(&self) -> (FolderListing, Option<SystemTime>) {
         let limits = FolderLimits::default();
         let tree = self.source.tree(&self.id, limits, &self.activity);
@@ -301,7 +301,9 @@ impl ReadRequest {
             return (FolderListing::Gone, None);
         }
         let is_preview = self.id.is_preview();
-        let changed = is_preview.then(|| tree.last_change()).flatten();
+        let published = || self.source.published(&self.id);
+        let changed = is_preview.then(|| published().or_else(|| tree.last_change()));
+        let changed = changed.flatten();
         let is_persisted = self.is_packed && self.store.is_some();
         let stamp = is_persisted.then(|| tree.stamp(self.now)).flatten();
         let mark = stamp.map(|stamp| reading_key(&self.label, &stamp));

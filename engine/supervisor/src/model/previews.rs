@@ -6,7 +6,7 @@
 //!    └──────────────────── folder changes ─────────────┴────────────────────────┘
 //! ```
 //!
-//! The age of a preview begins with the last change of its folder, which the file system knows. It therefore survives restarts without persisted data.
+//! The age of a preview begins with the last change of its folder, which the file system knows, or with its last publication, which the bucket knows. It therefore survives restarts without persisted data.
 //!
 //! **Invariant:** reads no clock and no file. Each preview has at most one timer, the time of its next phase.
 

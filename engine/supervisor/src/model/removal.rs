@@ -6,7 +6,7 @@
 //!                           └──retention over──> forgotten, with its history
 //! ```
 //!
-//! A tenant that a list leaves out because its content is not on this machine is not removed: the world forgets the tenant, and nothing notes a removal.
+//! A tenant that a list leaves out because its content is not on this machine is not removed: the world forgets the tenant, and nothing notes a removal until a list leaves the tenant out for another reason.
 //!
 //! A restored tenant is a normal tenant of the world, except that a list without its folder does not remove it.
 //!
@@ -50,7 +50,8 @@ impl World {
     /// Returns the tenants whose folders are gone. The first list also covers the tenants of an earlier process.
     pub(super) fn missing(&mut self, listed: &BTreeSet<TenantId>) -> BTreeSet<TenantId> {
         let former = std::mem::take(&mut self.removals.former);
-        let known = former.into_iter().chain(self.tenants.keys().cloned());
+        let former = former.difference(&self.removals.asleep).cloned();
+        let known = former.chain(self.tenants.keys().cloned());
         let is_missing = |id: &TenantId| {
             // A noted removal is not told again, and a restored tenant stays.
             !listed.contains(id) && !self.removals.tenants.contains_key(id)
@@ -94,22 +95,23 @@ impl World {
         actions.push(Action::Forget(id.clone()));
     }
 
-    /// Drops tenants whose content is not on this machine. Nothing notes a removal, and persisted data stays.
+    /// Drops tenants whose content is not on this machine. Nothing notes a removal, and persisted data stays. The next list notes the removal of those that are not asleep any more, unless the list has them.
     pub(super) fn note_sleep(
         &mut self,
-        asleep: &BTreeSet<TenantId>,
+        asleep: BTreeSet<TenantId>,
         now: ClockTime,
         actions: &mut Vec<Action>,
     ) {
-        if !self.note_returns(asleep, actions).is_empty() {
+        if !self.note_returns(&asleep, actions).is_empty() {
             actions.push(Action::PersistRemovals);
         }
-        for id in asleep {
-            self.removals.former.remove(id);
+        for id in &asleep {
             if self.tenants.contains_key(id) {
                 self.forget(id, now, actions);
             }
         }
+        let before = std::mem::replace(&mut self.removals.asleep, asleep);
+        self.removals.former.extend(before);
     }
 
     /// Starts to restore a removed tenant, or refuses the command.

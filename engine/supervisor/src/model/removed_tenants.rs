@@ -40,6 +40,8 @@ pub(super) struct Removals {
     pub(super) restoring: BTreeMap<TenantId, Vec<Ticket>>,
     /// The tenants of an earlier process, until the first list of folders.
     pub(super) former: BTreeSet<TenantId>,
+    /// The tenants that the last list left out because their content is not on this machine, as far as data of them is.
+    pub(super) asleep: BTreeSet<TenantId>,
     pub(super) retention: Duration,
 }
 
@@ -49,6 +51,7 @@ impl Removals {
             tenants: removed,
             restoring: BTreeMap::new(),
             former,
+            asleep: BTreeSet::new(),
             retention: DEFAULT_RETENTION,
         }
     }

@@ -127,7 +127,7 @@ impl World {
             Event::Listed { tenants, only } => {
                 self.list(&tenants, only.as_ref(), now, &mut actions)
             }
-            Event::Asleep(tenants) => self.note_sleep(&tenants, now, &mut actions),
+            Event::Asleep(tenants) => self.note_sleep(tenants, now, &mut actions),
             Event::Restored(tenants) => self.restore(tenants, now),
             Event::Surveyed(outcome) => {
                 self.survey = None;

@@ -16,16 +16,16 @@ pub(crate) fn report(registry: &Registry, id: &TenantId, phase: PreviewPhase) {
     let end = end.and_then(|end| Timestamp::try_from(end).ok());
     let end = end.map(|end| end.to_string()).unwrap_or_default();
     match phase {
-        PreviewPhase::Current => info!(preview = %id, "folder of the preview changed; serving it"),
+        PreviewPhase::Current => info!(preview = %id, "preview changed; serving it"),
         PreviewPhase::Ending => warn!(
             preview = %id,
             end,
-            "preview ends soon; change a file of its folder to keep it, or remove the folder"
+            "preview ends soon; change a file of its folder or publish it again to keep it, or withdraw it"
         ),
         PreviewPhase::Expired => warn!(
             preview = %id,
             end,
-            "preview is older than --preview-max-age; responding with 410 until its folder changes"
+            "preview is older than --preview-max-age; responding with 410 until its folder changes or it is published again"
         ),
     }
 }

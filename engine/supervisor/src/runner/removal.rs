@@ -31,9 +31,7 @@ pub(super) fn note_sleep(
     let is_asleep = |id: &&TenantId| !listed.contains(*id) && source.is_dormant(id);
     let asleep: BTreeSet<TenantId> = known.filter(is_asleep).cloned().collect();
     let existing = listed.union(&asleep).cloned().collect();
-    if !asleep.is_empty() {
-        registry.handle(Event::Asleep(asleep), now);
-    }
+    registry.handle(Event::Asleep(asleep), now);
     existing
 }
 

@@ -15,7 +15,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
@@ -167,6 +167,10 @@ impl TenantSource for BucketSource {
         // A tenant may have woken after the list.
         let is_awake = (view.tenants.as_ref()).is_some_and(|all| all.contains_key(id.as_str()));
         is_awake || self.rows.read().has(id.as_str())
+    }
+
+    fn published(&self, id: &TenantId) -> Option<SystemTime> {
+        self.view.lock().published.get(id.as_str()).copied()
     }
 
     fn label(&self, id: &TenantId) -> String {
@@ -416,6 +420,7 @@ impl BucketFollower {
         // A tenant that wakes after this has the lock next.
         let view = View {
             tenants: is_known.then(|| self.follower.tenants()),
+            published: self.follower.published(),
             themes: self.follower.shared(THEMES),
             deployment: self.follower.shared(DEPLOYMENT),
             problems: self.follower.problems(),

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::path::PathBuf;
+use std::time::SystemTime;
 
 use content::name::TenantId;
 use content::report::Diagnostic;
@@ -47,6 +48,11 @@ pub(crate) trait TenantSource: Debug + Send + Sync {
     /// Returns whether a tenant exists although the list leaves it out, because its content is not on this machine. Reads no file.
     fn is_dormant(&self, _id: &TenantId) -> bool {
         false
+    }
+
+    /// Returns when a tenant was published, if the source knows it. Otherwise, the age of a preview is that of its files. Reads no file.
+    fn published(&self, _id: &TenantId) -> Option<SystemTime> {
+        None
     }
 
     /// Lists the files of a tenant. Through `activity`, other threads see whether the storage responds.

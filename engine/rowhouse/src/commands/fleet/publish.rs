@@ -9,10 +9,12 @@ mod watch;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
+use content::name::preview::{is_preview, live_id};
+use fleet::key::SHARED;
 use fleet::publish::Edit;
 
 use self::line::{Line, exit_code};
-use self::publisher::FolderPublisher;
+use self::publisher::{FolderPublisher, can_have_preview};
 use self::watch::FolderWatch;
 use super::progress_bar::WorkBar;
 use super::session::{Session, never_published};
@@ -24,6 +26,9 @@ use crate::commands::output::{FAILED, print, print_message};
 pub(crate) fn publish(arguments: &PublishArguments) -> anyhow::Result<ExitCode> {
     if arguments.expect.is_some() && arguments.names.len() != 1 {
         anyhow::bail!("`--expect` is the version of one tenant: name the tenant");
+    }
+    if let Some(unfit) = name_without_preview(arguments) {
+        anyhow::bail!(unfit);
     }
     let session = Session::open(&arguments.store.store, &arguments.author, arguments.expect)?;
     let mut publisher = FolderPublisher::new(arguments, session)?;
@@ -56,6 +61,22 @@ pub(crate) fn publish(arguments: &PublishArguments) -> anyhow::Result<ExitCode> 
         ListFormat::Text => publisher.print_errors(report, &lines),
     }
     Ok(exit_code(&lines))
+}
+
+/// Returns the error about a name of the command line that is not a tenant whose preview is published.
+fn name_without_preview(arguments: &PublishArguments) -> Option<String> {
+    let label = arguments.preview.as_ref()?;
+    let mut names = arguments.names.iter();
+    let name = names.find(|name| !can_have_preview(name))?;
+    Some(match is_preview(name) && !SHARED.contains(&&**name) {
+        true => format!(
+            "`{name}` is a preview already: publish it without `--preview`, or name `{}`",
+            live_id(name)
+        ),
+        false => format!(
+            "`{name}` has no previews: name tenants, or no name for `<id>@{label}` of each tenant"
+        ),
+    })
 }
 
 /// Withdraws a tenant.

@@ -3,8 +3,9 @@
 use crate::sample;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::wire::authority::{Authority, BOTH_VERSIONS, TlsClient, secure};
@@ -12,10 +13,14 @@ use crate::wire::{self, Server, bind, get};
 use rustls::{ClientConfig, HandshakeKind, NamedGroup, ProtocolVersion};
 use server::listen::Listeners;
 use server::settings::{Limits, ServeSettings, network};
+use server::snapshot_store::RequestedAddress;
 use server::tls::Tls;
 
 const TLS13: &[&rustls::SupportedProtocolVersion] = &[&rustls::version::TLS13];
 const TLS12: &[&rustls::SupportedProtocolVersion] = &[&rustls::version::TLS12];
+
+/// Alert, fatal, unrecognized_name.
+const UNRECOGNIZED_NAME: [u8; 7] = [21, 3, 3, 0, 2, 2, 112];
 
 /// A server with one certificate for two hosts and another for a third.
 struct Site {
@@ -58,6 +63,20 @@ impl Site {
     fn client(&self, host: &str) -> std::io::Result<TlsClient> {
         let config = self.authority.client(BOTH_VERSIONS, &["http/1.1"]);
         secure(self.server.address, &config, host)
+    }
+
+    /// Begins a handshake, and returns everything until the server closes the connection.
+    fn greet(&self, host: &str) -> Vec<u8> {
+        let mut socket = TcpStream::connect(self.server.address).unwrap();
+        let config = self.authority.client(BOTH_VERSIONS, &[]);
+        let name = rustls::pki_types::ServerName::try_from(host.to_owned()).unwrap();
+        let mut session = rustls::ClientConnection::new(config, name).unwrap();
+        while session.wants_write() {
+            session.write_tls(&mut socket).unwrap();
+        }
+        let mut answer = Vec::new();
+        socket.read_to_end(&mut answer).unwrap();
+        answer
     }
 
     fn counted(&self) -> (u64, u64, u64) {
@@ -146,19 +165,54 @@ fn unclaimed_name_gets_an_alert_and_no_certificate() {
     let site = Site::start();
     // The last host is claimed, but has no certificate.
     for host in ["stranger.example", "203.0.113.7", "verses.example"] {
-        let mut socket = TcpStream::connect(site.server.address).unwrap();
-        let config = site.authority.client(BOTH_VERSIONS, &[]);
-        let name = rustls::pki_types::ServerName::try_from(host.to_owned()).unwrap();
-        let mut session = rustls::ClientConnection::new(config, name).unwrap();
-        while session.wants_write() {
-            session.write_tls(&mut socket).unwrap();
-        }
-        let mut answer = Vec::new();
-        socket.read_to_end(&mut answer).unwrap();
-        // Alert, fatal, unrecognized_name. An IP address is not a valid server name (RFC 6066, section 3).
-        assert_eq!(answer, [21, 3, 3, 0, 2, 2, 112], "{host}");
+        // An IP address is not a valid server name (RFC 6066, section 3).
+        assert_eq!(site.greet(host), UNRECOGNIZED_NAME, "{host}");
     }
     until("the count", || site.counted().0 >= 2);
+}
+
+#[test]
+fn handshake_for_a_dormant_tenant_wakes_it_and_waits_for_its_certificate() {
+    let site = Site::start();
+    let snapshots = &site.server.snapshots;
+    snapshots.set_dormant_lookup(|address| match address {
+        RequestedAddress::Host("late.example", _) => Some("late".into()),
+        _ => None,
+    });
+    let (say, woken) = channel();
+    let say = Mutex::new(say);
+    snapshots.on_notice(move |notice| {
+        let _ = say.lock().unwrap().send(format!("{notice:?}"));
+    });
+    std::thread::scope(|scope| {
+        let late = scope.spawn(|| site.client("late.example").unwrap());
+        assert_eq!(woken.recv().unwrap(), "Dormant(\"late\")");
+        // Other handshakes do not wait.
+        site.client("studio.example").unwrap();
+        assert!(!late.is_finished());
+        let certificate = site.authority.certificate(&["late.example"]);
+        site.tls
+            .certificates
+            .set_issued("late.example", &certificate);
+        // The client verifies the name of the certificate.
+        let client = late.join().unwrap();
+        assert!(!client.conn.is_handshaking());
+    });
+}
+
+#[test]
+fn handshake_for_a_dormant_tenant_without_a_certificate_gets_an_alert_after_a_wait() {
+    let site = Site::start();
+    let snapshots = &site.server.snapshots;
+    snapshots.set_dormant_lookup(|address| match address {
+        RequestedAddress::Host("late.example", _) => Some("late".into()),
+        _ => None,
+    });
+    let begun = Instant::now();
+    assert_eq!(site.greet("late.example"), UNRECOGNIZED_NAME);
+    let waited = begun.elapsed();
+    assert!(waited >= Duration::from_secs(5), "{waited:?}");
+    assert_eq!(snapshots.handshakes.no_certificate.load(Relaxed), 1);
 }
 
 #[test]

@@ -10,6 +10,7 @@ use bucket::packed::{self, PackedFolder};
 use bucket::run;
 use bucket::store::Uploads;
 use fleet::exchange::{Answer, Request};
+use fleet::key::ContentHash;
 use fleet::pointer::Pointer;
 use fleet::publish::{Edit, Outcome, Publication};
 use release::snapshot::HostEntry;
@@ -22,6 +23,7 @@ use server::snapshot_store::{RequestedAddress, SnapshotStore};
 use super::*;
 use crate::deployment_config::DeploymentConfig;
 use crate::runner::operator::Inbox;
+use crate::runner::reload_queue::ReloadQueue;
 use crate::source::watch::{DetectionMethod, Watch};
 use crate::state::tables::PersistedState;
 use crate::{Registry, ReloadLoop};
@@ -36,6 +38,20 @@ struct Fleet {
     bucket: Bucket,
     state: TempDir,
     runtime: Runtime,
+}
+
+/// Packs a folder.
+fn packed(files: &[(&str, &str)]) -> (ContentHash, Uploads) {
+    let files = files.iter();
+    let files = files.map(|(path, text)| ((*path).to_owned(), (*text).to_owned().into()));
+    let folder = PackedFolder {
+        files: files.collect(),
+        ..PackedFolder::default()
+    };
+    let content = folder.to_bytes();
+    let hash = packed::hash(&content);
+    let uploads = Uploads::from([(hash.clone(), packed::compress(&content).unwrap())]);
+    (hash, uploads)
 }
 
 /// A running replica.
@@ -57,24 +73,20 @@ impl Fleet {
     }
 
     fn publish(&self, name: &str, files: &[(&str, &str)]) {
-        let files = files.iter();
-        let files = files.map(|(path, text)| ((*path).to_owned(), (*text).to_owned().into()));
-        let folder = PackedFolder {
-            files: files.collect(),
-            ..PackedFolder::default()
-        };
-        let content = folder.to_bytes();
-        let hash = packed::hash(&content);
+        let (hash, uploads) = packed(files);
+        self.change(name, 0, Edit::Publish(vec![hash]), &uploads);
+    }
+
+    fn change(&self, name: &str, at: u64, edit: Edit, uploads: &Uploads) {
         let publication = Publication {
             tenant: name.to_owned(),
-            edit: Edit::Publish(vec![hash.clone()]),
+            edit,
             addresses: Vec::new(),
             expected: None,
-            at: 0,
+            at,
             author: "Ann".to_owned(),
         };
-        let uploads = Uploads::from([(hash, packed::compress(&content).unwrap())]);
-        let ended = run::publish(&self.bucket, publication, &uploads, random_nonce());
+        let ended = run::publish(&self.bucket, publication, uploads, random_nonce());
         let outcome = self.runtime.block_on(ended).unwrap();
         assert!(matches!(outcome, Outcome::Published(_)), "{outcome:?}");
     }
@@ -89,17 +101,35 @@ impl Fleet {
     /// Publishes `deployment.yaml`, and loses the content.
     fn publish_damaged_rules(&self, text: &str) {
         self.publish(DEPLOYMENT, &[(FILE, text)]);
-        let send = |request: Request| {
-            let uploads = Uploads::new();
-            let sent = self.bucket.send(&request, &uploads);
-            self.runtime.block_on(sent).unwrap()
-        };
-        let Answer::Object(object) = send(Request::Get(ObjectKey::pointer(DEPLOYMENT))) else {
+        let read = Request::Get(ObjectKey::pointer(DEPLOYMENT));
+        let Answer::Object(object) = self.send(&read) else {
             panic!("no pointer");
         };
         let pointer = Pointer::of_bytes(&object.body).unwrap();
         let lost = pointer.content[0].object.clone();
-        assert_eq!(send(Request::Delete(lost)), Answer::Done);
+        assert_eq!(self.send(&Request::Delete(lost)), Answer::Done);
+    }
+
+    fn send(&self, request: &Request) -> Answer {
+        let uploads = Uploads::new();
+        let sent = self.bucket.send(request, &uploads);
+        self.runtime.block_on(sent).unwrap()
+    }
+
+    fn withdraw(&self, name: &str) {
+        self.change(name, 0, Edit::Unpublish, &Uploads::new());
+    }
+
+    /// Publishes a preview, always with the same content.
+    fn publish_preview(&self, name: &str, at: u64) {
+        let (hash, uploads) = packed(&[
+            ("tenant.yaml", "name: Preview\n"),
+            (
+                "pages/index.md",
+                "---\ntitle: Page\ndescription: A page.\n---\nText\n",
+            ),
+        ]);
+        self.change(name, at, Edit::Renew(vec![hash]), &uploads);
     }
 
     /// Starts a replica. `themes` and `deployment` are on its machine.
@@ -354,28 +384,29 @@ fn request_wakes_a_dormant_tenant_with_two_reads_and_the_quietest_goes_to_sleep(
     );
 }
 
-#[test]
-fn tenant_that_goes_to_sleep_is_not_removed_and_keeps_its_data() {
-    let fleet = Fleet::new();
-    for tenant in ["corner", "mill"] {
-        fleet.publish_tenant(tenant);
-    }
-    let state = fleet.state.path().join("persisted");
+/// Starts a replica of two tenants that has room for one, and persists its data.
+fn start_with_one_awake(fleet: &Fleet) -> Replica {
     let limits = RetentionLimits {
         bytes: 1 << 30,
         releases: 10,
     };
-    let start = || {
-        let follower = fleet.follow(fleet.state.path(), 1);
-        let mut replica = fleet.replica(follower, None, None);
-        let persisted = PersistedState::open(&state, replica.registry.config(), limits);
-        replica.registry = replica.registry.with_persisted(persisted);
-        replica.registry.reload(Timestamp::now()).unwrap();
-        replica
-    };
-    let mut replica = start();
+    let follower = fleet.follow(fleet.state.path(), 1);
+    let mut replica = fleet.replica(follower, None, None);
+    let state = fleet.state.path().join("persisted");
+    let persisted = PersistedState::open(&state, replica.registry.config(), limits);
+    replica.registry = replica.registry.with_persisted(persisted);
+    replica.registry.reload(Timestamp::now()).unwrap();
     replica.registry.persist();
     replica.registry.finish_persisting();
+    replica
+}
+
+/// Publishes two tenants, and starts a replica that has had one of them awake, and then the other. Returns the one that went to sleep.
+fn fall_asleep(fleet: &Fleet) -> (Replica, TenantId) {
+    for tenant in ["corner", "mill"] {
+        fleet.publish_tenant(tenant);
+    }
+    let mut replica = start_with_one_awake(fleet);
     let awake: Vec<TenantId> = replica.registry.catalog.tenants.keys().cloned().collect();
     let cold = match awake[0].as_str() {
         "corner" => "mill",
@@ -385,20 +416,109 @@ fn tenant_that_goes_to_sleep_is_not_removed_and_keeps_its_data() {
     assert!(waker.request(cold).is_fetched);
     fleet.runtime.block_on(waker.fetch(cold)).unwrap();
     replica.poll();
-    let has = |replica: &Replica, id: &str| replica.registry.catalog.tenants.contains_key(id);
     assert!(has(&replica, cold) && !has(&replica, awake[0].as_str()));
+    (replica, awake[0].clone())
+}
+
+fn has(replica: &Replica, id: &str) -> bool {
+    replica.registry.catalog.tenants.contains_key(id)
+}
+
+fn releases(replica: &Replica, id: &TenantId) -> usize {
+    let store = Arc::clone(replica.registry.store().unwrap());
+    store.list(id.as_str()).len()
+}
+
+#[test]
+fn tenant_that_goes_to_sleep_is_not_removed_and_keeps_its_data() {
+    let fleet = Fleet::new();
+    let (replica, asleep) = fall_asleep(&fleet);
     assert!(replica.registry.world.removed().is_empty());
-    let releases = |replica: &Replica| {
-        let store = Arc::clone(replica.registry.store().unwrap());
-        store.list(awake[0].as_str()).len()
-    };
-    assert_eq!(releases(&replica), 1);
+    assert_eq!(releases(&replica, &asleep), 1);
     drop(replica);
     // A start does not note the removal either.
-    let replica = start();
-    assert!(!has(&replica, awake[0].as_str()));
+    let replica = start_with_one_awake(&fleet);
+    assert!(!has(&replica, asleep.as_str()));
     assert!(replica.registry.world.removed().is_empty());
-    assert_eq!(releases(&replica), 1);
+    assert_eq!(releases(&replica, &asleep), 1);
+}
+
+#[test]
+fn dormant_tenant_that_is_withdrawn_is_removed_at_once_as_an_awake_one() {
+    let fleet = Fleet::new();
+    let (mut replica, asleep) = fall_asleep(&fleet);
+    fleet.withdraw(asleep.as_str());
+    replica.poll();
+    assert!(replica.registry.world.removed().contains_key(&asleep));
+    assert_eq!(releases(&replica, &asleep), 1, "an operator may restore it");
+    replica = Replica {
+        registry: replica.registry.with_removed_retention(Duration::ZERO),
+        ..replica
+    };
+    replica.poll();
+    replica.registry.finish_persisting();
+    assert!(replica.registry.world.removed().is_empty());
+    assert_eq!(releases(&replica, &asleep), 0);
+}
+
+#[test]
+fn preview_is_as_old_as_its_publication_on_each_machine_and_after_each_start() {
+    let fleet = Fleet::new();
+    let id = TenantId::of_preview("corner", "spring").unwrap();
+    let begun = |replica: &Replica| {
+        let age = replica.registry.world.previews().age(&id).unwrap();
+        age.changed
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .unwrap()
+            .as_millis()
+    };
+    fleet.publish_tenant("corner");
+    fleet.publish_preview(id.as_str(), 1_700_000_000_000);
+    let mut replica = fleet.start(None, None);
+    assert_eq!(begun(&replica), 1_700_000_000_000);
+    fleet.publish_preview(id.as_str(), 1_700_000_100_000);
+    replica.poll();
+    assert_eq!(begun(&replica), 1_700_000_100_000, "without a change");
+    let restarted = fleet.start(None, None);
+    assert_eq!(begun(&restarted), 1_700_000_100_000);
+    let elsewhere = TempDir::new().unwrap();
+    let follower = fleet.follow(elsewhere.path(), 1_000);
+    let other = fleet.replica(follower, None, None);
+    assert_eq!(begun(&other), 1_700_000_100_000);
+}
+
+#[test]
+fn preview_that_wakes_is_as_old_as_its_publication() {
+    let fleet = Fleet::new();
+    fleet.publish_preview("corner@spring", 1_700_000_000_000);
+    fleet.publish_tenant("corner");
+    let follower = fleet.follow(fleet.state.path(), 1);
+    let view = follower.view.clone();
+    let dormant = follower.dormant("studio.example");
+    let reloads = ReloadQueue::default();
+    follower.start_waker(reloads.sender());
+    for tenant in ["corner", "corner@spring"] {
+        let begun = Instant::now();
+        let is_awake = || {
+            let view = view.lock();
+            let tenants = view.tenants.as_ref().unwrap();
+            tenants.contains_key(tenant).then(|| view.published[tenant])
+        };
+        let published = loop {
+            assert!(begun.elapsed() < Duration::from_secs(60), "{tenant}");
+            if let Some(published) = is_awake() {
+                break published;
+            }
+            dormant.request(tenant);
+            dormant.note_answered(tenant);
+            thread::sleep(Duration::from_millis(5));
+        };
+        let millis = published
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .unwrap()
+            .as_millis();
+        assert_eq!(millis > 0, tenant == "corner@spring");
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
 
 use bucket::follow::SharedFolder;
 
@@ -13,6 +14,8 @@ use crate::model::agenda::ReloadScope;
 pub(super) struct View {
     /// The tenants with their folders; `None` if the tenants are not known.
     pub(super) tenants: Option<BTreeMap<String, Option<PathBuf>>>,
+    /// When the awake tenants were published, by their publishers' clocks.
+    pub(super) published: BTreeMap<String, SystemTime>,
     /// The published folder of themes.
     pub(super) themes: SharedFolder,
     /// The published folder with `deployment.yaml`.

@@ -199,9 +199,14 @@ impl WakeThread {
     fn finish(&self, tenant: String, fetched: Result<PathBuf, FetchError>, reloads: &ReloadSender) {
         match fetched {
             Ok(folder) => {
-                if let Some(tenants) = &mut self.view.lock().tenants {
+                let mut view = self.view.lock();
+                if let Some(tenants) = &mut view.tenants {
                     tenants.insert(tenant.clone(), Some(folder));
                 }
+                if let Some(published) = self.waker.published(&tenant) {
+                    view.published.insert(tenant.clone(), published);
+                }
+                drop(view);
                 let _ = reloads.request(ReloadScope::Tenant(tenant));
             }
             Err(error) => {
@@ -223,6 +228,7 @@ mod tests {
             version: 1,
             folder: ContentHash("0".repeat(64)),
             upload: Some(Nonce("1".to_owned())),
+            at: 0,
             tag: "1".to_owned(),
             addresses: addresses.iter().map(ToString::to_string).collect(),
         };

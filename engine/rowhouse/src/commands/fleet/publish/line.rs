@@ -26,6 +26,9 @@ pub(super) enum LineResult {
 #[derive(Debug, Serialize)]
 pub(super) struct Line {
     pub(super) name: String,
+    /// The name of the folder, which is not that of its preview.
+    #[serde(skip)]
+    pub(super) folder: String,
     pub(super) result: LineResult,
     /// The current version in the store. `None` if it was not read.
     pub(super) version: Option<u64>,
@@ -54,12 +57,21 @@ impl Line {
     pub(super) fn new(name: &str, hosts: Vec<String>) -> Self {
         Self {
             name: name.to_owned(),
+            folder: name.to_owned(),
             result: LineResult::Errors,
             version: None,
             pinned: None,
             hosts,
             errors: Vec::new(),
             winner: None,
+        }
+    }
+
+    /// Returns the line of a folder that is published under another name.
+    pub(super) fn of_folder(self, folder: &str) -> Self {
+        Self {
+            folder: folder.to_owned(),
+            ..self
         }
     }
 

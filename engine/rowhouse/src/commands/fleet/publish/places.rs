@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 
 use content::address::deployment::FILE;
+use content::name::TenantId;
 use content::report::{Code, Diagnostic, Report, Severity};
 use content::source::{self, is_folder};
 use fleet::key::{DEPLOYMENT, THEMES};
@@ -39,8 +40,15 @@ pub(super) fn places(content: &ContentFlags, registry: &Registry) -> BTreeMap<St
 /// Returns the hosts of a tenant.
 pub(super) fn hosts(registry: &Registry, name: &str) -> Vec<String> {
     let status = registry.status();
-    let tenant = status.tenants.get(name);
-    tenant.map_or_else(Vec::new, |tenant| tenant.hosts.to_vec())
+    match (status.tenants.get(name), TenantId::new(name)) {
+        (Some(tenant), _) => tenant.hosts.to_vec(),
+        // A preview without a folder of its own.
+        (None, Ok(id)) if id.is_preview() => {
+            let domain = registry.config().origin.domain();
+            vec![format!("{}.{domain}", id.host_label())]
+        }
+        (None, _) => Vec::new(),
+    }
 }
 
 /// Reads the files of a tenant, of all themes (`theme/file`), or `deployment.yaml`.

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
-use content::report::{Diagnostic, Report, hint_for};
+use content::name::TenantId;
+use content::name::preview::is_preview;
+use content::report::{Code, Diagnostic, Report, hint_for};
 use fleet::key::{DEPLOYMENT, THEMES};
 use fleet::publish::Edit;
 use render::CachePolicy;
@@ -50,7 +52,28 @@ impl<'a> FolderPublisher<'a> {
 
     /// Returns the path of each name that can be published.
     pub(super) fn places(&self) -> BTreeMap<String, PathBuf> {
-        places(&self.arguments.content, &self.registry)
+        let mut places = places(&self.arguments.content, &self.registry);
+        if self.arguments.preview.is_some() {
+            places.retain(|name, _| can_have_preview(name));
+        }
+        places
+    }
+
+    /// Returns the name under which a folder is published.
+    ///
+    /// # Errors
+    /// Returns a diagnostic if the folder cannot have the preview.
+    pub(super) fn target(&self, name: &str) -> Result<String, Diagnostic> {
+        let Some(label) = &self.arguments.preview else {
+            return Ok(name.to_owned());
+        };
+        let target = TenantId::of_preview(name, label);
+        target.map(|id| id.to_string()).map_err(|error| {
+            let folder = self.arguments.content.tenants.join(name);
+            let hint = "choose a shorter label for `--preview`";
+            let message = format!("cannot publish the preview: {error}");
+            Diagnostic::error(Code::BadFolderName, folder.display().to_string(), message).hint(hint)
+        })
     }
 
     /// Returns an error about a name of the command line that does not exist.
@@ -78,7 +101,11 @@ impl<'a> FolderPublisher<'a> {
         report: &mut Report,
     ) -> anyhow::Result<Line> {
         let tenants = &self.arguments.content.tenants;
-        let mut line = Line::new(name, hosts(&self.registry, name));
+        let target = self.target(name).unwrap_or_else(|too_long| {
+            report.push(too_long);
+            name.to_owned()
+        });
+        let mut line = Line::new(&target, hosts(&self.registry, &target)).of_folder(name);
         let has_errors = report
             .iter()
             .any(|diagnostic| prevents(diagnostic, tenants, name));
@@ -91,11 +118,17 @@ impl<'a> FolderPublisher<'a> {
         if let Some(files) = files {
             self.session.refuse_unfit_store()?;
             let packed = pack(files)?;
-            let edit = Edit::Publish(packed.hashes);
-            let addresses = self.registry.claims(name);
+            let edit = match self.arguments.preview {
+                Some(_) => Edit::Renew(packed.hashes),
+                None => Edit::Publish(packed.hashes),
+            };
+            let addresses = match is_preview(&target) {
+                true => Vec::new(),
+                false => self.registry.claims(name),
+            };
             let ending = self
                 .session
-                .change(name, edit, &packed.uploads, addresses)?;
+                .change(&target, edit, &packed.uploads, addresses)?;
             line.set_ending(ending)?;
         }
         let of_line = report.iter().cloned();
@@ -111,7 +144,7 @@ impl<'a> FolderPublisher<'a> {
         let prevented = |diagnostic: &Diagnostic| {
             lines
                 .iter()
-                .any(|line| prevents(diagnostic, tenants, &line.name))
+                .any(|line| prevents(diagnostic, tenants, &line.folder))
         };
         let mut errors = Report::default();
         errors.extend(report.into_iter().filter(prevented));
@@ -136,6 +169,11 @@ impl Line {
         }
         Ok(())
     }
+}
+
+/// Returns whether a name can be published as a preview.
+pub(super) fn can_have_preview(name: &str) -> bool {
+    is_tenant(name) && !is_preview(name)
 }
 
 /// Returns whether a name is a tenant, and neither the themes nor `deployment.yaml`.

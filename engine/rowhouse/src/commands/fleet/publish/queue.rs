@@ -83,19 +83,19 @@ impl PublishQueue {
             LineResult::Published | LineResult::Repaired | LineResult::Conflict => true,
             // The store may have lost only the answer to an earlier attempt.
             LineResult::Unchanged => {
-                !self.is_following || self.failures > 0 || self.left.contains_key(&line.name)
+                !self.is_following || self.failures > 0 || self.left.contains_key(&line.folder)
             }
-            LineResult::Errors => self.left.get(&line.name) != Some(&errors),
+            LineResult::Errors => self.left.get(&line.folder) != Some(&errors),
         };
         match line.result {
             LineResult::Published | LineResult::Repaired | LineResult::Unchanged => {
-                self.left.remove(&line.name);
+                self.left.remove(&line.folder);
             }
             LineResult::Conflict | LineResult::Errors => {
-                self.left.insert(line.name.clone(), errors);
+                self.left.insert(line.folder.clone(), errors);
             }
         }
-        self.due.remove(&line.name);
+        self.due.remove(&line.folder);
         is_news
     }
 
@@ -179,6 +179,17 @@ mod tests {
         queue.note_round();
         queue.note_read(names(&["corner", "mill"]), Some(names(&["corner"])));
         assert!(!queue.is_due("mill"), "published by now");
+    }
+
+    #[test]
+    fn preview_is_due_when_its_folder_changes() {
+        let mut queue = following(&["corner"]);
+        queue.note_read(names(&["corner"]), Some(names(&["corner"])));
+        let preview = line("corner@spring", LineResult::Published, "ann").of_folder("corner");
+        assert!(queue.note_line(&preview));
+        assert!(!queue.is_due("corner"));
+        queue.note_read(names(&["corner"]), Some(names(&["corner"])));
+        assert!(queue.is_due("corner"));
     }
 
     #[test]

@@ -181,7 +181,8 @@ impl<'a> FolderWatch<'a> {
         let names: BTreeSet<String> = self.publisher.selected(&places).into_iter().collect();
         let changes = std::mem::take(&mut self.unread);
         let changed = changed_names(&changes, &self.publisher.arguments.content);
-        for gone in self.queue.note_read(names, changed) {
+        for folder in self.queue.note_read(names, changed) {
+            let gone = self.publisher.target(&folder).unwrap_or(folder);
             print_message(&format!(
                 "{gone}  folder removed; still published: `rowhouse unpublish {gone}` withdraws it"
             ));
