@@ -427,8 +427,12 @@ fn missing_paths_are_listed_with_redirect_and_without_personal_data() {
     let deployment = StatefulDeployment::new();
     let server = serve(&deployment);
     let domain = server.domain();
+    assert_eq!(server.get(&domain, "/app/term").status, 404);
+    assert!(
+        visible_text(&get_page(&server, "/"))
+            .contains("app 1 request for 1 path, most often /term")
+    );
     for path in [
-        "/app/term",
         "/app/term?who=secret",
         "/app/a@b.example",
         "/app/%3Cscript%3E",

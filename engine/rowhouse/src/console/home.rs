@@ -95,7 +95,7 @@ struct RemovedSite {
 #[derive(Debug, Serialize)]
 struct MissingPathsView {
     id: String,
-    count: String,
+    requests: String,
     paths: String,
     first: String,
 }
@@ -456,16 +456,16 @@ fn card(
 /// Returns the sites with the most requests for missing paths.
 fn missing(parts: &ConsoleParts) -> Vec<MissingPathsView> {
     let tenants = parts.snapshots.not_found.tenants().into_iter();
-    let missing = tenants
-        .take(MAX_SITES_WITH_MISSING_PATHS)
-        .map(|(id, paths)| MissingPathsView {
+    let tenants = tenants.take(MAX_SITES_WITH_MISSING_PATHS);
+    let missing = tenants.map(|(id, paths)| {
+        let requests: u64 = paths.iter().map(|path| path.count).sum();
+        let first = paths.first().map(|path| path.path.clone());
+        MissingPathsView {
             id: id.to_string(),
-            count: grouped(paths.iter().map(|path| path.count).sum()),
+            requests: count(usize::try_from(requests).unwrap_or(usize::MAX), "request"),
             paths: count(paths.len(), "path"),
-            first: paths
-                .first()
-                .map(|path| path.path.clone())
-                .unwrap_or_default(),
-        });
+            first: first.unwrap_or_default(),
+        }
+    });
     missing.collect()
 }
