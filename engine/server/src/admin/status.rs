@@ -349,9 +349,9 @@ pub enum SharedReleaseUse {
     Reused,
     /// This replica rendered the release, and the others can use it.
     Created,
-    /// The object of the release was damaged, and this replica rendered.
+    /// The object of the release was damaged, and this replica rendered or compressed.
     Damaged,
-    /// The store did not answer, and this replica rendered.
+    /// The store did not answer, and this replica rendered or compressed.
     Failed,
     /// Another replica had made the best content encodings: this one did not.
     EncodingsReused,

@@ -227,8 +227,8 @@ impl SharedReleases for BucketReleases {
             self.runtime.spawn(async move {
                 let searched = search(&bucket, &name, &changed, ended).await;
                 match searched {
-                    Ok(true) => counts.add(SharedReleaseUse::EncodingsReused),
-                    Ok(false) => {}
+                    Ok(Some(result)) => counts.add(result),
+                    Ok(None) => {}
                     Err(error) => {
                         counts.add(SharedReleaseUse::Failed);
                         silence.begin(&with_causes(&error));
@@ -351,7 +351,7 @@ impl EncodingSearch for BucketSearch {
 /// The next step of a search.
 #[derive(Debug, PartialEq, Eq)]
 enum SearchStep {
-    /// Read the encodings.
+    /// Read the encodings, unless they are damaged.
     Read,
     /// Make the encodings for all replicas.
     Make,
@@ -367,8 +367,7 @@ impl SearchStep {
     /// Returns the step after a look `elapsed` after the first one. `is_holder`: this replica has held the lease before the look.
     fn after(state: ReleaseState, is_holder: bool, elapsed: Duration) -> Self {
         match state {
-            ReleaseState::Complete => Self::Read,
-            ReleaseState::Damaged => Self::End,
+            ReleaseState::Complete | ReleaseState::Damaged => Self::Read,
             _ if elapsed >= MAX_SEARCH_TIME => Self::End,
             // The encodings of the former holder would have been there.
             ReleaseState::Incomplete if is_holder => Self::Make,
@@ -380,7 +379,7 @@ impl SearchStep {
     }
 }
 
-/// Searches for the best encodings of a release until the search is dropped. Returns whether another replica has made them.
+/// Searches for the best encodings of a release until the search is dropped. Returns the use of the release, if there is any.
 ///
 /// # Errors
 /// Returns an error if the store does not answer.
@@ -389,21 +388,27 @@ async fn search(
     name: &str,
     changed: &watch::Sender<EncodingState>,
     mut ended: oneshot::Receiver<()>,
-) -> Result<bool, LookupError> {
+) -> Result<Option<SharedReleaseUse>, LookupError> {
     let mut lease = releases::encodings_lease(bucket.clone(), name);
     let begin = Instant::now();
     let mut is_holder = false;
-    let found = loop {
+    let result = loop {
         let state = releases::state(bucket, name).await?;
         match SearchStep::after(state, is_holder, begin.elapsed()) {
             SearchStep::Read => {
                 break match releases::find(bucket, name).await? {
-                    ReleaseLookup::Found(release) => best_encodings(&release),
-                    ReleaseLookup::Missing | ReleaseLookup::Damaged => None,
+                    ReleaseLookup::Found(release) => best_encodings(&release).map(|found| {
+                        // Copied, so that the encodings do not keep the release in memory.
+                        let found = EncodingState::Found(found.to_vec().into());
+                        // The search may have been dropped.
+                        let _ = changed.send(found);
+                        SharedReleaseUse::EncodingsReused
+                    }),
+                    ReleaseLookup::Damaged => Some(SharedReleaseUse::Damaged),
+                    ReleaseLookup::Missing => None,
                 };
             }
             SearchStep::Make => {
-                // The search may have been dropped.
                 let _ = changed.send(EncodingState::Granted);
                 keep(&mut lease, &mut ended).await;
                 break None;
@@ -417,11 +422,7 @@ async fn search(
         }
     };
     lease.end().await;
-    let is_found = found.is_some();
-    // Copied, so that the encodings do not keep the release in memory.
-    let found = found.map(|encodings| EncodingState::Found(encodings.to_vec().into()));
-    let _ = found.map(|found| changed.send(found));
-    Ok(is_found)
+    Ok(result)
 }
 
 /// Renews a lease until the search is dropped, for at most [`MAX_SEARCH_TIME`].

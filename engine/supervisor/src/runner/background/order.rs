@@ -22,7 +22,7 @@ use crate::runner::registry::Registry;
 const MAX_ORDERED_JOBS: usize = 64;
 
 /// The limit on tenants for whose encodings this replica searches at the same time.
-const MAX_SEARCHES: usize = 16;
+pub(crate) const MAX_SEARCHES: usize = 16;
 
 impl TenantData {
     /// Updates the number of requests, and the time at which a check last found new requests.

@@ -23,7 +23,8 @@ use super::*;
 use crate::jobs::shared_release::{MAX_STORE_WAIT, MAX_WAIT, SharedBuild};
 use crate::model::event::Event;
 use crate::model::tenant::BuildKey;
-use crate::runner::background::{BackgroundWorker, order};
+use crate::runner::background::BackgroundWorker;
+use crate::runner::background::order::{self, MAX_SEARCHES};
 use crate::runner::catalog::tenant::BuildInputs;
 use crate::{DeploymentConfig, PersistedState, Registry};
 use bucket::store::Uploads;
@@ -582,6 +583,47 @@ fn replica_makes_encodings_in_place_of_one_that_has_ended() {
 }
 
 #[test]
+fn replica_that_waits_for_others_searches_for_few_tenants_and_orders_nothing() {
+    let folders = Folders::new();
+    for number in 0..MAX_SEARCHES {
+        folders.write(&format!("tenants/t{number}/tenant.yaml"), "name: Tenant\n");
+        let page = "---\ntitle: Page\n---\nA page.\n";
+        folders.write(&format!("tenants/t{number}/pages/index.md"), page);
+    }
+    let bucket = Bucket::in_memory();
+    let mut replica = Replica::new(&folders.config("themes"), Some(&bucket));
+    replica.bodies(NOW);
+    let ids: Vec<String> = (replica.registry.catalog.tenants.keys())
+        .map(|id| id.as_str().to_owned())
+        .collect();
+    let names = ids.iter().map(|id| hexadecimal(&replica.key(id)));
+    let mut others: Vec<Lease> = names
+        .map(|name| releases::encodings_lease(bucket.clone(), &name))
+        .collect();
+    let worker = BackgroundWorker::start();
+    let begin = Instant::now();
+    loop {
+        for (id, other) in ids.iter().zip(&mut others) {
+            assert!(run(other.advance()).expect("answered"));
+            replica.registry.demands.images.add(id);
+        }
+        replica.registry.demands.ordered_tenants.clear();
+        let jobs = order::order(&mut replica.registry);
+        // Images do not wait for other replicas.
+        if jobs.is_empty() {
+            break;
+        }
+        worker.order(jobs);
+        assert!(begin.elapsed() < MAX_WAIT, "the images are not rendered");
+        thread::sleep(Duration::from_millis(20));
+    }
+    assert!(replica.registry.demands.ordered_tenants.is_empty());
+    let tenants = replica.registry.catalog.tenants.values();
+    let searches = tenants.filter(|tenant| tenant.demand.encodings.is_some());
+    assert_eq!(searches.count(), MAX_SEARCHES);
+}
+
+#[test]
 fn encodings_of_damaged_releases_are_made_by_each_replica() {
     let folders = Folders::new();
     let config = folders.config("themes");
@@ -603,6 +645,7 @@ fn encodings_of_damaged_releases_are_made_by_each_replica() {
     improve(&mut [first, second]);
     assert_same(&first.current_bodies(), &second.current_bodies());
     for replica in &replicas {
+        assert_eq!(replica.count(SharedReleaseUse::Damaged), TENANTS);
         assert_eq!(replica.count(SharedReleaseUse::EncodingsCreated), 0);
         assert_eq!(replica.count(SharedReleaseUse::EncodingsReused), 0);
     }
@@ -638,7 +681,7 @@ fn search_ends_with_the_encodings_or_with_their_maker() {
         (Incomplete, false, MAX_SEARCH_TIME, SearchStep::End),
         (Missing, false, Duration::ZERO, SearchStep::Wait),
         (Missing, false, LATER, SearchStep::End),
-        (Damaged, true, Duration::ZERO, SearchStep::End),
+        (Damaged, false, Duration::ZERO, SearchStep::Read),
     ] {
         let next = SearchStep::after(state, is_holder, elapsed);
         assert_eq!(next, step, "{state:?} {is_holder} {elapsed:?}");
