@@ -172,8 +172,6 @@ impl TestServer {
             .args(["serve", "--admin", "127.0.0.1:0"])
             .args(more)
             .env_remove("RUST_LOG")
-            // As in `deploy/`: the tests of memory do not measure pools of each thread.
-            .env("MALLOC_ARENA_MAX", "1")
             .envs(environment.iter().copied())
             .stdin(OwnedFd::from(socket))
             .stdout(Stdio::null())

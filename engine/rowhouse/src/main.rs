@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use rowhouse::cli::Cli;
 use rowhouse::commands;
 
-// The allocator of the C library has a pool for each thread, and returns only the end of a pool to the system. The memory that rendered a tenant would stay in use for as long as the program runs.
+// For Rust and for C libraries such as QuickJS. The allocator of the C library has a pool for each thread, and returns only the end of a pool to the system. The memory that rendered a tenant would stay in use for as long as the program runs.
 #[cfg(not(feature = "jemalloc"))]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -49,17 +49,23 @@ pub enum Client {
 
 impl Client {
     pub fn new(row: &Row, address: SocketAddr, roots: &RootCertStore) -> io::Result<Self> {
-        Ok(match row.protocol {
-            Protocol::Http2 => Self::Http2(Http2Client::new(address, &row.page, row.width)?),
-            Protocol::Http1 | Protocol::Http1Tls => {
-                let tls = (row.protocol == Protocol::Http1Tls).then(|| tls_config(roots));
-                Self::Http1(Http1Client::new(
-                    address,
-                    &row.page,
-                    row.width,
-                    tls.as_ref(),
-                )?)
-            }
+        let tls = row
+            .protocol
+            .is_tls()
+            .then(|| tls_config(row.protocol, roots));
+        let open = || -> io::Result<Box<dyn Wire>> {
+            Ok(match &tls {
+                Some(config) => Box::new(secure(address, config, HOST)?),
+                None => Box::new(connect(address)?),
+            })
+        };
+        Ok(match row.protocol.is_http2() {
+            true => Self::Http2(Http2Client::new(open()?, row)?),
+            false => Self::Http1(Http1Client {
+                wires: (0..row.width).map(|_| open()).collect::<io::Result<_>>()?,
+                request: request(&row.page),
+                inbox: Inbox::new(&row.page),
+            }),
         })
     }
 
@@ -106,7 +112,7 @@ impl Client {
 }
 
 /// Returns a configuration with one cipher suite and one group, so that the servers' preferences do not matter.
-fn tls_config(roots: &RootCertStore) -> Arc<ClientConfig> {
+fn tls_config(protocol: Protocol, roots: &RootCertStore) -> Arc<ClientConfig> {
     use rustls::crypto::aws_lc_rs;
     let mut provider = aws_lc_rs::default_provider();
     provider.cipher_suites = vec![aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256];
@@ -116,7 +122,12 @@ fn tls_config(roots: &RootCertStore) -> Arc<ClientConfig> {
         .unwrap()
         .with_root_certificates(roots.clone())
         .with_no_client_auth();
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    let name: &[u8] = if protocol.is_http2() {
+        b"h2"
+    } else {
+        b"http/1.1"
+    };
+    config.alpn_protocols = vec![name.to_vec()];
     Arc::new(config)
 }
 
@@ -198,25 +209,6 @@ pub struct Http1Client {
 }
 
 impl Http1Client {
-    fn new(
-        address: SocketAddr,
-        page: &Page,
-        width: usize,
-        tls: Option<&Arc<ClientConfig>>,
-    ) -> io::Result<Self> {
-        let open = |_| -> io::Result<Box<dyn Wire>> {
-            Ok(match tls {
-                Some(config) => Box::new(secure(address, config, HOST)?),
-                None => Box::new(connect(address)?),
-            })
-        };
-        Ok(Self {
-            wires: (0..width).map(open).collect::<io::Result<_>>()?,
-            request: request(page),
-            inbox: Inbox::new(page),
-        })
-    }
-
     fn batch(&mut self) -> io::Result<()> {
         for wire in &mut self.wires {
             wire.write_all(&self.request)?;
@@ -246,7 +238,7 @@ const CONNECTION_WINDOW: u32 = 15_663_105;
 
 /// One connection of HTTP/2. Its first request fills the server's dynamic table, so that later requests are as short as a browser's.
 pub struct Http2Client {
-    socket: TcpStream,
+    wire: Box<dyn Wire>,
     width: usize,
     next_stream: u32,
     /// The fields of a request, all in the dynamic table.
@@ -261,10 +253,10 @@ pub struct Http2Client {
 }
 
 impl Http2Client {
-    fn new(address: SocketAddr, page: &Page, width: usize) -> io::Result<Self> {
+    fn new(wire: Box<dyn Wire>, row: &Row) -> io::Result<Self> {
         let mut client = Self {
-            socket: connect(address)?,
-            width,
+            wire,
+            width: row.width,
             next_stream: 1,
             block: Vec::new(),
             unacknowledged: 0,
@@ -285,9 +277,10 @@ impl Http2Client {
             0,
             &CONNECTION_WINDOW.to_be_bytes(),
         );
-        // GET and http of the static table (RFC 7541, appendix A), then fields that are added to the dynamic table.
-        let mut block = vec![0x82, 0x86];
-        let fields = [(":path", page.path), (":authority", HOST)];
+        // GET and the scheme of the static table (RFC 7541, appendix A), then fields that are added to the dynamic table.
+        let start = [0x82, if row.protocol.is_tls() { 0x87 } else { 0x86 }];
+        let mut block = start.to_vec();
+        let fields = [(":path", row.page.path), (":authority", HOST)];
         let fields: Vec<_> = fields.into_iter().chain(FIELDS).collect();
         for (name, value) in &fields {
             block.push(0x40);
@@ -301,7 +294,7 @@ impl Http2Client {
         client.send_requests(first, 1)?;
         // The newest entry of the dynamic table has the number 62.
         let entries = (62..62 + fields.len() as u8).rev();
-        client.block = [0x82, 0x86]
+        client.block = start
             .into_iter()
             .chain(entries.map(|entry| 0x80 | entry))
             .collect();
@@ -332,10 +325,10 @@ impl Http2Client {
         }
         self.last_stream = self.next_stream - 2;
         self.body.clear();
-        self.socket.write_all(&out)?;
+        self.wire.write_all(&out)?;
         let mut open = count;
         while open > 0 {
-            let more = self.socket.read(&mut self.buffer[self.filled..])?;
+            let more = self.wire.read(&mut self.buffer[self.filled..])?;
             if more == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
@@ -369,7 +362,7 @@ impl Http2Client {
                 SETTINGS if flags & ACK == 0 => {
                     let mut out = Vec::new();
                     frame(&mut out, SETTINGS, ACK, 0, &[]);
-                    self.socket.write_all(&out)?;
+                    self.wire.write_all(&out)?;
                 }
                 RESET | GOAWAY => return Err(io::Error::other(format!("frame {kind}"))),
                 _ => {}

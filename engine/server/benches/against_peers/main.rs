@@ -4,7 +4,7 @@
 //!
 //! Each server has one thread on the first core; the client uses the second core. The servers are measured in short turns, many times, and each ratio is the median of the ratios of the turns. Other work on the machine disturbs all servers of a turn alike, so a busy machine gives nearly the same ratios as a quiet one. Response times are only right on a quiet machine.
 //!
-//! `cargo bench --profile dist -p server --bench against_peers` prints all tables within four minutes. Arguments choose rows: `-- page http2`. The names are `page`, `small`, `large`, `log`, `tls`, `http2`, `rates` and `idle`. The benchmark needs `taskset`. `PROFILE=30` instead sends requests to rowhouse alone for 30 seconds, and prints its process id for `perf record -g -p`. `CHART=/folder/file.svg` also draws the rows.
+//! `cargo bench --profile dist -p server --bench against_peers` prints all tables within five minutes. Arguments choose rows: `-- page http2`. The names are `page`, `small`, `large`, `log`, `tls`, `http2`, `http2-tls`, `rates` and `idle`. The benchmark needs `taskset`. `PROFILE=30` instead sends requests to rowhouse alone for 30 seconds, and prints its process id for `perf record -g -p`. `CHART=/folder/file.svg` also draws the rows.
 #![allow(
     missing_docs,
     unreachable_pub,

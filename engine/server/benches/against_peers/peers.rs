@@ -102,12 +102,13 @@ fn nginx(row: &Row, folder: &Path, address: SocketAddr) -> String {
         Protocol::Http1 => "",
         Protocol::Http1Tls => "ssl",
         Protocol::Http2 => "http2",
+        Protocol::Http2Tls => "ssl http2",
     };
-    let tls = match row.protocol {
-        Protocol::Http1Tls => format!(
+    let tls = match row.protocol.is_tls() {
+        true => format!(
             "ssl_certificate {here}/chain.pem; ssl_certificate_key {here}/key.pem; ssl_protocols TLSv1.3;"
         ),
-        Protocol::Http1 | Protocol::Http2 => String::new(),
+        false => String::new(),
     };
     let fields = fields(|name, value| format!("add_header {name} \"{value}\";\n"));
     // A small file costs less without `sendfile`, a large file with it.
@@ -139,11 +140,9 @@ fn h2o(row: &Row, folder: &Path, address: SocketAddr) -> String {
         true => format!("access-log: {{path: {here}/h2o.log, format: '{H2O_LOG}'}}"),
         false => String::new(),
     };
-    let tls = match row.protocol {
-        Protocol::Http1Tls => {
-            format!(", ssl: {{certificate-file: {here}/chain.pem, key-file: {here}/key.pem}}")
-        }
-        Protocol::Http1 | Protocol::Http2 => String::new(),
+    let tls = match row.protocol.is_tls() {
+        true => format!(", ssl: {{certificate-file: {here}/chain.pem, key-file: {here}/key.pem}}"),
+        false => String::new(),
     };
     let fields = fields(|name, value| format!("header.add: \"{name}: {value}\"\n"));
     format!(
@@ -171,12 +170,12 @@ hosts:
 
 fn caddy(row: &Row, folder: &Path, address: SocketAddr) -> String {
     let (here, ip, port) = (folder.display(), address.ip(), address.port());
-    let (scheme, tls) = match row.protocol {
-        Protocol::Http1Tls => (
+    let (scheme, tls) = match row.protocol.is_tls() {
+        true => (
             "https",
             format!("tls {here}/chain.pem {here}/key.pem {{\n protocols tls1.3\n }}"),
         ),
-        Protocol::Http1 | Protocol::Http2 => ("http", String::new()),
+        false => ("http", String::new()),
     };
     let fields = fields(|name, value| format!("{name} \"{value}\"\n"));
     let content_type = FIELDS[0].1;

@@ -41,6 +41,17 @@ pub enum Protocol {
     Http1Tls,
     /// Without TLS, by prior knowledge.
     Http2,
+    Http2Tls,
+}
+
+impl Protocol {
+    pub const fn is_tls(self) -> bool {
+        matches!(self, Self::Http1Tls | Self::Http2Tls)
+    }
+
+    pub const fn is_http2(self) -> bool {
+        matches!(self, Self::Http2 | Self::Http2Tls)
+    }
 }
 
 /// A row of the comparison.
@@ -65,6 +76,21 @@ const NO_WORSE: Option<f64> = Some(1.05);
 const WITHOUT_LANE: (&str, Option<f64>) = ("rowhouse, no lane", None);
 const BARE_HYPER: (&str, Option<f64>) = ("bare hyper", None);
 
+const HTTP2_ROW: Row = Row {
+    name: "http2",
+    title: "HTTP/2, page of 12 KB, 100 streams of one connection",
+    protocol: Protocol::Http2,
+    width: 100,
+    batches: 5,
+    peers: &[
+        ("nginx", Some(1.0)),
+        ("h2o", Some(1.0)),
+        ("caddy", NO_WORSE),
+        BARE_HYPER,
+    ],
+    ..PAGE_ROW
+};
+
 const PAGE_ROW: Row = Row {
     name: "page",
     title: "HTTP/1.1, page of 12 KB",
@@ -83,7 +109,7 @@ const PAGE_ROW: Row = Row {
     ],
 };
 
-pub const ROWS: [Row; 6] = [
+pub const ROWS: [Row; 7] = [
     PAGE_ROW,
     Row {
         name: "small",
@@ -134,18 +160,16 @@ pub const ROWS: [Row; 6] = [
         ],
         ..PAGE_ROW
     },
+    HTTP2_ROW,
     Row {
-        name: "http2",
-        title: "HTTP/2, page of 12 KB, 100 streams of one connection",
-        protocol: Protocol::Http2,
-        width: 100,
-        batches: 5,
+        name: "http2-tls",
+        title: "HTTP/2 over TLS 1.3, page of 12 KB, 100 streams of one connection",
+        protocol: Protocol::Http2Tls,
         peers: &[
             ("nginx", Some(1.0)),
             ("h2o", Some(1.0)),
             ("caddy", NO_WORSE),
-            BARE_HYPER,
         ],
-        ..PAGE_ROW
+        ..HTTP2_ROW
     },
 ];

@@ -28,7 +28,7 @@ use server::tls::certificate_store::CertificateStore;
 use crate::client::HOST;
 use crate::peers::FIELDS;
 use crate::process::announce;
-use crate::row::{PAGES, Page, Protocol, Row};
+use crate::row::{PAGES, Page, Row};
 
 const ETAG: &str = "\"0123456789abcdef0123456789abcdef\"";
 /// Fields that are made when a tenant is compiled; all others are constants.
@@ -88,7 +88,7 @@ fn serve_hyper(row: &Row) {
                 async { Ok::<_, Infallible>(response) }
             });
             let socket = TokioIo::new(socket);
-            if row.protocol == Protocol::Http2 {
+            if row.protocol.is_http2() {
                 let server = hyper::server::conn::http2::Builder::new(LocalExecutor);
                 tokio::task::spawn_local(server.serve_connection(socket, service));
             } else {
@@ -121,7 +121,7 @@ fn serve_rowhouse(row: &Row, folder: &Path, fast_lane: bool) {
         let file = fs::File::create(folder.join("rowhouse.log")).unwrap();
         tracing_appender::non_blocking(file)
     });
-    let is_tls = row.protocol == Protocol::Http1Tls;
+    let is_tls = row.protocol.is_tls();
     let settings = ServeSettings {
         workers: NonZeroUsize::MIN,
         access_log: log.as_ref().map(|(writer, _)| AccessLog {
