@@ -1,7 +1,7 @@
-//! Rendered releases in the bucket: one replica renders a release and creates its object, and the others read the object.
+//! Rendered releases in the bucket: one replica renders a release and creates its object, and the others read the object. One replica later appends the best content encodings, which makes the object *complete*.
 //!
 //! ```text
-//! mark of the format | SHA-256 of the content | content
+//! mark of the format and state | SHA-256 of the content | content
 //! ```
 //!
 //! **Invariant:** an object only saves work. A replica that cannot read or create one renders by itself.
@@ -16,7 +16,7 @@ use fleet::exchange::{Answer, Request};
 use fleet::key::ObjectKey;
 
 use crate::lease::Lease;
-use crate::store::{Bucket, StoreError, Uploads};
+use crate::store::{Bucket, Change, StoreError, Uploads};
 
 /// The time within which the store says whether an object exists. Rendering a tenant takes less time than a slow store.
 pub const LOOK_TIMEOUT: Duration = Duration::from_secs(1);
@@ -24,11 +24,14 @@ pub const LOOK_TIMEOUT: Duration = Duration::from_secs(1);
 /// The time within which the content of an object is read.
 pub const DOWNLOAD_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The duration of the lease of a replica that renders. Replicas wait for this long for one that has ended.
+/// The duration of the lease of a replica that renders or compresses. Replicas wait for this long for one that has ended.
 pub const RENDER_LEASE: Duration = Duration::from_secs(6);
 
-/// The first bytes of an object.
+/// The first bytes of an object that is not complete.
 const MARK: &[u8] = b"rowhouse-shared-release-1\n";
+
+/// The first bytes of a complete object.
+const COMPLETE_MARK: &[u8] = b"rowhouse-complete-release-1\n";
 
 const HASH_BYTES: usize = 32;
 
@@ -41,6 +44,19 @@ pub enum ReleaseLookup {
     Damaged,
     /// The content of the object.
     Found(Bytes),
+}
+
+/// The state of the object of a release.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReleaseState {
+    /// No replica has created the object.
+    Missing,
+    /// The object does not begin like a release.
+    Damaged,
+    /// The object has quick content encodings only.
+    Incomplete,
+    /// The object has the best content encodings.
+    Complete,
 }
 
 /// A look for a release that has failed.
@@ -74,14 +90,47 @@ pub async fn find(bucket: &Bucket, inputs: &str) -> Result<ReleaseLookup, Lookup
     })
 }
 
+/// Looks for the state of a release, without reading its content.
+///
+/// # Errors
+/// Returns an error if the store did not answer within [`LOOK_TIMEOUT`].
+pub async fn state(bucket: &Bucket, inputs: &str) -> Result<ReleaseState, LookupError> {
+    let key = ObjectKey::release(inputs);
+    let read = bucket.read_start(&key, COMPLETE_MARK.len() as u64);
+    let start = timeout(LOOK_TIMEOUT, read).await;
+    let start = start.map_err(|_| LookupError::Timeout)??;
+    Ok(start.map_or(ReleaseState::Missing, |start| match () {
+        () if start.starts_with(COMPLETE_MARK) => ReleaseState::Complete,
+        () if start.starts_with(MARK) => ReleaseState::Incomplete,
+        () => ReleaseState::Damaged,
+    }))
+}
+
 /// Creates the object of a release. Returns `false` if another replica was first.
 ///
 /// # Errors
 /// Returns an error if the store did not answer, or refuses the request.
 pub async fn create(bucket: &Bucket, inputs: &str, content: &[u8]) -> Result<bool, StoreError> {
-    let hash = Sha256::digest(content);
-    let object = [MARK, &hash[..], content].concat();
-    let request = Request::Create(ObjectKey::release(inputs), object.into());
+    let object = seal(MARK, content);
+    let request = Request::Create(ObjectKey::release(inputs), object);
+    Ok(bucket.send(&request, &Uploads::new()).await? == Answer::Done)
+}
+
+/// Appends the best content encodings to the content of a release. Returns `false` if the object is missing, damaged or complete, or another replica was first.
+///
+/// # Errors
+/// Returns an error if the store did not answer, or refuses a request.
+pub async fn complete(bucket: &Bucket, inputs: &str, encodings: &[u8]) -> Result<bool, StoreError> {
+    let key = ObjectKey::release(inputs);
+    let Change::Object(object) = bucket.get(&key, None).await? else {
+        return Ok(false);
+    };
+    let is_complete = object.body.starts_with(COMPLETE_MARK);
+    let Some(content) = open(&object.body).filter(|_| !is_complete) else {
+        return Ok(false);
+    };
+    let body = seal(COMPLETE_MARK, &[&content, encodings].concat());
+    let request = Request::Swap(key, object.tag, body);
     Ok(bucket.send(&request, &Uploads::new()).await? == Answer::Done)
 }
 
@@ -91,9 +140,22 @@ pub fn render_lease(bucket: Bucket, inputs: &str) -> Lease {
     Lease::with_key(bucket, ObjectKey::render_lease(inputs), RENDER_LEASE)
 }
 
+/// Returns the lease of the replica that makes the best content encodings of a release.
+#[must_use]
+pub fn encodings_lease(bucket: Bucket, inputs: &str) -> Lease {
+    Lease::with_key(bucket, ObjectKey::encodings_lease(inputs), RENDER_LEASE)
+}
+
+/// Returns the object with this content.
+fn seal(mark: &[u8], content: &[u8]) -> Bytes {
+    let hash = Sha256::digest(content);
+    [mark, &hash[..], content].concat().into()
+}
+
 /// Returns the content of an object, or `None` if the object is damaged.
 pub(crate) fn open(object: &Bytes) -> Option<Bytes> {
-    let rest = object.strip_prefix(MARK)?;
+    let marks = [MARK, COMPLETE_MARK];
+    let rest = marks.iter().find_map(|mark| object.strip_prefix(*mark))?;
     let (hash, content) = rest.split_at_checked(HASH_BYTES)?;
     (Sha256::digest(content)[..] == *hash).then(|| object.slice_ref(content))
 }
@@ -130,6 +192,26 @@ mod tests {
             replace(&bucket, "a1", &changed).await;
             assert_eq!(look().await, ReleaseLookup::Damaged, "byte {end}");
         }
+    }
+
+    #[tokio::test]
+    async fn encodings_are_appended_once_to_an_intact_release() {
+        let bucket = Bucket::in_memory();
+        let state = async || state(&bucket, "a1").await.expect("answered");
+        let complete = async || complete(&bucket, "a1", b" and encodings").await;
+        assert_eq!(state().await, ReleaseState::Missing);
+        assert!(!complete().await.expect("answered"));
+        replace(&bucket, "a1", b"rowhouse").await;
+        assert_eq!(state().await, ReleaseState::Damaged);
+        replace(&bucket, "a1", &[MARK, &[0; HASH_BYTES], b"pages"].concat()).await;
+        assert!(!complete().await.expect("answered"));
+        replace(&bucket, "a1", &seal(MARK, b"pages")).await;
+        assert_eq!(state().await, ReleaseState::Incomplete);
+        assert!(complete().await.expect("answered"));
+        assert_eq!(state().await, ReleaseState::Complete);
+        assert!(!complete().await.expect("answered"));
+        let found = find(&bucket, "a1").await.expect("answered");
+        assert_eq!(found, ReleaseLookup::Found("pages and encodings".into()));
     }
 
     #[tokio::test]

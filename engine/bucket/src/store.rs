@@ -439,6 +439,34 @@ impl Bucket {
         opened
     }
 
+    /// Reads the first `length` bytes of an object.
+    pub(crate) async fn read_start(
+        &self,
+        key: &ObjectKey,
+        length: u64,
+    ) -> Result<Option<Bytes>, StoreError> {
+        let begun = Instant::now();
+        let options = GetOptions {
+            range: Some((0..length).into()),
+            ..GetOptions::default()
+        };
+        let path = self.path(key.as_str());
+        let read = async { self.objects.get_opts(&path, options).await?.bytes().await };
+        let start = match read.await {
+            Ok(start) => Ok(Some(start)),
+            Err(Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(StoreError::from(error)),
+        };
+        let result = match &start {
+            Ok(Some(_)) => RequestResult::Done,
+            Ok(None) => RequestResult::Missing,
+            Err(error) => error.result(),
+        };
+        self.metrics
+            .record(RequestKind::Read, result, begun.elapsed());
+        start
+    }
+
     async fn put(&self, key: &ObjectKey, body: Bytes, mode: PutMode) -> Result<Answer, StoreError> {
         let path = self.path(key.as_str());
         self.metrics.record_sent(body.len());

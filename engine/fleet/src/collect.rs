@@ -18,7 +18,7 @@ pub const GRACE: Duration = Duration::from_secs(24 * 3_600);
 /// The number of versions of a tenant, besides the current one, whose content stays. The short histories of the simulation keep fewer, so that operators meet collected versions.
 pub const KEPT_VERSIONS: u64 = if cfg!(test) { 2 } else { 10 };
 
-/// The time after its rendering at which a release is deleted. Replicas have the releases that they serve on their own disks.
+/// The time after its last write at which a release is deleted. Replicas have the releases that they serve on their own disks.
 pub const RELEASE_TIME: Duration = Duration::from_secs(30 * 24 * 3_600);
 
 /// The time after its last renewal at which the lease of a replica that rendered is deleted. It is much longer than any such lease.

@@ -97,6 +97,12 @@ impl ObjectKey {
         Self(format!("{RENDER_LEASES}{inputs}"))
     }
 
+    /// Returns the name of the lease of the replica that makes the best content encodings of a release.
+    #[must_use]
+    pub fn encodings_lease(inputs: &str) -> Self {
+        Self(format!("{RENDER_LEASES}{inputs}.encodings"))
+    }
+
     /// Returns the name of the [head](crate::head).
     #[must_use]
     pub fn head() -> Self {

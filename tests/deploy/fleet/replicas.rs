@@ -192,6 +192,11 @@ fn published_version_reaches_three_replicas_and_an_unpublished_tenant_goes_away(
             Some("0")
         );
     }
+    let all = |tenant: &str| -> Vec<_> {
+        let pages = servers.iter().map(|server| encodings(server, tenant));
+        pages.collect()
+    };
+    let quick = all("corner");
     let renders = || servers.iter().map(rendered).sum::<u64>();
     let mut before = 0;
     let mut delays = Vec::new();
@@ -205,10 +210,9 @@ fn published_version_reaches_three_replicas_and_an_unpublished_tenant_goes_away(
         }
         delays.push(published.elapsed());
         if version <= COMPARED {
-            // Each replica first sends the shared encodings, and then a better Brotli of its own with another tag.
+            // All replicas first send the quick encodings. One of them then makes a better Brotli for all.
             let pages = wait_for("the same responses of all replicas", || {
-                let pages = servers.iter().map(|server| encodings(server, "mill"));
-                let pages: Vec<_> = pages.collect();
+                let pages = all("mill");
                 pages.iter().all(|page| *page == pages[0]).then_some(pages)
             });
             assert!(pages[0].iter().all(|(_, tag, _)| !tag.is_empty()));
@@ -219,6 +223,15 @@ fn published_version_reaches_three_replicas_and_an_unpublished_tenant_goes_away(
             _ => assert_eq!(renders(), before + version - 1),
         }
     }
+    let best = wait_for("the best encodings of an unchanged page", || {
+        let pages = all("corner");
+        let is_same = pages.iter().all(|page| *page == pages[0]);
+        (is_same && pages[0] != quick[0]).then_some(pages)
+    });
+    let reused = "rowhouse_shared_releases_total{result=\"encodings_reused\"}";
+    let reused = servers.iter().filter_map(|server| metric(server, reused));
+    let reused = reused.filter_map(|count| count.parse::<u64>().ok());
+    assert!(reused.sum::<u64>() >= 2);
     delays.sort();
     let percentile = |percent: usize| delays[(delays.len() * percent).div_ceil(100) - 1];
     let (median, slow) = (percentile(50), percentile(99));
@@ -237,6 +250,7 @@ fn published_version_reaches_three_replicas_and_an_unpublished_tenant_goes_away(
     for server in &servers {
         wait_for_text(server, "harbour", "Harbour");
     }
+    assert_eq!(all("corner"), best, "the encodings have changed again");
     // The rules and the themes.
     publisher.publish_files(DEPLOYMENT, &[("deployment.yaml", RULES)]);
     let theme = "name: harbour\nparent: plain\n";

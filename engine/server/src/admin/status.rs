@@ -340,7 +340,7 @@ impl RenderTimes {
 
 /// The numbers of releases that replicas of a fleet rendered for each other. Copies share the numbers.
 #[derive(Debug, Clone, Default)]
-pub struct SharedReleaseCounts(Arc<[AtomicU64; 4]>);
+pub struct SharedReleaseCounts(Arc<[AtomicU64; SharedReleaseUse::ALL.len()]>);
 
 /// The use of a release that replicas share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -349,15 +349,26 @@ pub enum SharedReleaseUse {
     Reused,
     /// This replica rendered the release, and the others can use it.
     Created,
-    /// The object of the release was damaged, and this replica rendered.
+    /// The object of the release was damaged, and this replica rendered or compressed.
     Damaged,
-    /// The store did not answer, and this replica rendered.
+    /// The store did not answer, and this replica rendered or compressed.
     Failed,
+    /// Another replica had made the best content encodings: this one did not.
+    EncodingsReused,
+    /// This replica made the best content encodings, and the others can use them.
+    EncodingsCreated,
 }
 
 impl SharedReleaseUse {
     /// Every use, in the order of the metric.
-    pub(crate) const ALL: [Self; 4] = [Self::Reused, Self::Created, Self::Damaged, Self::Failed];
+    pub(crate) const ALL: [Self; 6] = [
+        Self::Reused,
+        Self::Created,
+        Self::Damaged,
+        Self::Failed,
+        Self::EncodingsReused,
+        Self::EncodingsCreated,
+    ];
 
     /// Returns the value of the metric's label.
     pub(crate) const fn label(self) -> &'static str {
@@ -366,6 +377,8 @@ impl SharedReleaseUse {
             Self::Created => "created",
             Self::Damaged => "damaged",
             Self::Failed => "failed",
+            Self::EncodingsReused => "encodings_reused",
+            Self::EncodingsCreated => "encodings_created",
         }
     }
 }

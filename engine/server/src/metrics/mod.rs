@@ -564,7 +564,7 @@ impl Counters {
         gauge(encoder, "bucket_last_collection", help, unit, last)?;
         let none = BucketTraffic::default();
         bucket_traffic(encoder, bucket.map_or(&none, |bucket| &bucket.traffic))?;
-        let help = "Releases in the bucket: rendered by another replica and reused, created, damaged, or not reached";
+        let help = "Releases in the bucket: rendered by another replica and reused, created, damaged, or not reached; and their best content encodings";
         let mut family =
             encoder.encode_descriptor("shared_releases", help, None, MetricType::Counter)?;
         for of in SharedReleaseUse::ALL {

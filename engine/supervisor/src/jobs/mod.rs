@@ -9,4 +9,5 @@ pub(crate) mod pin;
 pub(crate) mod read;
 pub(crate) mod render_threads;
 pub(crate) mod restored_build;
+pub(crate) mod shared_encodings;
 pub(crate) mod shared_release;

@@ -17,6 +17,7 @@ use release::pack::{pack, unpack};
 use release::store::{AddressPages, pack_pages, unpack_pages};
 use render::{CacheKey, CompiledTenant, PersistedTenant, encodings_of};
 
+use crate::jobs::shared_encodings::{EncodingSearch, unpack_encodings};
 use crate::runner::catalog::tenant::BuildInputs;
 use crate::state::releases::pages_by_address;
 
@@ -28,6 +29,9 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(300);
 
 /// The longest time for which a visitor waits for the store, and for which a job waits for the first answer to a claim.
 pub(crate) const MAX_STORE_WAIT: Duration = Duration::from_secs(1);
+
+/// The number of parts of a release before its best encodings.
+const RELEASE_PARTS: usize = 4;
 
 /// The releases that the replicas of a fleet share.
 pub(crate) trait SharedReleases: Debug + Send + Sync {
@@ -42,6 +46,17 @@ pub(crate) trait SharedReleases: Debug + Send + Sync {
         &self,
         inputs: &CacheKey,
         claim: Option<Box<dyn RenderClaim>>,
+        pack: Box<dyn FnOnce() -> Option<Vec<u8>> + Send>,
+    );
+
+    /// Searches for the best encodings of a release, without waiting.
+    fn search_encodings(&self, inputs: &CacheKey) -> Box<dyn EncodingSearch>;
+
+    /// Appends the best encodings to a release. `pack` makes their bytes, on another thread. `search` ends afterwards.
+    fn complete(
+        &self,
+        inputs: &CacheKey,
+        search: Box<dyn EncodingSearch>,
         pack: Box<dyn FnOnce() -> Option<Vec<u8>> + Send>,
     );
 
@@ -158,7 +173,7 @@ impl BuildInputs {
     }
 
     /// Returns the digest of the inputs, or `None` if the pages are not shared: pages for authors, and pages of a folder whose hash is not known.
-    fn shareable_key(&self) -> Option<CacheKey> {
+    pub(crate) fn shareable_key(&self) -> Option<CacheKey> {
         self.inputs.islands.dev.is_none().then(|| self.key())?
     }
 
@@ -166,20 +181,18 @@ impl BuildInputs {
     fn restore_shared(&self, bytes: &Bytes) -> Option<(CompiledTenant, Report)> {
         let site = &self.site;
         let restore = || {
-            let parts: [(Bytes, Bytes); 4] = unpack(bytes)?.try_into().ok()?;
-            let [facts, sources, pages, encodings] = parts.map(|(_, part)| part);
-            let addresses = unpack_pages(&pages)?;
+            let parts = unpack(bytes)?;
+            let [facts, sources, pages, encodings] = parts.first_chunk()?;
+            let addresses = unpack_pages(&pages.1)?;
+            let cache = &self.inputs.cache;
             if self.inputs.compresses {
-                let encodings = unpack(&encodings)?.into_iter();
-                let encodings = encodings.map(|(key, encoded)| {
-                    // Copied, so that one body does not keep all others in memory.
-                    Some((key.as_ref().try_into().ok()?, encoded.to_vec().into()))
-                });
-                let encodings: Vec<(CacheKey, Bytes)> = encodings.collect::<Option<_>>()?;
-                self.inputs.cache.add(encodings);
+                cache.add(unpack_encodings(&encodings.1)?);
+                if let Some(best) = best_encodings(bytes) {
+                    cache.adopt(unpack_encodings(&best)?);
+                }
             }
             CompiledTenant::restore(
-                [&facts, &sources],
+                [&facts.1, &sources.1],
                 site,
                 &self.addresses,
                 &self.inputs,
@@ -197,13 +210,19 @@ impl BuildInputs {
     }
 }
 
-/// Packs a release with its content encodings, or returns `None` if the release is too large to share.
+/// Returns the packed best encodings of a release, if it is complete.
+pub(crate) fn best_encodings(release: &Bytes) -> Option<Bytes> {
+    let (_, best) = unpack(release)?.into_iter().nth(RELEASE_PARTS)?;
+    Some(best)
+}
+
+/// Packs a release with its quick content encodings, or returns `None` if the release is too large to share.
 fn pack_release(outcome: &PersistedTenant, addresses: &[AddressPages]) -> Option<Vec<u8>> {
     let [facts, sources] = outcome.parts()?;
     let pages = pack_pages(addresses)?;
     let encodings = encodings_of(addresses);
     let encodings = encodings.iter().map(|(key, bytes)| (&key[..], &bytes[..]));
     let encodings = pack(encodings);
-    let parts = [&facts[..], &sources, &pages, &encodings];
+    let parts: [&[u8]; RELEASE_PARTS] = [&facts, &sources, &pages, &encodings];
     Some(pack(parts.map(|part| (&b""[..], part))))
 }

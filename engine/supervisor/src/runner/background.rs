@@ -2,18 +2,23 @@
 //!
 //! A job cannot be stopped. A job that exceeds [`LATE_JOB_TIME`] is logged and continues, and other jobs no longer wait for it.
 
+mod encoding_source;
 pub(crate) mod order;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use tracing::{debug, warn};
 
+use crate::jobs::shared_encodings::unpack_encodings;
 use crate::runner::job_pool::priority::{Priority, current_thread, lower_priority};
 use crate::runner::job_pool::processors;
 use content::report::guard::guard;
+use render::CompiledTenant;
 use render::CompressTask;
 use render::ImageTask;
 use render::MarkdownTask;
@@ -41,7 +46,7 @@ enum BackgroundMessage {
     End,
 }
 
-/// A job: one image to render, one page to convert, or one body to compress.
+/// A job: one image to render, one page to convert, one body to compress, or a tenant whose best encodings another replica has made.
 pub(crate) struct BackgroundJob {
     id: BackgroundJobId,
     name: String,
@@ -57,6 +62,8 @@ enum BackgroundJobId {
     Markdown(usize),
     /// The best encoding of a body, by the address of the body in memory.
     Encoding(usize),
+    /// The best encodings of a tenant, by the address of its pages in memory.
+    Encodings(usize),
 }
 
 impl From<ImageTask> for BackgroundJob {
@@ -100,16 +107,36 @@ impl From<CompressTask> for BackgroundJob {
         Self {
             id: BackgroundJobId::Encoding(body.place()),
             name: body.name().to_owned(),
+            work: Box::new(move || improve(&body)),
+        }
+    }
+}
+
+impl BackgroundJob {
+    /// Returns a job that reuses the best encodings of another replica. A body that has none is compressed.
+    pub(crate) fn reusing(compiled: Arc<CompiledTenant>, encodings: Bytes) -> Self {
+        Self {
+            id: BackgroundJobId::Encodings(Arc::as_ptr(&compiled).addr()),
+            name: (compiled.mounts.first()).map_or_else(String::new, |placed| {
+                format!("{}: content encodings", placed.mount.tenant)
+            }),
             work: Box::new(move || {
-                let name = body.name();
-                if let Err(diagnostic) = guard("compress", name, name, || body.improve()) {
-                    warn!(
-                        problem = diagnostic.message,
-                        "best content encoding of a page failed; serving its other content encodings"
-                    );
-                }
+                compiled
+                    .cache
+                    .adopt(unpack_encodings(&encodings).unwrap_or_default());
+                compiled.compress_tasks().for_each(|body| improve(&body));
             }),
         }
+    }
+}
+
+fn improve(body: &CompressTask) {
+    let name = body.name();
+    if let Err(diagnostic) = guard("compress", name, name, || body.improve()) {
+        warn!(
+            problem = diagnostic.message,
+            "best content encoding of a page failed; serving its other content encodings"
+        );
     }
 }
 
@@ -276,7 +303,6 @@ impl Drop for DoneOnDrop {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
     use super::*;

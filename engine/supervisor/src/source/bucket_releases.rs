@@ -12,17 +12,22 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::{Builder, Handle};
-use tokio::sync::{Semaphore, oneshot};
-use tokio::time::sleep;
+use tokio::sync::{Semaphore, oneshot, watch};
+use tokio::time::{sleep, timeout};
 use tracing::warn;
 
 use bucket::lease::Lease;
-use bucket::releases::{self, DOWNLOAD_TIMEOUT, LOOK_TIMEOUT, ReleaseLookup};
+use bucket::releases::{
+    self, DOWNLOAD_TIMEOUT, LOOK_TIMEOUT, LookupError, ReleaseLookup, ReleaseState,
+};
 use bucket::store::{Bucket, with_causes};
 use render::CacheKey;
 use server::admin::status::{SharedReleaseCounts, SharedReleaseUse};
 
-use crate::jobs::shared_release::{ClaimState, RenderClaim, SharedLookup, SharedReleases};
+use crate::jobs::shared_encodings::{EncodingSearch, EncodingState};
+use crate::jobs::shared_release::{
+    ClaimState, RenderClaim, SharedLookup, SharedReleases, best_encodings,
+};
 
 /// The time without requests after a request without an answer.
 const PAUSE: Duration = Duration::from_secs(10);
@@ -33,10 +38,19 @@ const RENEWAL_INTERVAL: Duration = Duration::from_millis(300);
 /// The longest time for which a claim is held. Rendering that takes longer may never end.
 const MAX_CLAIM_TIME: Duration = Duration::from_secs(60);
 
-/// The limit on releases that wait to be created. Each of them has its pages in memory.
+/// The longest time for which a replica makes encodings for all, or waits for another one. Compressing a thousand pages takes a few minutes.
+const MAX_SEARCH_TIME: Duration = Duration::from_secs(600);
+
+/// The interval between two looks for the encodings of another replica.
+const SEARCH_INTERVAL: Duration = Duration::from_secs(2);
+
+/// The time after which a release that is not in the bucket is no longer expected there.
+const MAX_UPLOAD_WAIT: Duration = Duration::from_secs(10);
+
+/// The limit on releases that wait to be created or completed. Each of them has its pages in memory.
 const MAX_QUEUED_RELEASES: usize = 32;
 
-/// The limit on releases that are created at the same time.
+/// The limit on releases that are created or completed at the same time.
 const MAX_UPLOADS: usize = 2;
 
 /// The releases in a bucket.
@@ -105,6 +119,50 @@ impl BucketReleases {
     }
 }
 
+impl BucketReleases {
+    /// Creates or completes a release on the event loop. Then drops `claim`.
+    fn upload(
+        &self,
+        inputs: &CacheKey,
+        as_use: SharedReleaseUse,
+        claim: impl Send + 'static,
+        pack: Box<dyn FnOnce() -> Option<Vec<u8>> + Send>,
+    ) {
+        let queued = QueuedRelease::new(&self.queued);
+        // Without this limit, a store that is slow would fill the memory.
+        if self.queued.load(Relaxed) > MAX_QUEUED_RELEASES || !self.silence.is_over() {
+            return;
+        }
+        let (bucket, name) = (self.bucket.clone(), hexadecimal(inputs));
+        let (uploads, silence) = (Arc::clone(&self.uploads), Arc::clone(&self.silence));
+        let (counts, runtime) = (self.counts.clone(), self.runtime.clone());
+        self.runtime.spawn(async move {
+            // The semaphore is never closed.
+            let _permit = uploads.acquire().await;
+            let packed = runtime.spawn_blocking(pack).await;
+            if let Ok(Some(packed)) = packed {
+                let uploaded = match as_use {
+                    SharedReleaseUse::EncodingsCreated => {
+                        releases::complete(&bucket, &name, &packed).await
+                    }
+                    _ => releases::create(&bucket, &name, &packed).await,
+                };
+                match uploaded {
+                    Ok(true) => counts.add(as_use),
+                    // Another replica was first.
+                    Ok(false) => {}
+                    Err(error) => {
+                        counts.add(SharedReleaseUse::Failed);
+                        silence.begin(&with_causes(&error));
+                    }
+                }
+            }
+            // Other replicas that get the claim now find the release.
+            drop((claim, queued));
+        });
+    }
+}
+
 impl SharedReleases for BucketReleases {
     fn find(&self, inputs: &CacheKey, limit: Option<Duration>) -> SharedLookup {
         if !self.silence.is_over() {
@@ -157,32 +215,37 @@ impl SharedReleases for BucketReleases {
         claim: Option<Box<dyn RenderClaim>>,
         pack: Box<dyn FnOnce() -> Option<Vec<u8>> + Send>,
     ) {
-        let queued = QueuedRelease::new(&self.queued);
-        // Without this limit, a store that is slow would fill the memory.
-        if self.queued.load(Relaxed) > MAX_QUEUED_RELEASES || !self.silence.is_over() {
-            return;
-        }
-        let (bucket, name) = (self.bucket.clone(), hexadecimal(inputs));
-        let (uploads, silence) = (Arc::clone(&self.uploads), Arc::clone(&self.silence));
-        let (counts, runtime) = (self.counts.clone(), self.runtime.clone());
-        self.runtime.spawn(async move {
-            // The semaphore is never closed.
-            let _permit = uploads.acquire().await;
-            let packed = runtime.spawn_blocking(pack).await;
-            if let Ok(Some(packed)) = packed {
-                match releases::create(&bucket, &name, &packed).await {
-                    Ok(true) => counts.add(SharedReleaseUse::Created),
-                    // Another replica was first.
-                    Ok(false) => {}
+        self.upload(inputs, SharedReleaseUse::Created, claim, pack);
+    }
+
+    fn search_encodings(&self, inputs: &CacheKey) -> Box<dyn EncodingSearch> {
+        let (changed, state) = watch::channel(EncodingState::Waiting);
+        let (end, ended) = oneshot::channel();
+        if self.silence.is_over() {
+            let (bucket, counts) = (self.bucket.clone(), self.counts.clone());
+            let (name, silence) = (hexadecimal(inputs), Arc::clone(&self.silence));
+            self.runtime.spawn(async move {
+                let searched = search(&bucket, &name, &changed, ended).await;
+                match searched {
+                    Ok(Some(result)) => counts.add(result),
+                    Ok(None) => {}
                     Err(error) => {
                         counts.add(SharedReleaseUse::Failed);
                         silence.begin(&with_causes(&error));
                     }
                 }
-            }
-            // Other replicas that get the claim now find the release.
-            drop((claim, queued));
-        });
+            });
+        }
+        Box::new(BucketSearch { state, _end: end })
+    }
+
+    fn complete(
+        &self,
+        inputs: &CacheKey,
+        search: Box<dyn EncodingSearch>,
+        pack: Box<dyn FnOnce() -> Option<Vec<u8>> + Send>,
+    ) {
+        self.upload(inputs, SharedReleaseUse::EncodingsCreated, search, pack);
     }
 
     fn report_reuse(&self) {
@@ -264,6 +327,116 @@ async fn hold(
         }
     }
     lease.end().await;
+}
+
+/// A search for the best encodings of a release, which ends when it is dropped.
+#[derive(Debug)]
+struct BucketSearch {
+    state: watch::Receiver<EncodingState>,
+    /// Dropping it ends the task that searches.
+    _end: oneshot::Sender<()>,
+}
+
+impl EncodingSearch for BucketSearch {
+    fn state(&self) -> EncodingState {
+        // Asked first: the last state of a search that has ended does not change.
+        let has_ended = self.state.has_changed().is_err();
+        match self.state.borrow().clone() {
+            EncodingState::Waiting if has_ended => EncodingState::Unusable,
+            state => state,
+        }
+    }
+}
+
+/// The next step of a search.
+#[derive(Debug, PartialEq, Eq)]
+enum SearchStep {
+    /// Read the encodings, unless they are damaged.
+    Read,
+    /// Make the encodings for all replicas.
+    Make,
+    /// Ask for the lease, and look again later.
+    Claim,
+    /// Look again later.
+    Wait,
+    /// Make the encodings for this replica only.
+    End,
+}
+
+impl SearchStep {
+    /// Returns the step after a look `elapsed` after the first one. `is_holder`: this replica has held the lease before the look.
+    fn after(state: ReleaseState, is_holder: bool, elapsed: Duration) -> Self {
+        match state {
+            ReleaseState::Complete | ReleaseState::Damaged => Self::Read,
+            _ if elapsed >= MAX_SEARCH_TIME => Self::End,
+            // The encodings of the former holder would have been there.
+            ReleaseState::Incomplete if is_holder => Self::Make,
+            ReleaseState::Incomplete => Self::Claim,
+            // The upload of the release may be in flight.
+            ReleaseState::Missing if elapsed < MAX_UPLOAD_WAIT => Self::Wait,
+            ReleaseState::Missing => Self::End,
+        }
+    }
+}
+
+/// Searches for the best encodings of a release until the search is dropped. Returns the use of the release, if there is any.
+///
+/// # Errors
+/// Returns an error if the store does not answer.
+async fn search(
+    bucket: &Bucket,
+    name: &str,
+    changed: &watch::Sender<EncodingState>,
+    mut ended: oneshot::Receiver<()>,
+) -> Result<Option<SharedReleaseUse>, LookupError> {
+    let mut lease = releases::encodings_lease(bucket.clone(), name);
+    let begin = Instant::now();
+    let mut is_holder = false;
+    let result = loop {
+        let state = releases::state(bucket, name).await?;
+        match SearchStep::after(state, is_holder, begin.elapsed()) {
+            SearchStep::Read => {
+                break match releases::find(bucket, name).await? {
+                    ReleaseLookup::Found(release) => best_encodings(&release).map(|found| {
+                        // Copied, so that the encodings do not keep the release in memory.
+                        let found = EncodingState::Found(found.to_vec().into());
+                        // The search may have been dropped.
+                        let _ = changed.send(found);
+                        SharedReleaseUse::EncodingsReused
+                    }),
+                    ReleaseLookup::Damaged => Some(SharedReleaseUse::Damaged),
+                    ReleaseLookup::Missing => None,
+                };
+            }
+            SearchStep::Make => {
+                let _ = changed.send(EncodingState::Granted);
+                keep(&mut lease, &mut ended).await;
+                break None;
+            }
+            SearchStep::Claim => is_holder = lease.advance().await?,
+            SearchStep::Wait => {}
+            SearchStep::End => break None,
+        }
+        if !is_holder && has_ended(&mut ended, SEARCH_INTERVAL).await {
+            break None;
+        }
+    };
+    lease.end().await;
+    Ok(result)
+}
+
+/// Renews a lease until the search is dropped, for at most [`MAX_SEARCH_TIME`].
+async fn keep(lease: &mut Lease, ended: &mut oneshot::Receiver<()>) {
+    let begin = Instant::now();
+    while begin.elapsed() < MAX_SEARCH_TIME && !has_ended(ended, RENEWAL_INTERVAL).await {
+        // Without an answer, two replicas may make the encodings.
+        let _ = lease.advance().await;
+    }
+}
+
+/// Waits, and returns early with `true` if the owner of the other half is dropped.
+async fn has_ended(ended: &mut oneshot::Receiver<()>, time: Duration) -> bool {
+    timeout(time, ended).await.is_ok()
 }
 
 /// Returns a digest in hexadecimal.

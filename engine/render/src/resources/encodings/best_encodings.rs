@@ -1,10 +1,12 @@
 //! Finds bodies whose best content encoding is not made yet, and makes it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use rayon::prelude::*;
 
-use crate::compile::cache::Cache;
+use crate::compile::cache::{Cache, CacheKey};
 use crate::compile::compiled_tenant::{AddressMount, CompiledTenant};
 use crate::resources::encodings::compress;
 use crate::resources::encodings::page_encodings::Encoder;
@@ -60,23 +62,39 @@ impl CompiledTenant {
 
     /// Returns a task for each body whose best content encoding is not made yet.
     pub fn compress_tasks(&self) -> impl Iterator<Item = CompressTask> {
-        let mounts = self.mounts.iter();
+        let resources = self.resources();
+        resources.filter_map(|(placed, path, resource)| match &**resource {
+            Resource::Body(Body { variants, .. }) if variants.can_improve() => Some(CompressTask {
+                resource: Arc::clone(resource),
+                cache: Arc::clone(&self.cache),
+                name: format!("{}: {}{path}", placed.mount.tenant, placed.mount.prefix),
+            }),
+            _ => None,
+        })
+    }
+
+    /// Returns the best content encodings of all bodies, as far as they are made, for the [`Cache`] of another process.
+    #[must_use]
+    pub fn best_encodings(&self) -> BTreeMap<CacheKey, Bytes> {
+        let bodies = self.resources().filter_map(|(_, _, resource)| {
+            let Resource::Body(body) = &**resource else {
+                return None;
+            };
+            let (_, varies, _) = body.fields.parts();
+            let made = || compress::made_best(&body.variants, &self.cache);
+            varies.then(made).flatten()
+        });
+        bodies.collect()
+    }
+
+    /// Returns the resources of all filled mounts with their paths. Resources that addresses share are returned once.
+    fn resources(&self) -> impl Iterator<Item = (&AddressMount, &str, &Arc<Resource>)> {
         let mut walk = ResourceWalk::default();
-        mounts.flat_map(move |placed| {
-            let prefix = &placed.mount.prefix;
+        self.mounts.iter().flat_map(move |placed| {
             let pages = placed.mount.pages.get();
             let resources = pages.map(|pages| walk.visit(&pages.resources));
             let resources = resources.into_iter().flatten();
-            resources.filter_map(move |(path, resource)| match &**resource {
-                Resource::Body(Body { variants, .. }) if variants.can_improve() => {
-                    Some(CompressTask {
-                        resource: Arc::clone(resource),
-                        cache: Arc::clone(&self.cache),
-                        name: format!("{}: {prefix}{path}", placed.mount.tenant),
-                    })
-                }
-                _ => None,
-            })
+            resources.map(move |(path, resource)| (placed, path, resource))
         })
     }
 }

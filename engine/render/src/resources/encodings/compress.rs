@@ -145,6 +145,13 @@ pub(crate) fn improve(variants: &Variants, cache: &Cache) {
     add_best(variants, best.unwrap_or_default());
 }
 
+/// Returns the best content encoding of a body with its key, if the encoding was made with `cache`. Empty if no encoding is smaller than the others.
+pub(crate) fn made_best(variants: &Variants, cache: &Cache) -> Option<(cache::CacheKey, Bytes)> {
+    let bytes = variants.identity()?.bytes.in_memory()?;
+    let key = best_key(&Sha256::digest(bytes));
+    Some((key, cache.reuse(&key)?))
+}
+
 /// Returns the key of the packed encodings of a body. `digest` is the SHA-256 of the body.
 pub(crate) fn compressed_key(level: CompressionLevel, digest: &[u8]) -> cache::CacheKey {
     cache::key("compressed", &[&[level as u8], digest])

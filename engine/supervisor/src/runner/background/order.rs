@@ -12,6 +12,7 @@ use tracing::warn;
 use render::{CompiledTenant, CompressTask};
 
 use crate::runner::background::BackgroundJob;
+use crate::runner::background::encoding_source::EncodingSource;
 use crate::runner::catalog::tenant::TenantData;
 use crate::runner::memory::bytes_of;
 use crate::runner::memory::full_pass::FullPass;
@@ -19,6 +20,9 @@ use crate::runner::registry::Registry;
 
 /// The limit on jobs in one order.
 const MAX_ORDERED_JOBS: usize = 64;
+
+/// The limit on tenants for whose encodings this replica searches at the same time.
+pub(crate) const MAX_SEARCHES: usize = 16;
 
 impl TenantData {
     /// Updates the number of requests, and the time at which a check last found new requests.
@@ -119,15 +123,19 @@ fn mark_wanted(registry: &mut Registry) -> bool {
 fn next_jobs(registry: &mut Registry) -> Vec<BackgroundJob> {
     let hosts = &registry.publisher.hosts;
     let is_secure = registry.settings.config.origin.is_secure();
+    let shared = registry.settings.shared_releases.as_deref();
+    let mut searches = count_searches(registry);
     let (mut images, mut encodings) = (Vec::new(), Vec::new());
     let mut named = HashSet::new();
     let is_busy = registry.job_pool.has_background();
     let mut complete = Vec::new();
     for id in &registry.demands.incomplete {
-        let tenant = registry.catalog.tenants.get_mut(id);
-        let found =
-            tenant.and_then(|tenant| Some((Arc::clone(tenant.incomplete_release()?), tenant)));
-        let Some((compiled, tenant)) = found else {
+        let Some(tenant) = registry.catalog.tenants.get_mut(id) else {
+            complete.push(id.clone());
+            continue;
+        };
+        let Some(compiled) = tenant.incomplete_release().map(Arc::clone) else {
+            tenant.demand.encodings = None;
             complete.push(id.clone());
             continue;
         };
@@ -138,15 +146,35 @@ fn next_jobs(registry: &mut Registry) -> Vec<BackgroundJob> {
         // Tenants with equal images share one.
         tasks.retain(|image| named.insert(image.digest()));
         let mut unimproved = compiled.compress_tasks().peekable();
-        if tasks.is_empty() && unimproved.peek().is_none() {
+        let is_improved = unimproved.peek().is_none();
+        if is_improved {
+            tenant.share_encodings(&compiled, shared);
+        }
+        if tasks.is_empty() && is_improved {
             tenant.demand.finished = Arc::downgrade(&compiled);
             tenant.demand.is_wanted = false;
             complete.push(id.clone());
             continue;
         }
-        registry.demands.ordered_tenants.push(id.clone());
-        if !is_busy {
-            encodings.extend(unimproved.take(MAX_ORDERED_JOBS.saturating_sub(encodings.len())));
+        let ordered = encodings.len();
+        if !is_busy && !is_improved {
+            let has_search = tenant.demand.encodings.is_some();
+            let may_search = has_search || searches < MAX_SEARCHES;
+            match tenant.encoding_source(&compiled, shared, may_search) {
+                EncodingSource::Make => {
+                    let room = MAX_ORDERED_JOBS.saturating_sub(ordered);
+                    encodings.extend(unimproved.take(room).map(BackgroundJob::from));
+                }
+                EncodingSource::Reuse(packed) => {
+                    encodings.push(BackgroundJob::reusing(Arc::clone(&compiled), packed));
+                }
+                EncodingSource::Wait => {}
+            }
+            searches += usize::from(!has_search && tenant.demand.encodings.is_some());
+        }
+        // A tenant that waits for another replica would be added every second.
+        if !tasks.is_empty() || encodings.len() > ordered {
+            registry.demands.ordered_tenants.push(id.clone());
         }
         let place = match tenant.demand.is_wanted {
             true => 0,
@@ -161,8 +189,19 @@ fn next_jobs(registry: &mut Registry) -> Vec<BackgroundJob> {
         registry.demands.incomplete.remove(&id);
     }
     let images = images.into_iter().map(BackgroundJob::from);
-    let jobs = images.chain(encodings.into_iter().map(BackgroundJob::from));
+    let jobs = images.chain(encodings);
     jobs.take(MAX_ORDERED_JOBS).collect()
+}
+
+/// Returns the number of searches for encodings in the bucket of a fleet.
+fn count_searches(registry: &Registry) -> usize {
+    if registry.settings.shared_releases.is_none() {
+        return 0;
+    }
+    let incomplete = registry.demands.incomplete.iter();
+    let tenants = incomplete.filter_map(|id| registry.catalog.tenants.get(id));
+    let searching = tenants.filter(|tenant| tenant.demand.encodings.is_some());
+    searching.count()
 }
 
 /// Renders all images of the last snapshot.

@@ -9,6 +9,7 @@ use std::time::Instant;
 use content::name::TenantId;
 use render::CompiledTenant;
 
+use crate::jobs::shared_encodings::TenantSearch;
 use crate::runner::memory::full_pass::FullPass;
 
 /// A shared set of tenant names. Requests add names, and the event loop removes them.
@@ -65,6 +66,8 @@ pub(crate) struct TenantDemand {
     pub(crate) is_wanted: bool,
     /// The pages for which all images and best encodings are made.
     pub(crate) finished: Weak<CompiledTenant>,
+    /// The search for the best encodings of its pages in the bucket of a fleet.
+    pub(crate) encodings: Option<TenantSearch>,
     /// The pages that were last measured, and their bytes. The bytes grow only with requests.
     pub(crate) pages: (Weak<CompiledTenant>, usize),
 }
@@ -77,6 +80,7 @@ impl Default for TenantDemand {
             requests_at_eviction: 0,
             is_wanted: false,
             finished: Weak::new(),
+            encodings: None,
             pages: (Weak::new(), 0),
         }
     }

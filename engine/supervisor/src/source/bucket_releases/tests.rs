@@ -12,6 +12,7 @@ use tempfile::TempDir;
 use content::name::TenantId;
 use fleet::exchange::{Answer, Request};
 use fleet::key::{ObjectKey, RELEASES, RENDER_LEASES};
+use release::pack::{pack, unpack};
 use release::snapshot::resources::ResourceWalk;
 use release::snapshot::{ContentEncoding, Resource};
 use release::store::RetentionLimits;
@@ -20,7 +21,10 @@ use rowhouse_ui::Bundle;
 
 use super::*;
 use crate::jobs::shared_release::{MAX_STORE_WAIT, MAX_WAIT, SharedBuild};
+use crate::model::event::Event;
 use crate::model::tenant::BuildKey;
+use crate::runner::background::BackgroundWorker;
+use crate::runner::background::order::{self, MAX_SEARCHES};
 use crate::runner::catalog::tenant::BuildInputs;
 use crate::{DeploymentConfig, PersistedState, Registry};
 use bucket::store::Uploads;
@@ -128,6 +132,28 @@ impl Replica {
     fn bodies(&mut self, now: &str) -> Bodies {
         let now: Timestamp = now.parse().expect("a time");
         self.registry.reload(now).expect("the folders");
+        self.current_bodies()
+    }
+
+    /// Runs background jobs once, as if requests waited for all tenants.
+    fn order_jobs(&mut self, worker: &BackgroundWorker) {
+        for id in self.registry.catalog.tenants.keys() {
+            self.registry.demands.images.add(id.as_str());
+        }
+        worker.order(order::order(&mut self.registry));
+    }
+
+    /// Returns whether all bodies have their best encodings.
+    fn has_best_encodings(&self) -> bool {
+        let mut tenants = self.registry.catalog.tenants.values();
+        tenants.all(|tenant| {
+            let compiled = tenant.compiled().expect("pages");
+            compiled.compress_tasks().next().is_none()
+        })
+    }
+
+    /// Returns the bodies of the last build.
+    fn current_bodies(&self) -> Bodies {
         let mut bodies = Bodies::new();
         for (id, tenant) in &self.registry.catalog.tenants {
             let compiled = tenant.compiled().expect("pages");
@@ -185,6 +211,82 @@ impl Replica {
             thread::sleep(Duration::from_millis(5));
         }
     }
+}
+
+/// Runs background jobs of all replicas until each has its best encodings, and has shared them.
+fn improve(replicas: &mut [&mut Replica]) {
+    let workers: Vec<_> = replicas.iter().map(|_| BackgroundWorker::start()).collect();
+    let begin = Instant::now();
+    let mut is_last = false;
+    while !is_last {
+        assert!(begin.elapsed() < 4 * MAX_WAIT, "no best encodings");
+        is_last = replicas.iter().all(|replica| replica.has_best_encodings());
+        for (replica, worker) in replicas.iter_mut().zip(&workers) {
+            replica.order_jobs(worker);
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Returns the state of the releases in the bucket.
+fn states(bucket: &Bucket) -> Vec<ReleaseState> {
+    let keys = listed(bucket, RELEASES);
+    let names = keys
+        .iter()
+        .map(|key| key.as_str().trim_start_matches(RELEASES));
+    let states = names.map(|name| run(releases::state(bucket, name)).expect("answered"));
+    states.collect()
+}
+
+/// Waits until all releases in the bucket have their best encodings.
+fn wait_for_complete(bucket: &Bucket) {
+    let begin = Instant::now();
+    let is_complete = |state: &ReleaseState| *state == ReleaseState::Complete;
+    while !states(bucket).iter().all(is_complete) {
+        assert!(begin.elapsed() < MAX_WAIT, "the releases are not complete");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Replaces the best encodings of all releases in the bucket with `marked`, to see whether they are used.
+fn mark_encodings(bucket: &Bucket) {
+    for key in listed(bucket, RELEASES) {
+        let name = key.as_str().trim_start_matches(RELEASES);
+        let Ok(ReleaseLookup::Found(release)) = run(releases::find(bucket, name)) else {
+            panic!("no release");
+        };
+        let best = unpack(&best_encodings(&release).expect("complete")).expect("packed");
+        let best = best.iter().map(|(key, _)| (&key[..], &b"marked"[..]));
+        let parts = unpack(&release).expect("packed");
+        let quick = parts[..4].iter().map(|(name, part)| (&name[..], &part[..]));
+        send(bucket, Request::Delete(key.clone()));
+        assert!(run(releases::create(bucket, name, &pack(quick))).expect("answered"));
+        let added = pack([(&b""[..], &pack(best)[..])]);
+        assert!(run(releases::complete(bucket, name, &added)).expect("answered"));
+    }
+}
+
+/// Returns the number of bodies whose best encoding is `marked`.
+fn marked(bodies: &Bodies) -> usize {
+    let best = bodies.values().filter_map(|variants| variants.first());
+    best.filter(|(_, _, bytes)| bytes == "marked").count()
+}
+
+/// Returns a store that accepts connections and answers no request. The listener must live as long as the store.
+fn silent_store() -> (TcpListener, Bucket) {
+    // A connection is accepted by the system, and no request is read.
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let variables = [
+        ("AWS_ENDPOINT_URL", format!("http://{address}")),
+        ("AWS_ALLOW_HTTP", "true".to_owned()),
+        ("AWS_ACCESS_KEY_ID", "key".to_owned()),
+        ("AWS_SECRET_ACCESS_KEY", "secret".to_owned()),
+        ("AWS_REGION", "here".to_owned()),
+    ];
+    let variables = variables.map(|(name, value)| (name.to_owned(), value));
+    let bucket = Bucket::open_with("s3://bucket/sites", variables).expect("an address");
+    (listener, bucket)
 }
 
 /// Runs requests of a test.
@@ -379,18 +481,7 @@ fn store_that_does_not_answer_delays_the_first_tenant_only() {
     let begin = Instant::now();
     let alone = Replica::new(&config, None).bodies(NOW);
     let without = begin.elapsed();
-    // A connection is accepted by the system, and no request is read.
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = listener.local_addr().expect("an address");
-    let variables = [
-        ("AWS_ENDPOINT_URL", format!("http://{address}")),
-        ("AWS_ALLOW_HTTP", "true".to_owned()),
-        ("AWS_ACCESS_KEY_ID", "key".to_owned()),
-        ("AWS_SECRET_ACCESS_KEY", "secret".to_owned()),
-        ("AWS_REGION", "here".to_owned()),
-    ];
-    let variables = variables.map(|(name, value)| (name.to_owned(), value));
-    let bucket = Bucket::open_with("s3://bucket/sites", variables).expect("an address");
+    let (_listener, bucket) = silent_store();
     let begin = Instant::now();
     let mut replica = Replica::new(&config, Some(&bucket));
     assert_same(&replica.bodies(NOW), &alone);
@@ -400,4 +491,199 @@ fn store_that_does_not_answer_delays_the_first_tenant_only() {
         "{took:?}, alone {without:?}"
     );
     assert!(replica.count(SharedReleaseUse::Failed) >= 30);
+}
+
+#[test]
+fn one_replica_makes_the_best_encodings_and_all_send_equal_tags() {
+    let folders = Folders::new();
+    let config = folders.config("themes");
+    let mut alone = Replica::new(&config, None);
+    let quick = alone.bodies(NOW);
+    improve(&mut [&mut alone]);
+    let alone = alone.current_bodies();
+    assert!(quick != alone, "no body has a better encoding");
+    let bucket = Bucket::in_memory();
+    let mut first = Replica::new(&config, Some(&bucket));
+    assert_same(&first.bodies(NOW), &quick);
+    first.wait_for_created(TENANTS);
+    let mut second = Replica::new(&config, Some(&bucket));
+    assert_same(&second.bodies(NOW), &quick);
+    improve(&mut [&mut first, &mut second]);
+    assert_same(&first.current_bodies(), &alone);
+    assert_same(&second.current_bodies(), &alone);
+    wait_for_complete(&bucket);
+    let sum = |of| first.count(of) + second.count(of);
+    assert_eq!(sum(SharedReleaseUse::EncodingsCreated), TENANTS);
+    assert_eq!(sum(SharedReleaseUse::EncodingsReused), TENANTS);
+    // A replica that starts later has the best encodings at once.
+    let mut third = Replica::new(&config, Some(&bucket));
+    assert_same(&third.bodies(NOW), &alone);
+    assert!(third.has_best_encodings());
+}
+
+#[test]
+fn found_encodings_are_reused_and_kept() {
+    let folders = Folders::new();
+    let config = folders.config("themes");
+    let bucket = Bucket::in_memory();
+    let mut first = Replica::new(&config, Some(&bucket));
+    let quick = first.bodies(NOW);
+    first.wait_for_created(TENANTS);
+    let state = folders.path("state");
+    let mut second = Replica::new(&config, Some(&bucket)).with_state(&state, &config);
+    assert_same(&second.bodies(NOW), &quick);
+    improve(&mut [&mut first]);
+    let best = first.current_bodies();
+    let improved = best.iter().filter(|(name, body)| **body != quick[*name]);
+    let improved = improved.count();
+    wait_for_complete(&bucket);
+    mark_encodings(&bucket);
+    improve(&mut [&mut second]);
+    assert_eq!(marked(&second.current_bodies()), improved);
+    let grown = second.registry.catalog.tenants.keys().cloned().collect();
+    let now = second.registry.catalog.now;
+    second.registry.handle(Event::DataAdded(grown), now);
+    second.registry.persist();
+    second.registry.finish_persisting();
+    drop(second);
+    // A restart without the bucket.
+    let mut restarted = Replica::new(&config, None).with_state(&state, &config);
+    assert_eq!(marked(&restarted.bodies(NOW)), improved);
+    // A replica that starts later.
+    let state = folders.path("state of the third");
+    let mut third = Replica::new(&config, Some(&bucket)).with_state(&state, &config);
+    assert_eq!(marked(&third.bodies(NOW)), improved);
+    third.registry.persist();
+    third.registry.finish_persisting();
+    drop(third);
+    let mut restarted = Replica::new(&config, None).with_state(&state, &config);
+    assert_eq!(marked(&restarted.bodies(NOW)), improved);
+}
+
+#[test]
+fn replica_makes_encodings_in_place_of_one_that_has_ended() {
+    let folders = Folders::new();
+    let config = folders.config("themes");
+    let bucket = Bucket::in_memory();
+    let mut replica = Replica::new(&config, Some(&bucket));
+    replica.bodies(NOW);
+    replica.wait_for_created(TENANTS);
+    let name = hexadecimal(&replica.key("app"));
+    let mut ended = releases::encodings_lease(bucket.clone(), &name);
+    assert!(run(ended.advance()).expect("answered"));
+    let begin = Instant::now();
+    improve(&mut [&mut replica]);
+    let took = begin.elapsed();
+    assert!(
+        took > releases::RENDER_LEASE,
+        "{took:?}: the lease is ignored"
+    );
+    wait_for_complete(&bucket);
+    assert_eq!(replica.count(SharedReleaseUse::EncodingsCreated), TENANTS);
+}
+
+#[test]
+fn replica_that_waits_for_others_searches_for_few_tenants_and_orders_nothing() {
+    let folders = Folders::new();
+    for number in 0..MAX_SEARCHES {
+        folders.write(&format!("tenants/t{number}/tenant.yaml"), "name: Tenant\n");
+        let page = "---\ntitle: Page\n---\nA page.\n";
+        folders.write(&format!("tenants/t{number}/pages/index.md"), page);
+    }
+    let bucket = Bucket::in_memory();
+    let mut replica = Replica::new(&folders.config("themes"), Some(&bucket));
+    replica.bodies(NOW);
+    let ids: Vec<String> = (replica.registry.catalog.tenants.keys())
+        .map(|id| id.as_str().to_owned())
+        .collect();
+    let names = ids.iter().map(|id| hexadecimal(&replica.key(id)));
+    let mut others: Vec<Lease> = names
+        .map(|name| releases::encodings_lease(bucket.clone(), &name))
+        .collect();
+    let worker = BackgroundWorker::start();
+    let begin = Instant::now();
+    loop {
+        for (id, other) in ids.iter().zip(&mut others) {
+            assert!(run(other.advance()).expect("answered"));
+            replica.registry.demands.images.add(id);
+        }
+        replica.registry.demands.ordered_tenants.clear();
+        let jobs = order::order(&mut replica.registry);
+        // Images do not wait for other replicas.
+        if jobs.is_empty() {
+            break;
+        }
+        worker.order(jobs);
+        assert!(begin.elapsed() < MAX_WAIT, "the images are not rendered");
+        thread::sleep(Duration::from_millis(20));
+    }
+    assert!(replica.registry.demands.ordered_tenants.is_empty());
+    let tenants = replica.registry.catalog.tenants.values();
+    let searches = tenants.filter(|tenant| tenant.demand.encodings.is_some());
+    assert_eq!(searches.count(), MAX_SEARCHES);
+}
+
+#[test]
+fn encodings_of_damaged_releases_are_made_by_each_replica() {
+    let folders = Folders::new();
+    let config = folders.config("themes");
+    let bucket = Bucket::in_memory();
+    let mut replicas = [(); 2].map(|()| Replica::new(&config, Some(&bucket)));
+    for replica in &mut replicas {
+        replica.bodies(NOW);
+    }
+    replicas[0].wait_for_created(TENANTS);
+    // One object that does not begin like a release, and one that is complete with a wrong hash.
+    for (key, object) in listed(&bucket, RELEASES)
+        .into_iter()
+        .zip([&b"garbage"[..], b"rowhouse-complete-release-1\ngarbage"])
+    {
+        send(&bucket, Request::Delete(key.clone()));
+        send(&bucket, Request::Create(key, Bytes::from_static(object)));
+    }
+    let [first, second] = &mut replicas;
+    improve(&mut [first, second]);
+    assert_same(&first.current_bodies(), &second.current_bodies());
+    for replica in &replicas {
+        assert_eq!(replica.count(SharedReleaseUse::Damaged), TENANTS);
+        assert_eq!(replica.count(SharedReleaseUse::EncodingsCreated), 0);
+        assert_eq!(replica.count(SharedReleaseUse::EncodingsReused), 0);
+    }
+}
+
+#[test]
+fn store_that_falls_silent_leaves_the_encodings_to_each_replica() {
+    let folders = Folders::new();
+    let config = folders.config("themes");
+    let bucket = Bucket::in_memory();
+    let mut replica = Replica::new(&config, Some(&bucket));
+    replica.bodies(NOW);
+    replica.wait_for_created(TENANTS);
+    let (_listener, silent) = silent_store();
+    let shared = BucketReleases::start(silent, replica.counts.clone()).expect("a thread");
+    replica.registry.settings.shared_releases = Some(Arc::new(shared));
+    let begin = Instant::now();
+    improve(&mut [&mut replica]);
+    let took = begin.elapsed();
+    assert!(took < MAX_WAIT, "{took:?}");
+    assert!(replica.count(SharedReleaseUse::Failed) > 0);
+}
+
+#[test]
+fn search_ends_with_the_encodings_or_with_their_maker() {
+    use ReleaseState::{Complete, Damaged, Incomplete, Missing};
+    const LATER: Duration = Duration::from_secs(30);
+    for (state, is_holder, elapsed, step) in [
+        (Complete, false, Duration::ZERO, SearchStep::Read),
+        (Complete, true, MAX_SEARCH_TIME, SearchStep::Read),
+        (Incomplete, false, LATER, SearchStep::Claim),
+        (Incomplete, true, LATER, SearchStep::Make),
+        (Incomplete, false, MAX_SEARCH_TIME, SearchStep::End),
+        (Missing, false, Duration::ZERO, SearchStep::Wait),
+        (Missing, false, LATER, SearchStep::End),
+        (Damaged, false, Duration::ZERO, SearchStep::Read),
+    ] {
+        let next = SearchStep::after(state, is_holder, elapsed);
+        assert_eq!(next, step, "{state:?} {is_holder} {elapsed:?}");
+    }
 }
