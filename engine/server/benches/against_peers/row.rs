@@ -78,7 +78,7 @@ const BARE_HYPER: (&str, Option<f64>) = ("bare hyper", None);
 
 const HTTP2_ROW: Row = Row {
     name: "http2",
-    title: "HTTP/2, page of 12 KB, 100 streams of one connection",
+    title: "HTTP/2, page of 12 KB, 100 streams",
     protocol: Protocol::Http2,
     width: 100,
     batches: 5,
@@ -163,7 +163,7 @@ pub const ROWS: [Row; 7] = [
     HTTP2_ROW,
     Row {
         name: "http2-tls",
-        title: "HTTP/2 over TLS 1.3, page of 12 KB, 100 streams of one connection",
+        title: "HTTP/2 over TLS 1.3, page of 12 KB, 100 streams",
         protocol: Protocol::Http2Tls,
         peers: &[
             ("nginx", Some(1.0)),
