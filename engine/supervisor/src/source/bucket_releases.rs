@@ -410,7 +410,7 @@ async fn search(
             }
             SearchStep::Make => {
                 let _ = changed.send(EncodingState::Granted);
-                keep(&mut lease, &mut ended).await;
+                renew(&mut lease, &mut ended).await;
                 break None;
             }
             SearchStep::Claim => is_holder = lease.advance().await?,
@@ -426,7 +426,7 @@ async fn search(
 }
 
 /// Renews a lease until the search is dropped, for at most [`MAX_SEARCH_TIME`].
-async fn keep(lease: &mut Lease, ended: &mut oneshot::Receiver<()>) {
+async fn renew(lease: &mut Lease, ended: &mut oneshot::Receiver<()>) {
     let begin = Instant::now();
     while begin.elapsed() < MAX_SEARCH_TIME && !has_ended(ended, RENEWAL_INTERVAL).await {
         // Without an answer, two replicas may make the encodings.
