@@ -33,9 +33,10 @@
 //! | instead of | own code | reason |
 //! |---|---|---|
 //! | hyper, for plain HTTP/1.1 requests | `fast_lane` | hyper copies all header fields into a map, and a response from its map: half of the work of a request |
+//! | hyper, for HTTP/2 | `http2` | hyper starts a task for each request; `http2` uses the same library, `h2`, and needs a task only for a response that must wait |
 //! | layers of tower and tower-http | `layers` | tower passes a response by value from layer to layer; tower-http passes the request id in the extensions of request and response: two hash tables to allocate per request |
 //! | `TowerToHyperService` | `request_service` | clones its service and moves the request once more, for each request |
-//! | `hyper_util::server::conn::auto` | `http2_preface` | its HTTP/1 settings lack `max_header_size`, which `--max-header-size` sets |
+//! | `hyper_util::server::conn::auto` | `http2::preface` | its HTTP/1 settings lack `max_header_size`, which `--max-header-size` sets |
 //! | `GracefulShutdown` of hyper-util | `worker` | checks a shared channel at each poll of a connection; the worker checks a `Cell`. The trait `GracefulConnection` is used |
 //! | a tokio timer per request | `connection_state` | needs a clock reading and a timer for each timeout; here the connection counts its steps, and the worker checks the counts twice a second |
 //! | one event loop for all threads | `worker` | needs locks and wake-ups between threads |

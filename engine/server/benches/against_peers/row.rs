@@ -86,7 +86,7 @@ const HTTP2_ROW: Row = Row {
         ("nginx", Some(1.0)),
         ("h2o", Some(1.0)),
         ("caddy", NO_WORSE),
-        BARE_HYPER,
+        ("bare h2", None),
     ],
     ..PAGE_ROW
 };

@@ -1,4 +1,4 @@
-//! The servers that are this program: rowhouse with and without its fast lane, and a bare hyper server.
+//! The servers that are this program: rowhouse with and without its fast lane, and a bare server of the library that it uses: hyper, or `h2` for HTTP/2.
 
 use std::convert::Infallible;
 use std::fs;
@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use http::header::{CONTENT_LENGTH, DATE};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use http_body_util::Full;
 use hyper::service::service_fn;
@@ -24,6 +25,7 @@ use server::snapshot_store::SnapshotStore;
 use server::tls::Tls;
 use server::tls::certificate::Certificate;
 use server::tls::certificate_store::CertificateStore;
+use tokio::net::TcpStream;
 
 use crate::client::HOST;
 use crate::peers::FIELDS;
@@ -42,7 +44,7 @@ const MADE: [&str; 4] = [
 /// Serves a row until the process is killed.
 pub fn serve(name: &str, row: &Row, folder: &Path) {
     match name {
-        "bare hyper" => serve_hyper(row),
+        "bare hyper" | "bare h2" => serve_bare(row),
         _ => serve_rowhouse(row, folder, name == "rowhouse"),
     }
 }
@@ -59,7 +61,7 @@ fn headers() -> HeaderMap {
     FIELDS.iter().map(field).collect()
 }
 
-fn serve_hyper(row: &Row) {
+fn serve_bare(row: &Row) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build_local(Default::default())
@@ -82,31 +84,33 @@ fn serve_hyper(row: &Row) {
             let (socket, _) = listener.accept().await.unwrap();
             socket.set_nodelay(true).unwrap();
             let bytes = bytes.clone();
+            let mut response = Response::new(());
+            *response.headers_mut() = fields.clone();
+            if row.protocol.is_http2() {
+                tokio::task::spawn_local(serve_h2(socket, response, bytes));
+                continue;
+            }
             let service = service_fn(move |_| {
-                let mut response = Response::new(Full::new(bytes.clone()));
-                *response.headers_mut() = fields.clone();
+                let response = response.clone().map(|()| Full::new(bytes.clone()));
                 async { Ok::<_, Infallible>(response) }
             });
-            let socket = TokioIo::new(socket);
-            if row.protocol.is_http2() {
-                let server = hyper::server::conn::http2::Builder::new(LocalExecutor);
-                tokio::task::spawn_local(server.serve_connection(socket, service));
-            } else {
-                let server = hyper::server::conn::http1::Builder::new();
-                tokio::task::spawn_local(server.serve_connection(socket, service));
-            }
+            let server = hyper::server::conn::http1::Builder::new();
+            tokio::task::spawn_local(server.serve_connection(TokioIo::new(socket), service));
         }
     });
 }
 
-#[derive(Debug, Clone, Copy)]
-struct LocalExecutor;
-
-impl<F: Future + 'static> hyper::rt::Executor<F> for LocalExecutor {
-    fn execute(&self, stream: F) {
-        tokio::task::spawn_local(async move {
-            stream.await;
-        });
+async fn serve_h2(socket: TcpStream, mut response: Response<()>, bytes: Bytes) {
+    let fields = response.headers_mut();
+    fields.insert(CONTENT_LENGTH, bytes.len().into());
+    fields.insert(
+        DATE,
+        HeaderValue::from_static("Sun, 29 Nov 2026 06:11:09 GMT"),
+    );
+    let mut connection = h2::server::handshake(socket).await.unwrap();
+    while let Some(Ok((_, mut reply))) = connection.accept().await {
+        let mut stream = reply.send_response(response.clone(), false).unwrap();
+        stream.send_data(bytes.clone(), true).unwrap();
     }
 }
 

@@ -1,6 +1,6 @@
-//! Streams the body of a response to hyper.
+//! Streams the body of a response to hyper or `h2`.
 //!
-//! Over HTTP/1.1, bytes in memory go to the socket in one piece. Over HTTP/2 they are split, so that a frame is sent only when the client has a window for it. A body then lives until its client has read it, and its connection knows which requests are in flight.
+//! Bytes in memory are one piece. Over HTTP/2, `h2` splits the piece into frames, and sends a frame when the client has a window for it; the request is in flight until the last frame is written.
 //! A file that is too large for memory is read block by block, on tokio's blocking pool. If a block cannot be read, or has changed since it was hashed, only that response ends.
 //!
 //! **Invariant:** copies no bytes that are in memory; shares a slice of the snapshot's bytes.
@@ -11,7 +11,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use http_body::{Body, Frame, SizeHint};
 use release::large::LargeFile;
 use release::payload::Payload;
@@ -21,8 +21,39 @@ use tracing::warn;
 use crate::connection::connection_state::ConnectionState;
 use crate::response::response_body::ResponseBody;
 
-/// Bytes of a data frame: the frame size that every HTTP/2 client accepts (RFC 9113, section 4.2).
-const MAX_CHUNK_BYTES: usize = 16 * 1024;
+/// Bytes of a response body on their way to the socket.
+#[derive(Debug, Default)]
+pub(crate) struct BodyPiece {
+    bytes: Bytes,
+    /// The request of HTTP/2 that ends with the piece.
+    stream: Option<OpenStream>,
+}
+
+impl From<Bytes> for BodyPiece {
+    fn from(bytes: Bytes) -> Self {
+        Self {
+            bytes,
+            stream: None,
+        }
+    }
+}
+
+impl Buf for BodyPiece {
+    fn remaining(&self) -> usize {
+        self.bytes.remaining()
+    }
+
+    fn chunk(&self) -> &[u8] {
+        self.bytes.chunk()
+    }
+
+    fn advance(&mut self, count: usize) {
+        self.bytes.advance(count);
+        if let Some(stream) = &self.stream {
+            stream.state.note_progress();
+        }
+    }
+}
 
 /// A response body with the bytes that are not sent yet.
 #[derive(Debug)]
@@ -98,29 +129,29 @@ impl FileReader {
 }
 
 impl Body for SnapshotBody {
-    type Data = Bytes;
+    type Data = BodyPiece;
     type Error = io::Error;
 
     fn poll_frame(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+    ) -> Poll<Option<io::Result<Frame<BodyPiece>>>> {
         let this = self.get_mut();
-        let rest = match &mut this.source {
-            BodySource::Memory(bytes) => bytes,
-            BodySource::File(reader) => ready!(reader.poll_ready(context))?,
-        };
-        if rest.is_empty() {
-            return Poll::Ready(None);
-        }
-        let chunk = match &this.stream {
-            Some(stream) => {
-                stream.state.note_progress();
-                rest.split_to(MAX_CHUNK_BYTES.min(rest.len()))
+        let piece = match &mut this.source {
+            BodySource::Memory(bytes) => BodyPiece {
+                bytes: std::mem::take(bytes),
+                stream: this.stream.take(),
+            },
+            BodySource::File(reader) => {
+                let bytes = std::mem::take(ready!(reader.poll_ready(context))?);
+                if let Some(stream) = &this.stream {
+                    stream.state.note_progress();
+                }
+                bytes.into()
             }
-            None => std::mem::take(rest),
         };
-        Poll::Ready(Some(Ok(Frame::data(chunk))))
+        let frame = (!piece.bytes.is_empty()).then(|| Ok(Frame::data(piece)));
+        Poll::Ready(frame)
     }
 
     fn is_end_stream(&self) -> bool {

@@ -15,13 +15,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderValue, Method, Request, Response};
+use http_body::Body;
 use http_body_util::Either;
 use http_body_util::channel::{Channel, Sender};
-use hyper::body::Incoming;
 use hyper::service::Service;
 use tokio::sync::watch;
 
-use crate::connection::body_stream::SnapshotBody;
+use crate::connection::body_stream::{BodyPiece, SnapshotBody};
 use crate::connection::connection_state::{ConnectionState, Phase};
 use crate::connection::events::{EventChannel, PATH};
 use crate::connection::request_service::RequestService;
@@ -37,12 +37,12 @@ pub(crate) struct EventService {
     pub(crate) draining: watch::Receiver<Option<Duration>>,
 }
 
-impl Service<Request<Incoming>> for EventService {
-    type Response = Response<Either<SnapshotBody, Channel<Bytes>>>;
+impl<C: Body + 'static> Service<Request<C>> for EventService {
+    type Response = Response<Either<SnapshotBody, Channel<BodyPiece>>>;
     type Error = Infallible;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>>>>;
 
-    fn call(&self, request: Request<Incoming>) -> Self::Future {
+    fn call(&self, request: Request<C>) -> Self::Future {
         if request.method() == Method::GET
             && request.uri().path() == PATH
             && self.is_known_host(&request)
@@ -55,7 +55,7 @@ impl Service<Request<Incoming>> for EventService {
 }
 
 impl EventService {
-    fn is_known_host(&self, request: &Request<Incoming>) -> bool {
+    fn is_known_host<C>(&self, request: &Request<C>) -> bool {
         let host = requested_host(request.uri(), request.headers(), request.version());
         host.is_ok_and(|host| {
             self.visitors
@@ -67,7 +67,7 @@ impl EventService {
         })
     }
 
-    fn stream(&self) -> Response<Channel<Bytes>> {
+    fn stream(&self) -> Response<Channel<BodyPiece>> {
         let (sender, body) = Channel::new(1);
         let mut latest = self.events.latest.subscribe();
         latest.mark_changed();
@@ -92,7 +92,7 @@ impl EventService {
 
 /// Sends events until the client is gone or the server drains. An endless stream would hold up the drain.
 async fn send(
-    mut sender: Sender<Bytes>,
+    mut sender: Sender<BodyPiece>,
     mut latest: watch::Receiver<Arc<str>>,
     mut draining: watch::Receiver<Option<Duration>>,
     state: Rc<ConnectionState>,
@@ -107,7 +107,7 @@ async fn send(
             _ = heartbeat.tick() => Bytes::from_static(b":\n\n"),
             _ = draining.changed() => return,
         };
-        if sender.send_data(message).await.is_err() {
+        if sender.send_data(message.into()).await.is_err() {
             return;
         }
         state.note_progress();

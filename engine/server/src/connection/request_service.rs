@@ -14,8 +14,7 @@ use std::time::{Duration, Instant};
 use arc_swap::Guard;
 use futures_util::future::{Either, OptionFuture};
 use http::{HeaderValue, Request, Response, StatusCode, Version};
-use http_body::Body as _;
-use hyper::body::Incoming;
+use http_body::Body;
 use hyper::service::Service;
 use release::snapshot::Snapshot;
 use release::snapshot::access::AccessRule;
@@ -292,7 +291,7 @@ type ResponseFuture = Either<
 >;
 
 /// Returns the parts of a request that the look-up needs.
-fn head_of(request: &Request<Incoming>, has_content: bool) -> RequestHead<'_> {
+fn head_of<C>(request: &Request<C>, has_content: bool) -> RequestHead<'_> {
     RequestHead::new(
         request.method(),
         request.uri(),
@@ -302,12 +301,12 @@ fn head_of(request: &Request<Incoming>, has_content: bool) -> RequestHead<'_> {
     )
 }
 
-impl Service<Request<Incoming>> for RequestService {
+impl<C: Body + 'static> Service<Request<C>> for RequestService {
     type Response = Response<SnapshotBody>;
     type Error = Infallible;
     type Future = ResponseFuture;
 
-    fn call(&self, request: Request<Incoming>) -> Self::Future {
+    fn call(&self, request: Request<C>) -> Self::Future {
         let started = Instant::now();
         let has_content = !request.body().is_end_stream();
         let version = request.version();

@@ -20,9 +20,9 @@ use std::time::{Duration, Instant};
 
 use http::{Request, Response};
 use hyper::body::Incoming;
-use hyper::server::conn::{http1, http2};
+use hyper::server::conn::http1;
 use hyper::service::Service;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, LocalOptions};
@@ -30,12 +30,14 @@ use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::MissedTickBehavior;
 use tracing::debug;
 
+use crate::connection::body_stream::BodyPiece;
 use crate::connection::connection_state::{CloseReason, ConnectionState, Phase};
 use crate::connection::drain::{ConnectionCounts, DrainReport};
 use crate::connection::event_service::EventService;
 use crate::connection::fast_lane::FastLane;
-use crate::connection::http2_preface::opens_with_preface;
-use crate::connection::joined_writes::JoinedConnection;
+use crate::connection::http2::joined_writes::JoinedConnection;
+use crate::connection::http2::preface::opens_with_preface;
+use crate::connection::http2::{self, Http2Connection, RequestContent};
 use crate::connection::proxy_header;
 use crate::connection::request_service::{Channel, RequestService};
 use crate::connection::served_connection::ServedConnection;
@@ -64,7 +66,7 @@ type Connection = Pin<Box<dyn ServedConnection>>;
 struct Worker {
     context: Rc<WorkerContext>,
     http1: Rc<http1::Builder>,
-    http2: http2::Builder<LocalExecutor>,
+    http2: h2::server::Builder,
     connections: RefCell<HashMap<u64, Rc<ConnectionState>>>,
     next_number: Cell<u64>,
     /// Whether idle connections of HTTP/1.1 wait for one more request while the worker drains.
@@ -106,16 +108,7 @@ impl Worker {
             // Setting the limit makes hyper allocate, so hyper's own default of the same value is kept.
             http1.max_headers(limits.header_fields);
         }
-        let mut http2 = http2::Builder::new(LocalExecutor);
-        http2
-            .timer(TokioTimer::new())
-            .max_concurrent_streams(limits.http2_streams)
-            .max_pending_accept_reset_streams(limits.http2_resets)
-            .max_local_error_reset_streams(limits.http2_resets)
-            .max_header_list_size(u32::try_from(limits.header_bytes).unwrap_or(u32::MAX))
-            // Request content is refused, so the smallest windows that the protocol allows suffice.
-            .initial_stream_window_size(65_535)
-            .initial_connection_window_size(65_535);
+        let http2 = http2::builder(limits);
         Self {
             context,
             http1: Rc::new(http1),
@@ -350,15 +343,20 @@ impl Worker {
     fn connection<I, S, B>(&self, stream: Stream<I>, is_http2: bool, service: S) -> Connection
     where
         I: AsyncRead + AsyncWrite + Unpin + 'static,
-        S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible> + 'static,
-        S::Future: 'static,
-        B: http_body::Body + 'static,
+        S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>
+            + Service<Request<RequestContent>, Response = Response<B>, Error = Infallible>
+            + Unpin
+            + 'static,
+        <S as Service<Request<Incoming>>>::Future: 'static,
+        <S as Service<Request<RequestContent>>>::Future: Unpin + 'static,
+        B: http_body::Body<Data = BodyPiece> + Unpin + 'static,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         if is_http2 {
-            let spare = Rc::clone(&self.context.spare_buffer);
+            let context = Rc::clone(&self.context);
+            let spare = Rc::clone(&context.spare_buffer);
             Box::pin(JoinedConnection::begin(stream, spare, |stream| {
-                self.http2.serve_connection(TokioIo::new(stream), service)
+                Http2Connection::new(stream, &self.http2, service, context)
             }))
         } else {
             let stream = TokioIo::new(stream);
@@ -516,17 +514,5 @@ impl Drop for TrackedConnection {
         if self.worker.context.is_draining.get() {
             self.worker.ended.notify_one();
         }
-    }
-}
-
-/// Runs the HTTP/2 streams on the worker's own thread.
-#[derive(Debug, Clone, Copy)]
-struct LocalExecutor;
-
-impl<F: Future + 'static> hyper::rt::Executor<F> for LocalExecutor {
-    fn execute(&self, stream: F) {
-        tokio::task::spawn_local(async move {
-            stream.await;
-        });
     }
 }

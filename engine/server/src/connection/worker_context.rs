@@ -9,7 +9,8 @@ use http::{Response, Version};
 
 use crate::access_log::AccessLogBuffer;
 use crate::connection::fast_lane::lane_buffers::LaneBuffers;
-use crate::connection::joined_writes::SpareBuffer;
+use crate::connection::http_date::HttpDate;
+use crate::connection::http2::joined_writes::SpareBuffer;
 use crate::listen::admission::Admission;
 use crate::metrics::visits::page_request::PageRequestBuffer;
 use crate::request::layers::request_id::RequestIds;
@@ -30,6 +31,7 @@ pub(crate) struct WorkerContext {
     pub(crate) is_draining: Cell<bool>,
     /// The requests for pages that are counted as visits.
     pub(crate) page_requests: RefCell<PageRequestBuffer>,
+    pub(crate) date: RefCell<HttpDate>,
     pub(crate) lane: RefCell<LaneBuffers>,
     /// For connections of HTTP/2 that write.
     pub(crate) spare_buffer: SpareBuffer,
@@ -50,15 +52,16 @@ impl WorkerContext {
             ids: RequestIds::default(),
             access_log: access_log.map(RefCell::new),
             page_requests: RefCell::new(page_requests),
+            date: RefCell::default(),
             lane: RefCell::default(),
             spare_buffer: SpareBuffer::default(),
             is_draining: Cell::new(false),
         }
     }
 
-    /// Tells the client of a request of `version` that the response is the last of its connection, if the worker drains. hyper drops the field over HTTP/2.
+    /// Tells the client of a request of `version` that the response is the last of its connection, if the worker drains. HTTP/2 has a frame for this instead (RFC 9113, section 6.8).
     pub(crate) fn finish<B>(&self, response: &mut Response<B>, version: Version) {
-        if self.is_draining.get() {
+        if self.is_draining.get() && version < Version::HTTP_2 {
             close_after(response, version);
         }
     }

@@ -4,13 +4,9 @@
 //!
 //! **Invariant:** no bytes of a request or a response are used for another.
 
-use std::time::{Duration, Instant};
-
 use bytes::buf::Limit;
 use bytes::{BufMut as _, BytesMut};
 use http::HeaderMap;
-use jiff::Timestamp;
-use jiff::fmt::rfc2822::DateTimePrinter;
 
 /// Bytes that many requests are read into, one after the other.
 const BLOCK_BYTES: usize = 32 * 1024;
@@ -25,7 +21,6 @@ pub(crate) struct LaneBuffers {
     pub(super) head: Vec<u8>,
     /// The header fields of a request that its response depends on.
     pub(super) fields: HeaderMap,
-    pub(super) date: HttpDate,
 }
 
 impl LaneBuffers {
@@ -39,43 +34,9 @@ impl LaneBuffers {
     }
 }
 
-/// The value of `Date`, made once a second.
-#[derive(Debug, Default)]
-pub(super) struct HttpDate {
-    text: String,
-    /// When the text is no longer current.
-    ends: Option<Instant>,
-}
-
-impl HttpDate {
-    /// Returns the date. `now` is the current time.
-    pub(super) fn at(&mut self, now: Instant) -> &str {
-        if self.ends.is_none_or(|ends| now >= ends) {
-            let time = Timestamp::now();
-            self.text.clear();
-            // Writing to a `String` does not fail, and the year has four digits.
-            let _ = DateTimePrinter::new().print_timestamp_rfc9110(&time, &mut self.text);
-            let since_second = Duration::from_nanos(time.subsec_nanosecond().unsigned_abs().into());
-            self.ends = Some(now + Duration::from_secs(1).saturating_sub(since_second));
-        }
-        &self.text
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn date_is_made_once_a_second() {
-        let mut date = HttpDate::default();
-        let now = Instant::now();
-        let first = date.at(now).to_owned();
-        assert!(first.len() == 29 && first.ends_with(" GMT"), "{first}");
-        date.text = "made".to_owned();
-        assert_eq!(date.at(now), "made");
-        assert_ne!(date.at(now + Duration::from_secs(1)), "made");
-    }
 
     #[test]
     fn requests_share_a_block() {

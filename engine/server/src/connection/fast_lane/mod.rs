@@ -156,10 +156,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin + 'static> FastLane<S> {
         };
         let (method, uri) = (&request.method, &request.uri);
         let head = RequestHead::new(method, uri, Version::HTTP_11, &buffers.fields, false);
-        let (lines, date) = (&mut buffers.head, buffers.date.at(started));
+        let (lines, mut date) = (&mut buffers.head, self.service.context.date.borrow_mut());
         let encode = |mut response: SnapshotResponse<'_>| {
             lines.clear();
-            response_head::encode(lines, &mut response, method, date);
+            response_head::encode(lines, &mut response, method, date.at(started));
             let body = Some(response.take_body()).filter(|_| *method != Method::HEAD);
             body.and_then(ResponseBody::into_memory).unwrap_or_default()
         };

@@ -3,7 +3,7 @@
 //! **Invariant:** decides nothing; the fields keep their order.
 
 use http::header::{CONTENT_LENGTH, DATE};
-use http::{Method, StatusCode};
+use http::{HeaderValue, Method, StatusCode};
 use release::snapshot::fields::write_line;
 
 use crate::response::snapshot_response::SnapshotResponse;
@@ -13,7 +13,7 @@ pub(super) fn encode(
     head: &mut Vec<u8>,
     response: &mut SnapshotResponse<'_>,
     method: &Method,
-    date: &str,
+    date: &HeaderValue,
 ) {
     let status = response.status();
     match status {

@@ -58,7 +58,11 @@ impl RequestIds {
             block.extend_from_slice(part.as_bytes());
         }
         let id = block.split().freeze();
-        HeaderValue::from_maybe_shared(id).unwrap_or(HeaderValue::from_static("-"))
+        let id = HeaderValue::from_maybe_shared(id);
+        let mut id = id.unwrap_or(HeaderValue::from_static("-"));
+        // HTTP/2 would add each id to the connection's table of fields (RFC 7541, section 7.1.3), which displaces fields that come again.
+        id.set_sensitive(true);
+        id
     }
 }
 

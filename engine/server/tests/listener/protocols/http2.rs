@@ -9,6 +9,7 @@ use crate::wire::{self, Server};
 use bytes::Bytes;
 use h2::client::SendRequest;
 use http::{HeaderMap, Method, Request, StatusCode};
+use server::connection::events::EventChannel;
 use server::settings::{Limits, ServeSettings};
 use tempfile::NamedTempFile;
 
@@ -220,6 +221,62 @@ fn damaged_large_file_ends_only_its_own_stream() {
         assert_eq!(reason, Some(h2::Reason::INTERNAL_ERROR));
         let about = ask(&client, get("http://studio.example/about")).await;
         assert_eq!(about.unwrap().status, 200, "on the same connection");
+    });
+}
+
+#[test]
+fn large_file_waits_for_the_window_of_its_client() {
+    let file = NamedTempFile::new().unwrap();
+    let film = sample::film();
+    std::fs::write(&file, &film).unwrap();
+    let server = Server::start();
+    server.snapshots.replace(sample::with_film(file.path()));
+    run(async {
+        let socket = tokio::net::TcpStream::connect(server.address);
+        let mut builder = h2::client::Builder::new();
+        let builder = builder.initial_window_size(1000);
+        let (client, connection) = builder.handshake(socket.await.unwrap()).await.unwrap();
+        tokio::spawn(connection);
+        let film_url = format!("http://studio.example{}", sample::FILM);
+        let (unread, _) = client.clone().send_request(get(&film_url), true).unwrap();
+        let unread = unread.await.unwrap();
+        let read = ask(&client, get(&film_url)).await.unwrap();
+        assert_eq!(read.body, film);
+        // The other response has waited meanwhile.
+        let mut stream = unread.into_body();
+        let first = stream.data().await.unwrap().unwrap();
+        assert_eq!(first, film[..first.len()]);
+        assert!(first.len() <= 1000);
+    });
+}
+
+#[test]
+fn events_reach_a_client_until_the_server_drains() {
+    let events = EventChannel::new("first");
+    let mut server = Server::with(ServeSettings {
+        events: Some(events.clone()),
+        ..ServeSettings::default()
+    });
+    run(async {
+        let (client, _connection) = connect(&server).await;
+        let url = format!("http://studio.example{}", server::connection::events::PATH);
+        let (response, _) = client.clone().send_request(get(&url), true).unwrap();
+        let mut stream = response.await.unwrap().into_body();
+        for text in ["first", "second"] {
+            if text == "second" {
+                events.publish(text);
+            }
+            let mut received = Vec::new();
+            while !String::from_utf8_lossy(&received).contains(text) {
+                received.extend_from_slice(&stream.data().await.unwrap().unwrap());
+            }
+        }
+        let about = ask(&client, get("http://studio.example/about")).await;
+        assert_eq!(about.unwrap().status, 200);
+        server.stop();
+        while let Some(data) = stream.data().await {
+            data.unwrap();
+        }
     });
 }
 

@@ -11,6 +11,7 @@ const HEADERS: u8 = 1;
 const RST_STREAM: u8 = 3;
 const SETTINGS: u8 = 4;
 const GOAWAY: u8 = 7;
+const WINDOW_UPDATE: u8 = 8;
 const CONTINUATION: u8 = 9;
 // Flags.
 const END_STREAM: u8 = 1;
@@ -165,6 +166,54 @@ fn requests_beyond_the_stream_limit_are_refused() {
     answered.sort_unstable();
     refused.sort_unstable();
     assert_eq!((answered, refused), (vec![1, 3, 5], vec![7, 9]));
+}
+
+#[test]
+fn responses_that_are_reset_make_room_for_others() {
+    let limits = Limits {
+        http2_streams: 3,
+        ..Limits::default()
+    };
+    let server = Server::with(ServeSettings {
+        limits,
+        ..ServeSettings::default()
+    });
+    let mut socket = connect(&server, &[0, 4, 0, 0, 0, 0]);
+    for first in [1, 7, 13] {
+        for stream in [first, first + 2, first + 4] {
+            send(&mut socket, &request(stream, "/assets/large.bin", &[]));
+            let answer =
+                std::iter::from_fn(|| next(&mut socket)).find(|frame| frame.kind != SETTINGS);
+            let answer = answer.expect("an open connection");
+            assert_eq!((answer.kind, answer.stream), (HEADERS, stream));
+        }
+        for stream in [first, first + 2, first + 4] {
+            let cancel = 8_u32.to_be_bytes();
+            send(&mut socket, &frame(RST_STREAM, 0, stream, &cancel));
+        }
+    }
+    assert_others_are_served(&server);
+}
+
+#[test]
+fn request_ids_displace_no_other_field_from_the_table() {
+    let server = Server::start();
+    let mut socket = connect(&server, &[]);
+    send(&mut socket, &frame(WINDOW_UPDATE, 0, 0, &[0x40, 0, 0, 0]));
+    let lengths: Vec<_> = streams(300)
+        .map(|stream| {
+            send(&mut socket, &request(stream, "/about", &[]));
+            let mut frames = std::iter::from_fn(|| next(&mut socket));
+            let head = frames.find(|frame| frame.kind == HEADERS);
+            head.expect("an open connection").payload.len()
+        })
+        .collect();
+    // The first response adds its fields to the table. Later responses only have an id, and a date when the second has changed.
+    assert!(lengths[0] > 120, "{lengths:?}");
+    assert!(
+        lengths[1..].iter().all(|length| *length < 90),
+        "{lengths:?}"
+    );
 }
 
 #[test]
