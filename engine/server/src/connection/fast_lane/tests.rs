@@ -27,7 +27,7 @@ use crate::sample;
 use crate::settings::{ServeSettings, network};
 use crate::snapshot_store::SnapshotStore;
 
-const CASES: u64 = 50_000;
+const CASES: u64 = 100_000;
 const LONG_CASES: u64 = 10_000_000;
 
 /// The requests that a server has recorded.
