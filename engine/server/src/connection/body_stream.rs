@@ -1,6 +1,6 @@
 //! Streams the body of a response to hyper or `h2`.
 //!
-//! Bytes in memory are one piece. Over HTTP/2, `h2` splits the piece into frames, and sends a frame when the client has a window for it; the request is in flight until the last frame is written.
+//! Over HTTP/1.1, bytes in memory are one piece. Over HTTP/2, a piece has a limited size, since a response claims the client's window for it. The request is in flight until its last piece is sent.
 //! A file that is too large for memory is read block by block, on tokio's blocking pool. If a block cannot be read, or has changed since it was hashed, only that response ends.
 //!
 //! **Invariant:** copies no bytes that are in memory; shares a slice of the snapshot's bytes.
@@ -20,6 +20,9 @@ use tracing::warn;
 
 use crate::connection::connection_state::ConnectionState;
 use crate::response::response_body::ResponseBody;
+
+/// Maximum of bytes that a response passes to `h2` without waiting. Most pages and assets are smaller.
+const MAX_PIECE_BYTES: usize = 64 * 1024;
 
 /// Bytes of a response body on their way to the socket.
 #[derive(Debug, Default)]
@@ -137,19 +140,18 @@ impl Body for SnapshotBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<io::Result<Frame<BodyPiece>>>> {
         let this = self.get_mut();
-        let piece = match &mut this.source {
-            BodySource::Memory(bytes) => BodyPiece {
-                bytes: std::mem::take(bytes),
-                stream: this.stream.take(),
-            },
-            BodySource::File(reader) => {
-                let bytes = std::mem::take(ready!(reader.poll_ready(context))?);
-                if let Some(stream) = &this.stream {
-                    stream.state.note_progress();
-                }
-                bytes.into()
+        let bytes = match &mut this.source {
+            BodySource::Memory(rest) => {
+                let limit = this.stream.as_ref().map_or(usize::MAX, |_| MAX_PIECE_BYTES);
+                rest.split_to(rest.len().min(limit))
             }
+            BodySource::File(reader) => std::mem::take(ready!(reader.poll_ready(context))?),
         };
+        if let Some(stream) = &this.stream {
+            stream.state.note_progress();
+        }
+        let stream = this.is_end_stream().then(|| this.stream.take()).flatten();
+        let piece = BodyPiece { bytes, stream };
         let frame = (!piece.bytes.is_empty()).then(|| Ok(Frame::data(piece)));
         Poll::Ready(frame)
     }
@@ -180,5 +182,42 @@ impl OpenStream {
 impl Drop for OpenStream {
     fn drop(&mut self) {
         self.state.close_stream(self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::Waker;
+
+    use super::*;
+    use crate::connection::connection_state::Phase;
+
+    fn pieces(stream: Option<OpenStream>) -> Vec<BodyPiece> {
+        let bytes = Bytes::from(vec![0; 3 * MAX_PIECE_BYTES - 1]);
+        let mut body = SnapshotBody::new(bytes.into(), stream);
+        let mut context = Context::from_waker(Waker::noop());
+        std::iter::from_fn(|| match Pin::new(&mut body).poll_frame(&mut context) {
+            Poll::Ready(frame) => Some(frame?.unwrap().into_data().unwrap()),
+            Poll::Pending => panic!("bytes in memory are not ready"),
+        })
+        .collect()
+    }
+
+    #[test]
+    fn piece_has_limited_size_over_http2_and_the_last_ends_the_request() {
+        let now = std::time::Instant::now();
+        let state = Rc::new(ConnectionState::new(now, Phase::Streams));
+        let mut pieces = pieces(Some(OpenStream::new(Rc::clone(&state), now)));
+        let lengths: Vec<_> = pieces.iter().map(Buf::remaining).collect();
+        let full = MAX_PIECE_BYTES;
+        assert_eq!(lengths, [full, full, full - 1]);
+        assert!(state.has_streams());
+        pieces.pop();
+        assert!(!state.has_streams());
+    }
+
+    #[test]
+    fn bytes_in_memory_are_one_piece_over_http1() {
+        assert_eq!(pieces(None).len(), 1);
     }
 }
