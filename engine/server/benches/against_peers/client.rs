@@ -78,10 +78,10 @@ impl Client {
     }
 
     /// Returns the last complete body.
-    pub fn body(&self) -> &[u8] {
+    pub fn body(&self) -> Vec<u8> {
         match self {
-            Self::Http1(client) => &client.inbox.buffer[client.inbox.head..client.inbox.length],
-            Self::Http2(client) => &client.body,
+            Self::Http1(client) => client.inbox.content(),
+            Self::Http2(client) => client.body.clone(),
         }
     }
 
@@ -95,6 +95,8 @@ impl Client {
             "x-request-id",
             "last-modified",
             "accept-ranges",
+            "content-length",
+            "transfer-encoding",
         ];
         let Self::Http1(client) = self else {
             return Vec::new();
@@ -161,6 +163,8 @@ pub struct Inbox {
     /// Bytes of the head, once it is complete.
     head: usize,
     body: usize,
+    /// Whether the body has chunks (RFC 9112, section 7.1).
+    is_chunked: bool,
 }
 
 impl Inbox {
@@ -170,12 +174,32 @@ impl Inbox {
             length: 0,
             head: 0,
             body: page.bytes,
+            is_chunked: false,
         }
     }
 
     /// Prepares for the next response.
     pub fn clear(&mut self) {
-        (self.length, self.head) = (0, 0);
+        (self.length, self.head, self.is_chunked) = (0, 0, false);
+    }
+
+    /// Returns the body without its chunks.
+    fn content(&self) -> Vec<u8> {
+        let mut rest = &self.buffer[self.head..self.length];
+        if !self.is_chunked {
+            return rest.to_vec();
+        }
+        let mut content = Vec::new();
+        while let Some(end) = memchr::memmem::find(rest, b"\r\n") {
+            let size = str::from_utf8(&rest[..end]).unwrap();
+            let size = usize::from_str_radix(size, 16).unwrap();
+            if size == 0 {
+                break;
+            }
+            content.extend_from_slice(&rest[end + 2..][..size]);
+            rest = &rest[end + 2 + size + 2..];
+        }
+        content
     }
 
     /// Reads once. Returns whether the response is complete.
@@ -192,11 +216,15 @@ impl Inbox {
                 let head = String::from_utf8_lossy(&self.buffer[..self.head]);
                 return Err(io::Error::other(head.into_owned()));
             }
+            let head = self.buffer[..self.head].to_ascii_lowercase();
+            let field = b"\r\ntransfer-encoding: chunked\r\n";
+            self.is_chunked = memchr::memmem::find(&head, field).is_some();
+        }
+        if self.is_chunked {
+            return Ok(self.buffer[..self.length].ends_with(b"\r\n0\r\n\r\n"));
         }
         if self.head > 0 && self.length > self.head + self.body {
-            return Err(io::Error::other(
-                "the response has chunks or another length",
-            ));
+            return Err(io::Error::other("the response has another length"));
         }
         Ok(self.head > 0 && self.length == self.head + self.body)
     }

@@ -36,6 +36,8 @@ use rustls::RootCertStore;
 const TURNS: usize = 200;
 const ENOUGH: usize = 30;
 const TIME: Duration = Duration::from_secs(20);
+/// The servers of the chart. The others take several times as long, and would shorten all bars.
+const DRAWN: [&str; 3] = ["rowhouse", "nginx", "h2o"];
 /// Turns that only warm caches and pools.
 const WARM_UP: usize = 5;
 
@@ -169,7 +171,7 @@ fn contenders(row: &Row, folder: &Path, roots: &RootCertStore) -> Vec<Contender>
     contenders
 }
 
-/// Measures a row, and prints its table. Returns the costs of the servers that people choose from, in microseconds.
+/// Measures a row, and prints its table. Returns the costs of the servers in [`DRAWN`], in microseconds.
 fn costs(row: &Row, folder: &Path, roots: &RootCertStore) -> Vec<(&'static str, f64)> {
     println!("\n{} (`{}`)", row.title, row.name);
     let mut contenders = contenders(row, folder, roots);
@@ -202,7 +204,7 @@ fn costs(row: &Row, folder: &Path, roots: &RootCertStore) -> Vec<(&'static str, 
         let (name, cost) = (contender.server.name, quantile(&costs, 0.5));
         let ratio = format!("{middle:.3} ({low:.3}-{high:.3})");
         println!("{name:<20}{cost:>8.2}  {ratio:<24}{verdict}");
-        if number == 0 || contender.budget.is_some() {
+        if DRAWN.contains(&name) {
             medians.push((name, cost));
         }
     }

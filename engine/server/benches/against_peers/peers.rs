@@ -49,7 +49,11 @@ pub fn start(name: &'static str, row: &Row, folder: &Path) -> Server {
         ),
         _ => (&["--config-file"], static_web_server(folder, address)),
     };
-    let path = folder.join(format!("{name}.{}.conf", row.name));
+    let ending = match name {
+        "static-web-server" => "toml",
+        _ => "conf",
+    };
+    let path = folder.join(format!("{name}.{}.{ending}", row.name));
     fs::write(&path, configuration).unwrap();
     let mut command = on_first_core();
     command.arg(name).args(arguments).arg(path);
@@ -62,10 +66,10 @@ pub fn start(name: &'static str, row: &Row, folder: &Path) -> Server {
 
 /// Returns the version of an installed program, or `None` if it is not installed.
 pub fn version(program: &str) -> Option<String> {
-    let flag = if program == "nginx" {
-        "-v"
-    } else {
-        "--version"
+    let flag = match program {
+        "nginx" => "-v",
+        "caddy" => "version",
+        _ => "--version",
     };
     let output = Command::new(program).arg(flag).output().ok()?;
     let text = [output.stdout, output.stderr].concat();
