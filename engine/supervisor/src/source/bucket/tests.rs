@@ -535,7 +535,7 @@ fn local_deployment_file_wins() {
 
 #[test]
 fn metrics_have_the_names_and_bounds_of_the_store() {
-    use bucket::metrics::{LATENCY_BOUNDS, RESULTS, RequestKind};
+    use bucket::store::metrics::{LATENCY_BOUNDS, RESULTS, RequestKind};
     assert_eq!(BucketTraffic::KINDS, RequestKind::NAMES);
     assert_eq!(BucketTraffic::RESULTS, RESULTS);
     assert_eq!(BucketTraffic::LATENCY_BOUNDS, LATENCY_BOUNDS);

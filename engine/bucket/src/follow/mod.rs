@@ -11,7 +11,13 @@
 //!
 //! A follower with a limit downloads the content of that many tenants. The others are dormant: a new version changes only their row.
 //!
+//! `known` has the tenants that a replica knows, awake or dormant, and [`rows`] the dormant ones. [`wake`] downloads the content of a dormant tenant that a request needs.
+//!
 //! **Invariant:** a tenant keeps its last complete version until another version is complete.
+
+mod known;
+pub mod rows;
+pub mod wake;
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,12 +32,12 @@ use fleet::exchange::ObjectTag;
 use fleet::head::{ChangedPointers, Head};
 use fleet::key::{ObjectKey, POINTERS, SHARED};
 
-use crate::cache::ContentCache;
-use crate::fetch::{FetchError, fetch};
-use crate::known::{Known, PendingVersion, SharedKnown, is_shared};
-use crate::rows::SharedRows;
+use crate::download::cache::ContentCache;
+use crate::download::fetch::{FetchError, fetch};
+use crate::follow::known::{Known, PendingVersion, SharedKnown, is_shared};
+use crate::follow::rows::SharedRows;
+use crate::follow::wake::Waker;
 use crate::store::{Bucket, Change, StoreError};
-use crate::wake::Waker;
 
 /// The interval at which all pointers are listed: a publisher may fail to write the head.
 pub(crate) const LIST_INTERVAL: Duration = Duration::from_secs(3_600);

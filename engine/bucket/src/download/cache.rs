@@ -19,8 +19,8 @@ use serde::{Deserialize, Serialize};
 
 use fleet::key::ContentHash;
 
+use crate::follow::rows::{Rows, SharedRows, TenantVersion};
 use crate::packed::{PackedFolder, is_hash};
-use crate::rows::{Rows, SharedRows, TenantVersion};
 use crate::store::random_nonce;
 
 /// The time for which an unused folder stays, because a reading of its files may be in flight.

@@ -1,4 +1,12 @@
 //! Sends requests to the object store, and names the cause of a failure.
+//!
+//! - [`credentials`] refuses a start without credentials.
+//! - [`probe`] refuses a store that does not honour conditional writes.
+//! - [`metrics`] counts the requests.
+
+pub mod credentials;
+pub mod metrics;
+pub mod probe;
 
 use std::collections::BTreeMap;
 use std::env;
@@ -20,8 +28,8 @@ use url::Url;
 use fleet::exchange::{Answer, ObjectTag, Request, StoreTime, StoredObject};
 use fleet::key::{ContentHash, Nonce, ObjectKey};
 
-use crate::metrics::{RequestKind, RequestResult, StoreMetrics};
 use crate::packed::{MAX_CONTENT_BYTES, decompress};
+use crate::store::metrics::{RequestKind, RequestResult, StoreMetrics};
 
 /// The time after which a request that the store does not answer fails.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);

@@ -4,6 +4,8 @@
 //!
 //! **Invariant:** a sealed object reveals its length, and nothing else.
 
+pub mod sealed_store;
+
 use std::fmt;
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, Nonce, RandomizedNonceKey};

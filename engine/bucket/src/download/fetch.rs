@@ -12,8 +12,8 @@ use futures_util::StreamExt as _;
 use fleet::key::{ContentHash, ObjectKey};
 use fleet::pointer::ContentObject;
 
-use crate::cache::ContentCache;
-use crate::large_file::{LargeFileError, write_large_file};
+use crate::download::cache::ContentCache;
+use crate::download::large_file::{LargeFileError, write_large_file};
 use crate::packed::{self, DamagedContent, MAX_CONTENT_BYTES, PackedFolder, is_hash};
 use crate::store::{Bucket, Change, StoreError};
 

@@ -12,10 +12,10 @@ use fleet::key::ObjectKey;
 use fleet::pointer::Pointer;
 use fleet::residence::{Action, Event};
 
-use crate::cache::ContentCache;
-use crate::fetch::{FetchError, fetch};
-use crate::known::SharedKnown;
-use crate::rows::TenantVersion;
+use crate::download::cache::ContentCache;
+use crate::download::fetch::{FetchError, fetch};
+use crate::follow::known::SharedKnown;
+use crate::follow::rows::TenantVersion;
 use crate::store::{Bucket, Change};
 
 /// Wakes the dormant tenants of a replica.

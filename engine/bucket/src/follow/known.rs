@@ -13,9 +13,9 @@ use fleet::key::{ObjectKey, SHARED};
 use fleet::pointer::{ContentObject, Pointer};
 use fleet::residence::{Action, Event, Residence};
 
-use crate::cache::{Index, IndexLine};
-use crate::fetch::FetchError;
-use crate::rows::{Rows, SharedRows, TenantVersion};
+use crate::download::cache::{Index, IndexLine};
+use crate::download::fetch::FetchError;
+use crate::follow::rows::{Rows, SharedRows, TenantVersion};
 use crate::store::{Change, ListedObject};
 
 /// The time for which the row of a woken tenant stays, because no snapshot has its addresses yet. Requests wait as long.
