@@ -1,7 +1,7 @@
 //! The direction of pages in languages that are written from right to left.
 
 /// Marks the page's root as right-to-left, unless the layout sets a direction itself (WHATWG HTML, section 3.2.6.4).
-pub(super) fn right_to_left(mut html: String) -> String {
+pub(in crate::pages) fn right_to_left(mut html: String) -> String {
     let Some(start) = html.find("<html") else {
         return html;
     };

@@ -1,7 +1,7 @@
 //! The language switcher of a page: its translations for the theme.
 
 use crate::pages::page::Renderer;
-use crate::pages::view::TranslationView;
+use crate::pages::values::view::TranslationView;
 
 impl Renderer<'_> {
     /// Returns the language switcher of the page at a path; empty for a tenant with one language.
