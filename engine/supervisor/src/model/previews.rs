@@ -154,7 +154,7 @@ mod tests {
 
     use super::*;
     use crate::model::event::{Action, ClockTime, Event, OutsideFacts, StoreState};
-    use crate::model::removed_tenants::Remembered;
+    use crate::model::removal::removed_tenants::Remembered;
     use crate::model::world::{Mode, World};
 
     const DAY: Duration = Duration::from_secs(24 * 60 * 60);

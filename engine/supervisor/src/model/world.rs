@@ -28,7 +28,7 @@ use crate::model::previews::{PreviewPhase, Previews};
 use crate::model::publication::{CollectedChanges, Publication};
 use crate::model::readings::{MAX_HOLD_TIME, Readings};
 use crate::model::receiving::Receiving;
-use crate::model::removed_tenants::{Remembered, Removals};
+use crate::model::removal::removed_tenants::{Remembered, Removals};
 use crate::model::tenant::{
     BuildKey, FinishedStep, FolderState, PinChange, PinState, ServedState, TenantState,
 };

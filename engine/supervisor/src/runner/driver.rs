@@ -30,15 +30,15 @@ use crate::model::event::{
 };
 use crate::model::tenant::{BuildKey, TenantState as States};
 use crate::model::world::Mode;
-use crate::runner::background::order;
 use crate::runner::catalog::complete_tenant::{self, CompleteTenant};
 use crate::runner::catalog::tenant::{BuildInputs, ServedPages, TenantData, has_unreadable_file};
-use crate::runner::job_pool::{EXPECTED_TIME, Job};
 use crate::runner::memory;
 use crate::runner::memory::bytes_of;
 use crate::runner::preview;
 use crate::runner::registry::{Registry, ReloadError};
 use crate::runner::removal;
+use crate::runner::threads::background::order;
+use crate::runner::threads::job_pool::{EXPECTED_TIME, Job};
 use crate::snapshot::replaced::ReplacedFiles;
 use crate::source::survey::{RestoredTenant, Survey, SurveyRequest};
 use crate::state::release_record::PinnedRelease;

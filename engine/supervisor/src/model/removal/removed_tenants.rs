@@ -34,19 +34,19 @@ pub(crate) struct Remembered {
 
 /// The removed tenants, and the commands that restore them.
 #[derive(Debug)]
-pub(super) struct Removals {
-    pub(super) tenants: RemovedTenants,
+pub(in crate::model) struct Removals {
+    pub(in crate::model) tenants: RemovedTenants,
     /// The commands whose tenants are being read.
-    pub(super) restoring: BTreeMap<TenantId, Vec<Ticket>>,
+    pub(in crate::model) restoring: BTreeMap<TenantId, Vec<Ticket>>,
     /// The tenants of an earlier process, until the first list of folders.
-    pub(super) former: BTreeSet<TenantId>,
+    pub(in crate::model) former: BTreeSet<TenantId>,
     /// The tenants that the last list left out because their content is not on this machine, as far as data of them is.
-    pub(super) asleep: BTreeSet<TenantId>,
-    pub(super) retention: Duration,
+    pub(in crate::model) asleep: BTreeSet<TenantId>,
+    pub(in crate::model) retention: Duration,
 }
 
 impl Removals {
-    pub(super) const fn new(removed: RemovedTenants, former: BTreeSet<TenantId>) -> Self {
+    pub(in crate::model) const fn new(removed: RemovedTenants, former: BTreeSet<TenantId>) -> Self {
         Self {
             tenants: removed,
             restoring: BTreeMap::new(),
@@ -57,7 +57,7 @@ impl Removals {
     }
 
     /// Returns whether an operator has restored the tenant, whose folder is still gone.
-    pub(super) fn is_restored(&self, id: &TenantId) -> bool {
+    pub(in crate::model) fn is_restored(&self, id: &TenantId) -> bool {
         self.tenants.get(id).is_some_and(|one| one.is_restored)
     }
 }

@@ -9,8 +9,8 @@ use std::sync::mpsc::Sender;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::runner::job_pool::priority::{Priority, ThreadId, lower_priority};
 use crate::runner::reload_queue::ReloadSender;
+use crate::runner::threads::job_pool::priority::{Priority, ThreadId, lower_priority};
 use content::name::TenantId;
 
 /// The time within which a job is expected to end. Once visitors are served, the event loop does not wait for jobs that take longer.

@@ -15,8 +15,8 @@ use bytes::Bytes;
 use tracing::{debug, warn};
 
 use crate::jobs::shared_encodings::unpack_encodings;
-use crate::runner::job_pool::priority::{Priority, current_thread, lower_priority};
-use crate::runner::job_pool::processors;
+use crate::runner::threads::job_pool::priority::{Priority, current_thread, lower_priority};
+use crate::runner::threads::job_pool::processors;
 use content::report::guard::guard;
 use render::CompiledTenant;
 use render::CompressTask;

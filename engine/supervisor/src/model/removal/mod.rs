@@ -12,13 +12,15 @@
 //!
 //! **Invariant:** a restored tenant is never forgotten, and stays until its folder is back.
 
+pub(crate) mod removed_tenants;
+
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use content::name::TenantId;
 
 use crate::model::event::{Action, ClockTime, CommandReply, Ticket};
-use crate::model::removed_tenants::{RemovedTenant, RemovedTenants};
+use crate::model::removal::removed_tenants::{RemovedTenant, RemovedTenants};
 use crate::model::tenant::TenantState;
 use crate::model::world::World;
 

@@ -18,7 +18,7 @@ use crate::source::watch::{FolderChanges, Notice, Watch};
 const MAX_WAIT: Duration = Duration::from_secs(1);
 
 /// Starts a thread that sends the changed scopes to `reloads`. The thread ends with the reload loop.
-pub(super) fn start(mut watch: Watch, config: DeploymentConfig, reloads: ReloadSender) {
+pub(in crate::runner) fn start(mut watch: Watch, config: DeploymentConfig, reloads: ReloadSender) {
     let run = move || {
         while reloads.is_open() {
             let step = || pass_on_next(&mut watch, &config, &reloads);

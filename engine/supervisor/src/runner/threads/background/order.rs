@@ -11,12 +11,12 @@ use tracing::warn;
 
 use render::{CompiledTenant, CompressTask};
 
-use crate::runner::background::BackgroundJob;
-use crate::runner::background::encoding_source::EncodingSource;
 use crate::runner::catalog::tenant::TenantData;
 use crate::runner::memory::bytes_of;
 use crate::runner::memory::full_pass::FullPass;
 use crate::runner::registry::Registry;
+use crate::runner::threads::background::BackgroundJob;
+use crate::runner::threads::background::encoding_source::EncodingSource;
 
 /// The limit on jobs in one order.
 const MAX_ORDERED_JOBS: usize = 64;
