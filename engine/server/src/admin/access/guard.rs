@@ -1,6 +1,6 @@
 //! Guards the admin listener against DNS rebinding and against web pages of other origins.
 //!
-//! Browsers declare where a request comes from: `Origin` (RFC 6454) with requests that may change state, `Sec-Fetch-Site` and `Sec-Fetch-Mode` (Fetch Metadata) with every request. Other programs send neither, and pass the guard. [`releases`](super::releases) decides which commands they may give.
+//! Browsers declare where a request comes from: `Origin` (RFC 6454) with requests that may change state, `Sec-Fetch-Site` and `Sec-Fetch-Mode` (Fetch Metadata) with every request. Other programs send neither, and pass the guard. [`releases`](crate::admin::releases) decides which commands they may give.
 //!
 //! **Invariant:** reads only header fields.
 
@@ -15,7 +15,7 @@ use http::{HeaderMap, Method, StatusCode};
 use crate::request::host::{HostError, requested_host};
 
 /// Passes only requests for a host of this listener: an IP address, `localhost` or one of the configured names. A request without any host passes too, since browsers always send one.
-pub(super) async fn require_own_host(
+pub(in crate::admin) async fn require_own_host(
     Shared(hosts): Shared<std::sync::Arc<[String]>>,
     request: Request,
     next: Next,
@@ -38,7 +38,7 @@ pub(super) async fn require_own_host(
 }
 
 /// Refuses requests from web pages of another origin.
-pub(super) async fn require_own_origin(request: Request, next: Next) -> Response {
+pub(in crate::admin) async fn require_own_origin(request: Request, next: Next) -> Response {
     if is_of_own_origin(request.method(), request.headers()) {
         return next.run(request).await;
     }

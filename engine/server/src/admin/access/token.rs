@@ -42,7 +42,7 @@ impl AdminToken {
     }
 
     /// Returns whether `given` is the token, in constant time.
-    pub(super) fn matches(&self, given: &[u8]) -> bool {
+    pub(in crate::admin) fn matches(&self, given: &[u8]) -> bool {
         self.0.ct_eq(given).into()
     }
 }
