@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use server::admin::alerts::AlertFormat;
 
-use super::values;
+use crate::cli::values;
 
 /// The receiver of alerts.
 #[derive(Debug, Clone, Args)]
