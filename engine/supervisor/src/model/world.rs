@@ -148,8 +148,13 @@ impl World {
                 let result = (number, reading, is_changing);
                 self.finish_reading(tenant, result, now, &mut actions);
             }
-            Event::PreviewRead { tenant, changed } => {
-                if self.tenants.contains_key(&tenant)
+            Event::PreviewRead {
+                tenant,
+                number,
+                changed,
+            } => {
+                let state = self.tenants.get(&tenant);
+                if state.is_some_and(|state| state.accepts_reading(number))
                     && self.previews.note_change(&tenant, changed, now.time)
                 {
                     self.change_phase(tenant, now, &mut actions);

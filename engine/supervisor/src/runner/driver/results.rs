@@ -28,7 +28,12 @@ impl Registry {
             JobOutcome::Read(number, read, arrival, changed) => {
                 if let Some(changed) = changed {
                     let tenant = tenant.clone();
-                    self.handle(Event::PreviewRead { tenant, changed }, now);
+                    let read = Event::PreviewRead {
+                        tenant,
+                        number,
+                        changed,
+                    };
+                    self.handle(read, now);
                 }
                 let event = self.read_event(id, number, read.as_deref(), *arrival);
                 event_data = read.map_or(EventData::Nothing, EventData::Read);
