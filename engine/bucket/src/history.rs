@@ -4,7 +4,7 @@ use fleet::exchange::{Answer, Request};
 use fleet::key::{HISTORY, ObjectKey};
 use fleet::pointer::{ContentObject, Pointer};
 
-use crate::fetch::{FetchError, read};
+use crate::download::fetch::{FetchError, read};
 use crate::packed::PackedFolder;
 use crate::store::{Bucket, Change, StoreError, Uploads};
 

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use bucket::cache::ContentCache;
+use bucket::download::cache::ContentCache;
 use bucket::follow::Follower;
-use bucket::metrics::StoreCounts;
 use bucket::packed::{PackedFolder, compress, hash};
 use bucket::run;
+use bucket::store::metrics::StoreCounts;
 use bucket::store::{Bucket, Uploads, random_nonce};
 use fleet::publish::{Edit, Outcome, Publication};
 use tempfile::TempDir;

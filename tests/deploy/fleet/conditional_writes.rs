@@ -1,7 +1,7 @@
 //! The start probe of the store, with stores that honour conditional writes.
 
-use bucket::probe::probe;
 use bucket::store::Uploads;
+use bucket::store::probe::probe;
 use fleet::exchange::{Answer, Request};
 use fleet::key::{Nonce, ObjectKey};
 

@@ -208,6 +208,16 @@ fn check_previews(publisher: &Publisher) {
     }
     let output = publisher.run(&["unpublish", "corner@pr-12"]);
     assert_eq!(stdout(&output), "corner@pr-12  version 3\n");
+    for (arguments, code, expected) in [
+        (&["corner@pr-13"][..], 0, "nothing to unpublish"),
+        (&["corner@pr-13", "--expect=1"], 2, "error: `corner@pr-13`"),
+    ] {
+        let output = publisher.run(&[&["unpublish"][..], arguments].concat());
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
+        assert!(said.contains(expected), "{said}");
+        assert_eq!(stdout(&output), "");
+    }
 }
 
 /// A running `publish --watch`, which ends with the test.

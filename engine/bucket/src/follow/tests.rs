@@ -11,9 +11,9 @@ use fleet::pointer::{ContentObject, Pointer};
 use fleet::publish::{Edit, Outcome, Publication, Publisher, Step};
 
 use super::*;
+use crate::follow::wake::WakeDecision;
 use crate::packed::{self, PackedFolder};
 use crate::store::Uploads;
-use crate::wake::WakeDecision;
 
 /// A replica and the publishers of its bucket.
 struct Fleet {

@@ -11,7 +11,7 @@ use crate::images::svg::sprite::Sprite;
 use crate::island::Islands;
 use crate::markdown::element_ids::PageIds;
 use crate::pages::links::resolver::{DeploymentFacts, Resolver};
-use crate::pages::resolve::resolve;
+use crate::pages::values::resolve::resolve;
 use crate::resources::encodings::compress::CompressionLevel;
 use crate::theme::{PageScope, Templates};
 use content::tenant::Site;

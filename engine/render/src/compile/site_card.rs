@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 use tera::Value;
 
 use crate::images::svg;
-use crate::pages::data_walk::walk;
+use crate::pages::values::data_walk::walk;
 use content::formats::check_format;
 use content::report::size_text;
 use content::theme::data_schema::CheckedData;

@@ -17,7 +17,7 @@ use crate::markdown::element_ids::PageIds;
 use crate::media::media_type::{MediaKind, is_svg, supported_types};
 use crate::pages::hierarchy::collection_of;
 use crate::pages::links::resolver::{LinkTarget, parse_link};
-use crate::pages::resolve::size_of;
+use crate::pages::values::resolve::size_of;
 use crate::resources::asset::Asset;
 use crate::theme::Templates;
 use content::formats::link::{beside, rooted};

@@ -3,7 +3,7 @@
 use content::theme::data_schema::CheckedData;
 
 use crate::compile::site_card::colours;
-use crate::pages::resolve::logo_ratios;
+use crate::pages::values::resolve::logo_ratios;
 use crate::styles::property;
 use crate::theme::PageScope;
 

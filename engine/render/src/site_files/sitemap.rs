@@ -7,8 +7,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::pages::hierarchy;
+use crate::pages::languages::translations::translations;
 use crate::pages::links::resolver::url_at;
-use crate::pages::translations::translations;
 use crate::site_files::xml::Xml;
 use content::address::{Address, Origin};
 use content::name::reserved::{SITEMAP, sitemap_part};

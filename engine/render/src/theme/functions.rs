@@ -16,7 +16,7 @@ use crate::markdown;
 use crate::markdown::escape::escape;
 use crate::media;
 use crate::media::media_type::is_svg;
-use crate::pages::data_walk::inline_svg;
+use crate::pages::values::data_walk::inline_svg;
 use crate::resources::asset::Asset;
 use crate::theme::language::Argument;
 use content::report::hint_for;

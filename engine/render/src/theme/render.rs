@@ -20,7 +20,7 @@ use crate::island::{Hydration, Islands};
 use crate::markdown::element_ids::{PageIds, ThemeIds};
 use crate::pages::links::resolver::Resolver;
 use crate::pages::links::text_context::LinkContext;
-use crate::pages::view::TemplateView;
+use crate::pages::values::view::TemplateView;
 use crate::resources::asset::{ASSETS, Asset};
 use crate::theme::language::Language;
 use crate::theme::theme_files::ThemeAssets;

@@ -12,7 +12,7 @@ pub(crate) const FAILED: u8 = 2;
 pub(crate) const CONFLICT: u8 = 3;
 
 /// The number of entries in the list: builds with the feature `bucket` have more commands.
-const ENTRIES: usize = if cfg!(feature = "bucket") { 11 } else { 7 };
+const ENTRIES: usize = if cfg!(feature = "bucket") { 12 } else { 7 };
 
 /// Every exit code with the commands that end with it (none: all of them) and its meaning.
 pub(crate) const EXIT_CODES: [(u8, &[&str], &str); ENTRIES] = [
@@ -58,6 +58,12 @@ pub(crate) const EXIT_CODES: [(u8, &[&str], &str); ENTRIES] = [
         FAILED,
         &["serve"],
         "a second signal ended the process at once",
+    ),
+    #[cfg(feature = "bucket")]
+    (
+        FAILED,
+        &["unpublish"],
+        "the tenant was never published (0 if it is a preview)",
     ),
     #[cfg(feature = "bucket")]
     (

@@ -1,17 +1,64 @@
-//! The flags of `serve` for caching and for limits, with their defaults and the reason for each default.
+//! The flags of `serve` for the content, caching and limits, with their defaults and the reason for each default. Other commands share some.
 //!
 //! **Invariant:** a flag becomes a plain value of another crate, and is used for nothing else.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 
+use content::address::Origin;
 use content::tenant::manifest::Hsts;
 use render::CachePolicy;
 use server::settings::Limits;
 
 use super::values;
+
+/// The folders of the content, and the origin of the sites.
+#[derive(Debug, Clone, Args)]
+pub struct ContentFlags {
+    /// Folder of tenants; each folder in it is a site
+    #[arg(
+        long,
+        env = "ROWHOUSE_TENANTS",
+        value_name = "DIR",
+        default_value = "tenants"
+    )]
+    pub tenants: PathBuf,
+    /// Folder of themes [default: `themes` if it exists, else the built-in themes]
+    #[arg(long, env = "ROWHOUSE_THEMES", value_name = "DIR")]
+    pub themes: Option<PathBuf>,
+    /// File that names the root tenant and the addresses of tenants
+    ///
+    /// The file names the tenant at the root of the domain, and lists the hosts and paths that each tenant may claim, and the credentials that its visitors need. The default is `deployment.yaml` in the folder of tenants, if that file exists.
+    #[arg(long, env = "ROWHOUSE_DEPLOYMENT", value_name = "FILE")]
+    pub deployment: Option<PathBuf>,
+    /// URL that visitors type to reach the sites: scheme, domain, optional port
+    ///
+    /// Each tenant is served at a path of this domain (`/corner`) and at a host below it (`corner.<domain>`).
+    #[arg(
+        long,
+        env = "ROWHOUSE_ORIGIN",
+        value_name = "URL",
+        default_value = "http://localhost:8080",
+        value_parser = values::origin
+    )]
+    pub origin: Origin,
+    /// Scope of HSTS (TLS only): `host`, `subdomains`, `preload` or `off`
+    ///
+    /// With `Strict-Transport-Security` (RFC 6797), browsers reach a host by TLS only. `subdomains` and `preload` bind every host below the domain, including the hosts of other programs. The default is the setting of the root tenant's manifest, or else `host`.
+    #[arg(long, env = "ROWHOUSE_HSTS", value_name = "SCOPE", value_parser = hsts)]
+    pub hsts: Option<Hsts>,
+    /// Folder with a build of the islands [default: the built-in build]
+    ///
+    /// Islands are the React components of pages. `node ui/build.mjs --out DIR` writes such a folder.
+    #[arg(long, env = "ROWHOUSE_UI_DIST", value_name = "DIR")]
+    pub ui_dist: Option<PathBuf>,
+    /// Whether the examples of section types are pages; only `manual` sets it.
+    #[arg(skip)]
+    pub shows_section_examples: bool,
+}
 
 /// How long caches may serve pages without asking the server. Browsers revalidate pages in any case.
 #[derive(Debug, Clone, Copy, Args)]

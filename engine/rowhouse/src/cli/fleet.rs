@@ -6,6 +6,10 @@ use clap::{Args, Subcommand};
 
 use content::name::TenantId;
 
+use crate::cli::flags::ContentFlags;
+use crate::cli::running::ListFormat;
+use crate::cli::values;
+
 /// The store.
 #[derive(Debug, Clone, Args)]
 pub struct StoreFlag {
@@ -22,6 +26,40 @@ pub struct AuthorFlag {
     /// Name of the author in the history [default: user@host]
     #[arg(long, env = "ROWHOUSE_AUTHOR", value_name = "NAME")]
     pub author: Option<String>,
+}
+
+/// The arguments of `publish`.
+#[derive(Debug, Clone, Args)]
+pub struct PublishArguments {
+    /// Tenants to publish, `@themes` or `@deployment` [default: all of these]
+    ///
+    /// `@themes` is the folder of themes, if there is one, and `@deployment` the file `deployment.yaml`, if it exists.
+    pub names: Vec<String>,
+    /// The store.
+    #[command(flatten)]
+    pub store: StoreFlag,
+    /// Publish as the preview `<id>@<LABEL>` of each tenant
+    ///
+    /// The address is `<LABEL>--<id>.<domain>`, and the live tenant stays as it is. Each publication begins the age of the preview again, also if nothing has changed. `unpublish <id>@<LABEL>` withdraws the preview. Only tenants have previews: themes and `deployment.yaml` are not published.
+    #[arg(long, value_name = "LABEL", value_parser = values::preview_label)]
+    pub preview: Option<String>,
+    /// Publish only if this is the current version (0: none), else exit with 3
+    #[arg(long, value_name = "VERSION")]
+    pub expect: Option<u64>,
+    /// Go on, and publish each folder that changes or is added
+    ///
+    /// Ends when it is interrupted. Changes are published once the folder has been quiet for half a second. A folder with errors is reported and left as it is. A removed folder stays published. While the store is down, publications wait. With `--format json`, each line is one JSON object.
+    #[arg(long, conflicts_with = "expect")]
+    pub watch: bool,
+    /// The author.
+    #[command(flatten)]
+    pub author: AuthorFlag,
+    /// Output format
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub format: ListFormat,
+    /// The folders and the origin.
+    #[command(flatten)]
+    pub content: ContentFlags,
 }
 
 /// The arguments of `unpublish`.

@@ -10,10 +10,10 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use http::StatusCode;
 
+use super::access::token::AdminToken;
 use super::query_number::Parameters;
 use super::refusal::refusal;
 use super::releases::check_permission;
-use super::token::AdminToken;
 use crate::acme::{RenewalRefusal, RenewalRequests};
 use crate::snapshot_store::SnapshotStore;
 use crate::tls::Tls;

@@ -29,19 +29,18 @@
 //!
 //! **Invariant:** changes nothing itself; shows the snapshot store and the status board, and passes commands to the [`Control`].
 
+mod access;
 pub mod alerts;
 mod certificates;
 pub mod conditions;
 pub mod console;
 pub mod control;
-mod guard;
 mod pages;
 mod query_number;
 mod refusal;
 mod releases;
 pub mod replicas;
 pub mod status;
-mod token;
 pub mod visits;
 
 use std::collections::VecDeque;
@@ -68,12 +67,13 @@ use tower_http::limit::RequestBodyLimitLayer;
 use tower_http::set_header::SetResponseHeaderLayer;
 use tower_http::timeout::TimeoutLayer;
 
+use self::access::guard;
+pub use self::access::token::AdminToken;
 use self::certificates::CertificateRoutes;
 use self::pages::EventSources;
 pub use self::pages::version;
 pub use self::releases::COMMAND;
 use self::releases::CommandAccess;
-pub use self::token::AdminToken;
 use self::visits::VisitSources;
 use super::listen;
 use super::metrics::{Counters, MEDIA_TYPE, render};

@@ -23,9 +23,9 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 use tower_http::limit::RequestBodyLimitLayer;
 
+use super::access::token::AdminToken;
 use super::query_number::{Parameters, number};
 use super::refusal::refusal;
-use super::token::AdminToken;
 use crate::admin::console::Console;
 use crate::admin::control::{Control, ControlError, Refusal, RollbackResponse};
 

@@ -23,7 +23,7 @@ use crate::jobs::shared_release::{SharedBuild, SharedReleases};
 use crate::model::tenant::BuildKey;
 use crate::runner::catalog::tenant::{BuildInputs, failure, hosts_of, render};
 use crate::runner::catalog::themes::LastValidThemes;
-use crate::runner::job_pool::{Job, JobCopy, JobKind, JobStep, JobWeight};
+use crate::runner::threads::job_pool::{Job, JobCopy, JobKind, JobStep, JobWeight};
 use crate::state::tables::load_site;
 
 /// The time limit for rendering one page. Themes are trusted, and the slowest page takes a fraction of a second.

@@ -20,7 +20,7 @@ use crate::jobs::arrival::{Arrival, ArrivalCheck};
 use crate::jobs::packed_folder::{FolderContent, to_folder};
 use crate::jobs::persisted_reading::PersistedReading;
 use crate::runner::catalog::tenant::{BuildInputs, failure};
-use crate::runner::job_pool::{JobStep, JobWeight};
+use crate::runner::threads::job_pool::{JobStep, JobWeight};
 use crate::snapshot::replaced::ReplacedFiles;
 use crate::source::TenantSource;
 use crate::state::tables::{PersistedCache, is_persisted, load_reading, load_replaced, load_site};

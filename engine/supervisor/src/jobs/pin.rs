@@ -6,7 +6,7 @@ use content::name::TenantId;
 use release::store::Store;
 
 use crate::jobs::outcome::JobOutcome;
-use crate::runner::job_pool::{Job, JobKind, JobStep, JobWork};
+use crate::runner::threads::job_pool::{Job, JobKind, JobStep, JobWork};
 
 /// Returns a job that reads the pinned release of a tenant.
 pub(crate) fn load(store: &Arc<Store>, id: TenantId, number: u64) -> Job<JobOutcome> {

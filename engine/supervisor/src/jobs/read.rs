@@ -11,8 +11,8 @@ use release::store::Store;
 use crate::jobs::arrival::ArrivalCheck;
 use crate::jobs::outcome::{JobOutcome, ReadRequest};
 use crate::runner::catalog::tenant::TenantData;
-use crate::runner::job_pool::{Job, JobKind, JobStep};
 use crate::runner::settings::Settings;
+use crate::runner::threads::job_pool::{Job, JobKind, JobStep};
 
 /// The time limit for each call to the file system.
 const FILE_SYSTEM_TIMEOUT: Duration = Duration::from_secs(10);

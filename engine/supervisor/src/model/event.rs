@@ -53,6 +53,7 @@ pub(crate) enum Event {
     /// A reading found the time of the last change of a preview's folder.
     PreviewRead {
         tenant: TenantId,
+        number: u64,
         changed: SystemTime,
     },
     /// Addresses were assigned and the inputs of builds derived, in the time `took`.

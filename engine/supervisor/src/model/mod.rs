@@ -11,7 +11,6 @@ pub(crate) mod previews;
 pub(crate) mod publication;
 pub(crate) mod readings;
 pub(crate) mod receiving;
-mod removal;
-pub(crate) mod removed_tenants;
+pub(crate) mod removal;
 pub(crate) mod tenant;
 pub(crate) mod world;

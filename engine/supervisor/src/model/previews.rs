@@ -6,7 +6,7 @@
 //!    └──────────────────── folder changes ─────────────┴────────────────────────┘
 //! ```
 //!
-//! The age of a preview begins with the last change of its folder, which the file system knows, or with its last publication, which the bucket knows. It therefore survives restarts without persisted data.
+//! The age of a preview begins with the last change of its folder, which the file system knows, or with its last publication, which the bucket knows. It therefore survives restarts without persisted data. The time of the newest reading counts, also if it is earlier than the time before: the clocks of publishers differ.
 //!
 //! **Invariant:** reads no clock and no file. Each preview has at most one timer, the time of its next phase.
 
@@ -63,7 +63,7 @@ impl Previews {
         self.age(id)?.changed.checked_add(self.max_age?)
     }
 
-    /// Notes the last change of a preview's folder. Returns whether the phase of the preview changes. An older change is ignored: the result of an earlier reading may be late.
+    /// Notes the last change of a preview's folder, as its newest reading has found it. Returns whether the phase of the preview changes.
     pub(super) fn note_change(
         &mut self,
         id: &TenantId,
@@ -71,9 +71,6 @@ impl Previews {
         now: SystemTime,
     ) -> bool {
         let before = self.age(id);
-        if before.is_some_and(|before| changed <= before.changed) {
-            return false;
-        }
         self.remove_timer(id);
         let phase = PreviewPhase::Current;
         self.ages.insert(id.clone(), PreviewAge { changed, phase });
@@ -153,8 +150,8 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
-    use crate::model::event::{Action, ClockTime, Event, OutsideFacts, StoreState};
-    use crate::model::removed_tenants::Remembered;
+    use crate::model::event::{Action, ClockTime, Event, OutsideFacts, ReadingOutcome, StoreState};
+    use crate::model::removal::removed_tenants::Remembered;
     use crate::model::world::{Mode, World};
 
     const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -208,11 +205,15 @@ mod tests {
     }
 
     #[test]
-    fn late_result_of_an_earlier_reading_changes_nothing() {
+    fn earlier_time_of_a_later_version_counts_as_after_a_restart() {
         let (mut previews, id) = previews();
         previews.note_change(&id, day(5), day(5));
-        assert!(!previews.note_change(&id, day(0), day(18)));
-        assert_eq!(previews.end(&id), Some(day(19)));
+        assert!(previews.note_change(&id, day(0), day(13)));
+        assert_eq!(phase(&previews, &id), PreviewPhase::Ending);
+        assert_eq!(previews.end(&id), Some(day(14)));
+        assert_eq!(previews.timers.len(), 1);
+        assert!(!previews.note_change(&id, day(0), day(13)));
+        assert_eq!(previews.timers.len(), 1);
     }
 
     #[test]
@@ -224,14 +225,54 @@ mod tests {
         assert!(previews.apply_timers(day(40)).is_empty());
     }
 
+    /// Returns the time of each day.
+    fn clock() -> impl Fn(u32) -> ClockTime {
+        let begin = Instant::now();
+        move |days| ClockTime {
+            instant: begin + days * DAY,
+            time: day(days),
+        }
+    }
+
+    /// Returns a world that has listed a preview.
+    fn world(id: &TenantId, now: ClockTime) -> World {
+        let mut world = World::new(Mode::Serve, Remembered::default());
+        world.set_preview_max_age(14 * DAY);
+        let listed = Event::Listed {
+            tenants: BTreeSet::from([id.clone()]),
+            only: None,
+        };
+        world.step(listed, now);
+        world
+    }
+
+    #[test]
+    fn late_result_of_an_earlier_reading_changes_nothing() {
+        let (_, id) = previews();
+        let at = clock();
+        let mut world = world(&id, at(5));
+        for (number, days) in [(2, 5), (1, 4)] {
+            let read = Event::PreviewRead {
+                tenant: id.clone(),
+                number,
+                changed: day(days),
+            };
+            world.step(read, at(5));
+            let read = Event::Read {
+                tenant: id.clone(),
+                number,
+                reading: ReadingOutcome::Unchanged,
+                is_changing: false,
+            };
+            world.step(read, at(5));
+            assert_eq!(world.previews().end(&id), Some(day(19)));
+        }
+    }
+
     #[test]
     fn world_ends_and_resumes_a_preview_by_the_clock() {
         let (_, id) = previews();
-        let begin = Instant::now();
-        let at = |days| ClockTime {
-            instant: begin + days * DAY,
-            time: day(days),
-        };
+        let at = clock();
         let idle = || {
             Event::QueueDrained(OutsideFacts {
                 has_readings: false,
@@ -248,18 +289,10 @@ mod tests {
                 _ => None,
             })
         };
-        let mut world = World::new(Mode::Serve, Remembered::default());
-        world.set_preview_max_age(14 * DAY);
-        let tenants = BTreeSet::from([id.clone()]);
-        world.step(
-            Event::Listed {
-                tenants,
-                only: None,
-            },
-            at(1),
-        );
+        let mut world = world(&id, at(1));
         let read = |days| Event::PreviewRead {
             tenant: id.clone(),
+            number: 1,
             changed: day(days),
         };
         assert_eq!(report(world.step(read(0), at(1))), None);

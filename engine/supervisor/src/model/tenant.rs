@@ -210,9 +210,14 @@ impl TenantState {
         }
     }
 
+    /// Returns whether no result of this reading or of a newer reading was accepted.
+    pub(crate) const fn accepts_reading(&self, number: u64) -> bool {
+        number > self.accepted()
+    }
+
     /// Accepts the result of a reading, unless a newer result was accepted. Returns whether the result was accepted.
     pub(crate) fn accept_reading(&mut self, number: u64, source: fn(u64) -> FolderState) -> bool {
-        if number <= self.accepted() {
+        if !self.accepts_reading(number) {
             return false;
         }
         self.source = match self.source {

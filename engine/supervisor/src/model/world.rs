@@ -11,6 +11,8 @@
 //! - Pages beyond the memory limit stay only if a request waits for them, or if they could not be restored.
 //! - A tenant with unchanged inputs is not built again.
 
+mod read_folders;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
@@ -19,16 +21,15 @@ use content::name::TenantId;
 use crate::model::agenda::{Agenda, Reload, ReloadScope};
 use crate::model::budget::{MemoryBudget, UNREQUESTED_SHARE};
 use crate::model::event::{
-    Action, BuildPlan, BuildResult, ClockTime, CommandReply, Event, OutsideFacts, ReadingOutcome,
-    ServedForm, StoreState, SurveyOutcome, Ticket,
+    Action, BuildPlan, BuildResult, ClockTime, CommandReply, Event, OutsideFacts, ServedForm,
+    StoreState, SurveyOutcome, Ticket,
 };
 use crate::model::persistence::Persistence;
 use crate::model::pins::{Pins, load_pin};
 use crate::model::previews::{PreviewPhase, Previews};
 use crate::model::publication::{CollectedChanges, Publication};
 use crate::model::readings::{MAX_HOLD_TIME, Readings};
-use crate::model::receiving::Receiving;
-use crate::model::removed_tenants::{Remembered, Removals};
+use crate::model::removal::removed_tenants::{Remembered, Removals};
 use crate::model::tenant::{
     BuildKey, FinishedStep, FolderState, PinChange, PinState, ServedState, TenantState,
 };
@@ -147,8 +148,13 @@ impl World {
                 let result = (number, reading, is_changing);
                 self.finish_reading(tenant, result, now, &mut actions);
             }
-            Event::PreviewRead { tenant, changed } => {
-                if self.tenants.contains_key(&tenant)
+            Event::PreviewRead {
+                tenant,
+                number,
+                changed,
+            } => {
+                let state = self.tenants.get(&tenant);
+                if state.is_some_and(|state| state.accepts_reading(number))
                     && self.previews.note_change(&tenant, changed, now.time)
                 {
                     self.change_phase(tenant, now, &mut actions);
@@ -307,36 +313,6 @@ impl World {
         self.previews.forget(id);
     }
 
-    /// Reads a folder, or waits for its reading in flight: two readings at a time would take twice the memory.
-    fn read_or_hold(&mut self, id: TenantId, now: ClockTime, actions: &mut Vec<Action>) {
-        let begun = self.tenants.get(&id).and_then(TenantState::reading_since);
-        match begun {
-            Some(begun) if now.instant < begun + MAX_HOLD_TIME => {
-                self.readings.held.insert(id, begun);
-            }
-            _ => self.read(id, now, actions),
-        }
-    }
-
-    /// Starts a reading of a folder.
-    fn read(&mut self, id: TenantId, now: ClockTime, actions: &mut Vec<Action>) {
-        self.readings.held.remove(&id);
-        self.readings.last += 1;
-        let number = self.readings.last;
-        let pins = &self.pins;
-        let tenant = self.tenants.entry(id.clone());
-        let tenant = tenant.or_insert_with_key(|id| TenantState::new(pins.of(id)));
-        let is_only = !tenant.is_reading();
-        tenant.start_reading(number, now.instant);
-        let waits = Receiving::may_wait(tenant.receiving, self.readings.settle_max, now.instant);
-        actions.push(Action::Read {
-            tenant: id,
-            number,
-            is_only,
-            waits,
-        });
-    }
-
     /// Adds tenants whose persisted content is served while the folder of tenants cannot be listed.
     fn restore(&mut self, tenants: Vec<TenantId>, now: ClockTime) {
         for id in tenants {
@@ -348,89 +324,6 @@ impl World {
     /// Schedules a list of the folders.
     pub(super) fn request_list(&mut self, now: ClockTime) {
         self.agenda.request(ReloadScope::List, now.instant);
-    }
-
-    /// Handles the end of a reading. Starts another reading if the folder changed in the meantime.
-    fn finish_reading(
-        &mut self,
-        id: TenantId,
-        (number, reading, is_changing): (u64, ReadingOutcome, bool),
-        now: ClockTime,
-        actions: &mut Vec<Action>,
-    ) {
-        if reading == ReadingOutcome::Unresponsive {
-            if self.tenants.contains_key(&id) {
-                actions.push(Action::ReportUnresponsive { tenant: id, number });
-            }
-            return;
-        }
-        let result = (number, reading, is_changing);
-        self.accept_reading(&id, result, now, actions);
-        if self.readings.held.contains_key(&id) {
-            self.read(id, now, actions);
-        }
-    }
-
-    /// Applies the result of a reading, unless a newer result was accepted.
-    fn accept_reading(
-        &mut self,
-        id: &TenantId,
-        (number, reading, is_changing): (u64, ReadingOutcome, bool),
-        now: ClockTime,
-        actions: &mut Vec<Action>,
-    ) {
-        let Some(tenant) = self.tenants.get_mut(id) else {
-            return;
-        };
-        let has_errors = match reading {
-            ReadingOutcome::Changed { has_errors, .. } => has_errors,
-            ReadingOutcome::Receiving { has_content, .. } if has_content => true,
-            _ => tenant.errors.has_content_errors,
-        };
-        let source = match (reading, has_errors) {
-            (ReadingOutcome::Gone, _) => FolderState::Gone,
-            (_, false) => FolderState::Valid,
-            (_, true) => FolderState::Invalid,
-        };
-        if !tenant.accept_reading(number, source) {
-            return;
-        }
-        tenant.errors.has_content_errors = has_errors;
-        let was_receiving = tenant.is_receiving();
-        let (limit, files) = (self.readings.settle_max, reading.files(is_changing));
-        let (receiving, look) = Receiving::after(tenant.receiving, files, limit, now.instant);
-        tenant.receiving = receiving;
-        if let Some(due) = look {
-            let scope = ReloadScope::Tenant(id.to_string());
-            self.agenda.request(scope, due);
-        }
-        if tenant.is_receiving() != was_receiving {
-            self.publication.urgent.note(id, now.instant);
-        }
-        if let PinState::Unreadable(number) = tenant.pin {
-            // Its disk may be readable again, or the tenant may have the addresses of the release again.
-            let tenant = id.clone();
-            actions.push(Action::LoadPin { tenant, number });
-        }
-        if let ReadingOutcome::Changed { is_unreadable, .. } = reading {
-            tenant.errors.is_unreadable = is_unreadable;
-        }
-        if tenant.errors.is_unreadable {
-            let scope = ReloadScope::Tenant(id.to_string());
-            self.agenda.retry([scope], now.instant);
-        }
-        match reading {
-            ReadingOutcome::Gone => self.agenda.request(ReloadScope::List, now.instant),
-            ReadingOutcome::Changed { .. }
-            | ReadingOutcome::Receiving {
-                has_content: true, ..
-            } => {
-                self.plan.note(id, now.instant);
-                self.publication.urgent.note(id, now.instant);
-                actions.push(Action::ReplaceContent(id.clone()));
-            }
-            _ => {}
-        }
     }
 
     /// Serves a preview, or ends it, as its new phase demands.

@@ -9,15 +9,13 @@
 //! | [`operator`] | the commands of operators |
 //! | [`preview`] | the log lines of previews |
 //! | [`removal`] | the data of tenants whose folders were removed |
-//! | [`job_pool`], [`background`], [`surveyor`], [`watcher`] | the job pool, the thread for images and content encodings, the threads of surveys, and the thread of the watch |
+//! | [`threads`] | the job pool, the thread for images and content encodings, the threads of surveys, and the thread of the watch |
 //! | [`memory`] | the memory limit and the requests of visitors |
 //!
 //! **Invariant:** the decisions to read, build, serve, evict and persist are made in [`crate::model`], and executed here.
 
-pub(crate) mod background;
 pub(crate) mod catalog;
 pub(crate) mod driver;
-pub(crate) mod job_pool;
 pub(crate) mod memory;
 pub(crate) mod operator;
 pub(crate) mod preview;
@@ -26,5 +24,4 @@ pub(crate) mod reload_loop;
 pub(crate) mod reload_queue;
 pub(crate) mod removal;
 pub(crate) mod settings;
-pub(crate) mod surveyor;
-pub(crate) mod watcher;
+pub(crate) mod threads;

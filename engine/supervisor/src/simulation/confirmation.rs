@@ -1,6 +1,6 @@
 //! The checks of a command that is confirmed: its effect is on disk, and visitors get it.
 
-use crate::model::removed_tenants::RemovedTenant;
+use crate::model::removal::removed_tenants::RemovedTenant;
 use crate::model::tenant::{PinState, TenantState};
 use crate::simulation::state::{ServedPage, SimulatedData};
 

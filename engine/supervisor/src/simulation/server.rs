@@ -10,7 +10,7 @@ use crate::model::event::{
     Action, BuildPlan, BuildResult, ChangeSet, ClockTime, CommandReply, Event, MeasuredPages,
     OutsideFacts, ReadingOutcome, ServedForm, StoreState, SurveyOutcome,
 };
-use crate::model::removed_tenants::Remembered;
+use crate::model::removal::removed_tenants::Remembered;
 use crate::model::tenant::{BuildKey, ServedState, TenantState as States};
 use crate::model::world::{Mode, World};
 use crate::simulation::confirmation::{problem_of_pin, problem_of_restore};

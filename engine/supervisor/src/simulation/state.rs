@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use content::name::TenantId;
 
-use crate::model::removed_tenants::RemovedTenants;
+use crate::model::removal::removed_tenants::RemovedTenants;
 use crate::model::tenant::BuildKey;
 
 /// The longest wait for an upload.

@@ -21,10 +21,10 @@ use tokio::runtime::Runtime;
 use tokio::time::timeout;
 use tracing::{error, info, warn};
 
-use bucket::cache::ContentCache;
+use bucket::download::cache::ContentCache;
+use bucket::follow::rows::SharedRows;
 use bucket::follow::{Follower, SharedFolder};
-use bucket::probe::{ProbeError, probe};
-use bucket::rows::SharedRows;
+use bucket::store::probe::{ProbeError, probe};
 use bucket::store::{AddressError, Bucket, Change, StoreError, random_nonce, with_causes};
 use content::address::deployment::FILE;
 use content::name::TenantId;

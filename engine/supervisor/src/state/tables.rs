@@ -32,7 +32,7 @@ use tracing::warn;
 use crate::deployment_config::DeploymentConfig;
 use crate::jobs::packed_folder::{FolderContent, folder_of, rows_of};
 use crate::jobs::persisted_reading::PersistedReading;
-use crate::model::removed_tenants::{RemovedTenant, RemovedTenants};
+use crate::model::removal::removed_tenants::{RemovedTenant, RemovedTenants};
 use crate::runner::catalog::access::PersistedAccess;
 use crate::snapshot::replaced::ReplacedFiles;
 use crate::state::deployment::locate;

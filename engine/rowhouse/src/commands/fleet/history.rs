@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 
-use bucket::fetch::FetchError;
+use bucket::download::fetch::FetchError;
 use bucket::history::{history, packed_folder};
 use bucket::store::Bucket;
 use fleet::pointer::{Cause, Pointer};

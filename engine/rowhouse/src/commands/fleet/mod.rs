@@ -17,8 +17,8 @@ use anyhow::{Context as _, anyhow};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use bucket::credentials;
-use bucket::probe::ProbeError;
+use bucket::store::credentials;
+use bucket::store::probe::ProbeError;
 use bucket::store::{Bucket, StoreError};
 
 use crate::cli::fleet::AuthorFlag;

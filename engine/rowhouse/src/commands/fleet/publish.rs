@@ -84,6 +84,14 @@ pub(crate) fn unpublish(arguments: &UnpublishArguments) -> anyhow::Result<ExitCo
     let mut session = Session::open(&arguments.store.store, &arguments.author, arguments.expect)?;
     let tenant = arguments.tenant.as_str();
     if session.current(tenant)?.is_none() {
+        // A pull request is also closed before its preview was ever published. `--expect` names a version that does not exist.
+        if arguments.tenant.is_preview() && arguments.expect.is_none() {
+            let address = session.bucket.address();
+            print_message(&format!(
+                "nothing to unpublish: `{tenant}` was never published to `{address}`"
+            ));
+            return Ok(ExitCode::SUCCESS);
+        }
         print_message(&never_published(tenant, &session.bucket));
         return Ok(ExitCode::from(FAILED));
     }

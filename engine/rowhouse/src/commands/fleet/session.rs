@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use bucket::probe::probe;
 use bucket::run;
+use bucket::store::probe::probe;
 use bucket::store::{Bucket, Change, Uploads, random_nonce};
 use fleet::key::ObjectKey;
 use fleet::pointer::Pointer;

@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use bucket::probe::probe;
 use bucket::run;
+use bucket::store::probe::probe;
 use bucket::store::random_nonce;
 use bucket::verify::verify;
 use fleet::collect::Outcome;

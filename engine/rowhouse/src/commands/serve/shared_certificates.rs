@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use bucket::lease::Lease;
-use bucket::sealed_store::{SealedError, SealedObjects};
+use bucket::sealed::sealed_store::{SealedError, SealedObjects};
 use bucket::store::with_causes;
 use fleet::key::ObjectKey;
 use server::acme::{SharedFuture, SharedLease, SharedStore, SharedStoreError};

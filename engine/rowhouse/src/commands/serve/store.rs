@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 use bucket::sealed::SealingKey;
-use bucket::sealed_store::SealedObjects;
+use bucket::sealed::sealed_store::SealedObjects;
 use bucket::store::Bucket;
 
 use release::snapshot::Snapshot;

@@ -485,6 +485,12 @@ fn preview_is_as_old_as_its_publication_on_each_machine_and_after_each_start() {
     let follower = fleet.follow(elsewhere.path(), 1_000);
     let other = fleet.replica(follower, None, None);
     assert_eq!(begun(&other), 1_700_000_100_000);
+    // The clock of the next publisher is slow.
+    fleet.publish_preview(id.as_str(), 1_700_000_050_000);
+    replica.poll();
+    assert_eq!(begun(&replica), 1_700_000_050_000);
+    let restarted = fleet.start(None, None);
+    assert_eq!(begun(&restarted), 1_700_000_050_000);
 }
 
 #[test]
@@ -535,7 +541,7 @@ fn local_deployment_file_wins() {
 
 #[test]
 fn metrics_have_the_names_and_bounds_of_the_store() {
-    use bucket::metrics::{LATENCY_BOUNDS, RESULTS, RequestKind};
+    use bucket::store::metrics::{LATENCY_BOUNDS, RESULTS, RequestKind};
     assert_eq!(BucketTraffic::KINDS, RequestKind::NAMES);
     assert_eq!(BucketTraffic::RESULTS, RESULTS);
     assert_eq!(BucketTraffic::LATENCY_BOUNDS, LATENCY_BOUNDS);

@@ -20,9 +20,9 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 use tracing::{debug, warn};
 
-use bucket::fetch::FetchError;
-use bucket::rows::{Rows, SharedRows};
-use bucket::wake::Waker;
+use bucket::download::fetch::FetchError;
+use bucket::follow::rows::{Rows, SharedRows};
+use bucket::follow::wake::Waker;
 use content::name::preview::preview_at;
 use server::snapshot_store::RequestedAddress;
 
@@ -218,7 +218,7 @@ impl WakeThread {
 
 #[cfg(test)]
 mod tests {
-    use bucket::rows::TenantVersion;
+    use bucket::follow::rows::TenantVersion;
     use fleet::key::{ContentHash, Nonce};
 
     use super::*;

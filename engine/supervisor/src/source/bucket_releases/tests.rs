@@ -23,9 +23,9 @@ use super::*;
 use crate::jobs::shared_release::{MAX_STORE_WAIT, MAX_WAIT, SharedBuild};
 use crate::model::event::Event;
 use crate::model::tenant::BuildKey;
-use crate::runner::background::BackgroundWorker;
-use crate::runner::background::order::{self, MAX_SEARCHES};
 use crate::runner::catalog::tenant::BuildInputs;
+use crate::runner::threads::background::BackgroundWorker;
+use crate::runner::threads::background::order::{self, MAX_SEARCHES};
 use crate::{DeploymentConfig, PersistedState, Registry};
 use bucket::store::Uploads;
 
