@@ -3,6 +3,7 @@
 //! The event loop hands over every changed tenant as a [`Job`]. The loop waits for the jobs that end soon, and receives the results of longer jobs later.
 //!
 //! - **Threads.** One thread for each processor works on jobs that began within [`EXPECTED_TIME`], or four for each processor while many folders are read. A job that takes longer keeps its thread, and a further thread starts for queued jobs. While many jobs take long, their threads have a low priority. Slow and endless tenants therefore do not delay other tenants.
+//! - **Idle threads.** A thread without a job for ten seconds ends, since it holds a JavaScript engine and freed memory.
 //! - **Watchdog.** A job may have a [`Watchdog`](queue::Watchdog), which abandons the job and supplies a result in its place. The thread is lost if the work never ends, and a late result is dropped.
 //! - **Order.** Jobs of the smallest batch start first: a saved page does not wait for a new theme of a thousand tenants.
 //! - **Memory.** All work in progress shares one memory limit. Work that does not fit is queued without a thread, and light work overtakes it. Work that can never fit is refused.
@@ -309,21 +310,24 @@ impl<T: Send + 'static> PoolState<T> {
         }
     }
 
-    /// Runs jobs of a lane until the pool is dropped or the thread is no longer needed.
+    /// Runs jobs of a lane until the pool is dropped, or the thread is no longer needed or has been idle for too long.
     fn work(self: &Arc<Self>, lane: Lane) {
         let mut queue = self.lock();
+        let mut idle_since = Instant::now();
         loop {
             let is_spare =
                 queue.threads[lane as usize] > queue.thread_limit(lane) + queue.overdue(lane);
-            if queue.is_closed || is_spare {
+            // A queued job that may not start yet needs its thread later.
+            let is_unused = idle_since.elapsed() >= queue.max_idle_time
+                && queue.waiting.range(lane.positions()).next().is_none();
+            if queue.is_closed || is_spare || is_unused {
                 queue.threads[lane as usize] -= 1;
                 return;
             }
             let Some((position, mut job)) = queue.pop(lane) else {
-                queue = self
-                    .changed
-                    .wait(queue)
-                    .unwrap_or_else(PoisonError::into_inner);
+                let time = queue.max_idle_time;
+                let waited = self.changed.wait_timeout(queue, time);
+                queue = waited.unwrap_or_else(PoisonError::into_inner).0;
                 continue;
             };
             let (number, weight) = (queue.number(), job.bytes());
@@ -372,6 +376,7 @@ impl<T: Send + 'static> PoolState<T> {
                     }
                 }
             };
+            idle_since = Instant::now();
             let Some(done) = done else {
                 continue;
             };

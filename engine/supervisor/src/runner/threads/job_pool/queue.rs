@@ -118,6 +118,8 @@ pub(super) struct JobQueue<T> {
     pub(super) memory: u64,
     /// The number of threads in each [`Lane`].
     pub(super) threads: [usize; 2],
+    /// How long a thread waits for a job before it ends.
+    pub(super) max_idle_time: Duration,
     pub(super) next: u64,
     /// The sender of results to the event loop.
     pub(super) finish: Sender<(TenantId, T)>,
@@ -202,6 +204,7 @@ impl<T> JobQueue<T> {
             background_allowance: usize::MAX,
             memory: u64::MAX,
             threads: [0; 2],
+            max_idle_time: Duration::from_secs(10),
             next: 0,
             finish,
             owner: None,

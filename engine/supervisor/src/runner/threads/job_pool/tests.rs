@@ -137,6 +137,28 @@ fn threads_of_many_slow_jobs_lose_their_priority_and_end_with_the_jobs() {
 }
 
 #[test]
+fn idle_threads_end_unless_a_queued_job_needs_them_and_start_again() {
+    let pool = JobPool::new();
+    pool.shared.lock().max_idle_time = Duration::from_millis(50);
+    let threads = || pool.shared.lock().threads;
+    for number in 1..=2 {
+        pool.hand_over(vec![job("corner", move || number)]);
+        assert_eq!(all(&pool, Wait::All), [number]);
+        while threads() != [0; 2] {
+            thread::yield_now();
+        }
+    }
+    pool.allow_background(0);
+    let mut later = job("later", || 3);
+    later.is_background = true;
+    pool.hand_over(vec![later]);
+    thread::sleep(Duration::from_millis(200));
+    assert_eq!(threads()[Lane::Back as usize], 1);
+    pool.allow_background(1);
+    assert_eq!(all(&pool, Wait::All), [3]);
+}
+
+#[test]
 fn watchdog_abandons_a_job_and_its_late_result_is_dropped() {
     let job_pool = JobPool::new();
     let (end, over) = channel::<()>();
