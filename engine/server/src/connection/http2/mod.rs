@@ -32,6 +32,9 @@ use crate::settings::Limits;
 /// Initial flow-control window of the protocol, in bytes (RFC 9113, section 6.9.2). Request content is refused, so a larger window would be of no use.
 const WINDOW_BYTES: u32 = 65_535;
 
+/// Maximum of requests that a connection answers before the other connections of its worker have their turn.
+const MAX_REQUESTS_PER_TURN: usize = 128;
+
 /// Returns a builder of connections with these limits.
 pub(crate) fn builder(limits: &Limits) -> Builder {
     let mut builder = Builder::new();
@@ -82,7 +85,7 @@ where
     }
 
     fn poll_requests(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), h2::Error>> {
-        loop {
+        for _ in 0..MAX_REQUESTS_PER_TURN {
             match &mut self.stage {
                 Stage::Handshake(handshake) => {
                     let mut connection = ready!(Pin::new(handshake).poll(cx))?;
@@ -97,6 +100,8 @@ where
                 },
             }
         }
+        cx.waker().wake_by_ref();
+        Poll::Pending
     }
 
     fn respond(
