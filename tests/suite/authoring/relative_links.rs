@@ -119,6 +119,22 @@ fn link_to_missing_file_is_error_with_line() {
 }
 
 #[test]
+fn link_to_missing_first_page_names_the_file_of_the_page() {
+    let mut site = create_site("One.");
+    site.remove("tenants/corner/pages/index.md");
+    site.write(
+        "tenants/corner/pages/terms.md",
+        "---\ntitle: Terms\n---\n[home](/)\n",
+    );
+    site.reload();
+    let text = site.report_text();
+    assert!(
+        text.contains("add `pages/index.md`, or correct the link"),
+        "{text}"
+    );
+}
+
+#[test]
 fn file_is_served_with_any_name_and_spelling() {
     let mut body = String::new();
     for name in NAMES {

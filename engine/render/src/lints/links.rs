@@ -543,10 +543,15 @@ impl<'a> Checker<'a> {
             }
             let hint = match nearest_path(page, fragments) {
                 Some(near) => format!("did you mean `{near}`?"),
-                None => format!(
-                    "add `pages{}.md`, or correct the link; links to other sites begin with `https://`",
-                    page.trim_end_matches('/')
-                ),
+                None => {
+                    let name = match page.trim_end_matches('/') {
+                        "" => "/index",
+                        name => name,
+                    };
+                    format!(
+                        "add `pages{name}.md`, or correct the link; links to other sites begin with `https://`"
+                    )
+                }
             };
             (format!("the page `{link}` does not exist"), Some(hint))
         });
